@@ -1,0 +1,47 @@
+# make run    the workbench in the browser          make test   all tests
+# make bench  the measurements against other libraries  make clean  remove environments and caches
+
+PYTHON ?= python3
+VENV := .venv
+PEER := .venv-pydvl
+PIP := -m pip install --disable-pip-version-check --quiet
+PYTEST := $(VENV)/bin/python -m pytest
+# tests that measure time or drive a browser have the machine to themselves
+ALONE := serial or e2e
+
+.PHONY: run test bench clean
+
+run: $(VENV)/requirements.stamp
+	$(VENV)/bin/python -m streamlit run app/main.py
+
+test: $(VENV)/requirements.stamp
+	$(PYTEST) -n 2 --dist loadfile -m "not ($(ALONE))"
+	$(PYTEST) -n 0 -m "$(ALONE)" || test $$? -eq 5  # 5: there is none
+
+bench: $(VENV)/bench.stamp $(PEER)/requirements.stamp
+	$(PYTEST) tests/benchmarks -s --override-ini addopts=""
+
+clean:
+	rm -rf $(VENV) $(PEER) .pytest_cache .ruff_cache .hypothesis .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An environment is filled again only when its requirements changed.
+$(VENV)/requirements.stamp: requirements.txt
+	$(call environment,$(VENV))
+	$(VENV)/bin/python $(PIP) -r requirements.txt
+	touch $@
+
+$(VENV)/bench.stamp: requirements-bench.txt $(VENV)/requirements.stamp
+	$(VENV)/bin/python $(PIP) -r requirements-bench.txt
+	touch $@
+
+$(PEER)/requirements.stamp: tests/benchmarks/requirements-pydvl.txt
+	$(call environment,$(PEER))
+	$(PEER)/bin/python $(PIP) -r $<
+	touch $@
+
+define environment
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'Python 3.11 or newer is needed; name one with: make PYTHON=python3.11' >&2; exit 2; }
+	test -x $(1)/bin/pip || $(PYTHON) -m venv $(1)
+endef
