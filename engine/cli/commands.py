@@ -1,0 +1,105 @@
+"""The commands and their options. What a command needs is imported when it runs, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PROGRAM = "python -m engine"
+
+Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional "
+                                         "candidates.", metavar="NPZ")]
+Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
+Memory = Annotated[float, typer.Option(help="Memory to keep within, in GiB.", metavar="GIB")]
+L2 = Annotated[float, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖².")]
+Intercept = Annotated[bool, typer.Option("--intercept", help="Add an intercept, which is not regularised.")]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from engine.provenance import versions
+
+        print(f"whichfluence {versions()['whichfluence']}")
+        raise typer.Exit
+
+
+@app.callback()
+def whichfluence(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True,
+                                                       help="Show the version.")] = False) -> None:
+    """Data influence under an explicit specification: behavior, intervention and training process."""
+
+
+@app.command()
+def influence(
+    data: Data,
+    spec: Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Scores to write; a manifest .json is written beside them.",
+                                      metavar="NPZ")],
+    device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
+) -> None:
+    """Score the candidates for every query under a specification."""
+    from engine.cli.scoring import Setting, influence
+
+    influence(data, spec, out, Setting(device, l2, intercept, memory))
+
+
+@app.command()
+def compare(
+    data: Data,
+    specs: Annotated[Path, typer.Option(help='A JSON list of {"name": …, "spec": {…}}, two at least.',
+                                        metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Agreement to write: a row for each pair and metric.", metavar="CSV")],
+    device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
+) -> None:
+    """Compare specifications, and say why their scores differ."""
+    from engine.cli.scoring import Setting, compare
+
+    compare(data, specs, out, Setting(device, l2, intercept, memory))
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str, typer.Argument(help="An experiment; `list` shows them.")],
+    preset: Annotated[str, typer.Option(help="The scale: small or paper.")] = "small",
+    seeds: Annotated[int | None, typer.Option(help="How many seeds (default: those of the preset).", min=1,
+                                              max=1000)] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for NAME/PRESET/results.csv and manifest.json (default: "
+                                                  "assets/results).", metavar="DIR")] = None,
+    device: Device = "auto", memory: Memory = 4.0,
+) -> None:
+    """Recompute a table or figure of the paper (resumable)."""
+    from engine.cli.reproduction import reproduce
+
+    reproduce(name, preset, seeds, out, device, memory)
+
+
+@app.command("export-problem")
+def export_problem(
+    source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as a page gives them.",
+                                        metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
+) -> None:
+    """Write the problem that a page shows, for `influence` and `compare`."""
+    from engine.cli.export import export_problem
+
+    export_problem(source, out)
+
+
+@app.command("list")
+def list_() -> None:
+    """What there is to choose from, by the names to write."""
+    from engine.cli.overview import catalogue
+
+    print(catalogue())
+
+
+@app.command()
+def doctor() -> None:
+    """Device, versions, and which data and models are found."""
+    from engine.cli.overview import diagnosis
+
+    print(diagnosis())

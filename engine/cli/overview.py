@@ -1,0 +1,86 @@
+"""`list` and `doctor`: what there is to choose from, and what this machine has."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+
+from engine import data
+from engine.behaviors import BEHAVIORS
+from engine.estimators import ESTIMATORS
+from engine.experiments import EXPERIMENTS
+from engine.interventions import INTERVENTIONS
+from engine.processes import PROCESSES
+from engine.provenance import device_name, versions
+from engine.store import home
+
+MODELS = "WHICHFLUENCE_MODELS"
+
+
+def catalogue() -> str:
+    """Behaviors, interventions, processes, estimators, datasets and experiments, by the names to write."""
+    return "\n\n".join([
+        _section("behaviors", ((name, behavior.clause) for name, behavior in BEHAVIORS.items())),
+        _section("interventions", ((kind, f"{_parameters(cls)}with {', '.join(cls.fits)}")
+                                   for kind, cls in INTERVENTIONS.items())),
+        _section("processes", ((kind, f"{_parameters(cls)}{_first_sentence(cls)}") for kind, cls in PROCESSES.items())),
+        _section("estimators", ((name, estimator.note) for name, estimator in ESTIMATORS.items())),
+        _section("datasets", ((name, source.note) for name, source in data.DATASETS.items())),
+        _section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
+                                 for name, experiment in EXPERIMENTS.items())),
+    ])
+
+
+def diagnosis() -> str:
+    """Device, versions, the folders in use, and which datasets and models are found."""
+    return "\n\n".join([
+        _section("device", _devices()),
+        _section("versions", versions().items()),
+        _section("datasets", ((name, f"{'yes' if found else 'no '}  {text}") for name, found, text in data.describe())),
+        _section("models", _models()),
+        _section("results", [_home()]),
+    ])
+
+
+def _section(title: str, rows: Iterable[tuple[str, str]]) -> str:
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join([title, *(f"  {name:<{width}}  {text}".rstrip() for name, text in rows)])
+
+
+def _parameters(cls) -> str:
+    """A value's parameters with their defaults, as `(alpha) ` or `(damping=0.0) `."""
+    fields = {name: field for name, field in cls.model_fields.items() if name != "kind"}
+    shown = [name if field.is_required() else f"{name}={field.default}" for name, field in fields.items()]
+    return f"({', '.join(shown)}) " if shown else ""
+
+
+def _first_sentence(cls) -> str:
+    return re.split(r"\.\s+(?=[A-Z])", " ".join(cls.__doc__.split()))[0].rstrip(".") + "."
+
+
+def _devices() -> list[tuple[str, str]]:
+    rows = [("cpu", f"{device_name()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads")]
+    rows += [(f"cuda:{number}", device_name(f"cuda:{number}")) for number in range(torch.cuda.device_count())]
+    return [*rows, ("auto", "cuda" if torch.cuda.is_available() else "cpu")]
+
+
+def _models() -> list[tuple[str, str]]:
+    named = os.environ.get(MODELS, "").strip()
+    if not named:
+        return [(MODELS, "is not set; let it name a folder of local language models.")]
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        return [(MODELS, f"names `{named}`, which is not a folder; correct it.")]
+    return [(path.name, f"found under {MODELS}") for path in sorted(folder.iterdir()) if path.is_dir()] or [
+        (MODELS, f"names `{named}`, which holds no folder of a model.")]
+
+
+def _home() -> tuple[str, str]:
+    folder = home()
+    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return str(folder), "writable" if os.access(standing, os.W_OK) else "not writable; set WHICHFLUENCE_HOME"

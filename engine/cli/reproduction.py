@@ -1,0 +1,70 @@
+"""`reproduce`: run a study to its end from wherever it stands, publish its table, compare it with the paper's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from engine import publish
+from engine.cli.scoring import budget
+from engine.errors import InvalidInput
+from engine.experiments import EXPERIMENTS
+from engine.jobs import Bar, run_job
+from engine.problems.softmax import pick_device
+from engine.registry import unknown
+
+PAPER = "paper"
+
+
+def reproduce(name: str, preset: str, seeds: int | None, out: Path | None, device: str, memory: float) -> None:
+    """Run, publish and print; a run that was interrupted goes on from its last finished chunk."""
+    experiment = EXPERIMENTS[name]
+    if preset not in experiment.presets:
+        raise InvalidInput(unknown(f"preset of `{name}`", preset, experiment.presets))
+    folder = publish.RESULTS if out is None else out
+    _check_writable(folder)
+    options = {"device": str(pick_device(device)), "budget": budget(memory)}
+    with Bar(f"{name}, {preset}") as bar:
+        result = run_job(experiment.study, experiment.payload(preset, seeds), options=options, watch=bar)
+    target = publish.publish(experiment, result, preset, folder)
+    print(report(publish.read_table(target / publish.TABLE), experiment, preset))
+    print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")
+
+
+def report(results: pd.DataFrame, experiment, preset: str) -> str:
+    """The experiment's table beside the paper's, or alone where the paper gives no numbers."""
+    paper = publish.PAPER / experiment.paper_table if experiment.paper_table else None
+    head = f"{experiment.title} · {experiment.presets[preset].title}"
+    if paper is None or not paper.is_file():
+        return f"{head}\n{len(results)} rows; there are no numbers of the paper to compare with."
+    joined = publish.comparison_with_paper(results, paper)
+    return f"{head}\n\n{_beside(joined, experiment.keys, judge=preset == PAPER)}\n\n{_tally(joined, preset)}"
+
+
+def _beside(joined: pd.DataFrame, keys: Sequence[str], judge: bool) -> str:
+    """Paper, ours and difference, a line each; cells outside their tolerance are marked if `judge`."""
+    shown = joined[[key for key in (*keys, "dataset") if key in joined and joined[key].nunique() > 1]].copy()
+    halves = joined["ci95"].map(" ± {:.3f}".format, na_action="ignore").fillna("")
+    shown["paper"] = joined["paper"].map("{:.3f}".format)
+    shown["ours"] = joined["ours"].map("{:.3f}".format) + halves
+    shown["difference"] = joined["difference"].map("{:+.3f}".format)
+    if judge:
+        shown[""] = ["outside" if within is False else "" for within in joined["within"].astype(object)]
+    return shown.fillna("").to_string(index=False)
+
+
+def _tally(joined: pd.DataFrame, preset: str) -> str:
+    if preset != PAPER:
+        return f"± is a 95% t-interval over seeds. The paper's numbers are at its own scale: --preset {PAPER}."
+    judged, within = joined["within"].count(), joined["within"].sum()
+    return f"± is a 95% t-interval over seeds. {within} of {judged} cells with a tolerance lie within it."
+
+
+def _check_writable(folder: Path) -> None:
+    """Refuse before the run what could not be written after it."""
+    standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK):
+        raise InvalidInput(f"Results cannot be written to `{folder}`; name another folder with --out.")

@@ -1,0 +1,133 @@
+"""`influence` and `compare`: a user's problem and specifications in, scores or agreement out."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from engine import comparison
+from engine.cli.commands import PROGRAM
+from engine.cli.specs import read_spec, read_specs
+from engine.compute import compute
+from engine.data import load_npz
+from engine.errors import InvalidInput
+from engine.exact.response import Options
+from engine.files import atomic_write, write_together
+from engine.problems import SoftmaxProblem
+from engine.scores import Scores
+from engine.scoring import Scoring
+from engine.sealed import plain
+
+COLUMNS = ["a", "b", "metric", "mean", "ci95", "n_queries", "n_dropped", "verdict"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The options that `influence` and `compare` share; memory in GiB."""
+
+    device: str = "auto"
+    l2: float = 1e-4
+    intercept: bool = False
+    memory: float = 4.0
+
+    def problem(self, data: Path) -> SoftmaxProblem:
+        """The softmax problem of a problem.npz."""
+        return SoftmaxProblem.from_arrays(load_npz(data), l2=self.l2, intercept=self.intercept, device=self.device)
+
+    @property
+    def arguments(self) -> list[str]:
+        flags = ["--intercept"] if self.intercept else []
+        return ["--device", self.device, "--l2", repr(self.l2), *flags, "--memory", repr(self.memory)]
+
+
+def budget(memory: float) -> int:
+    """GiB as bytes. Raises `InvalidInput` for what is not a size."""
+    if not 0 < memory < math.inf:
+        raise InvalidInput(f"--memory is {memory}; give a positive number of GiB, such as 4.")
+    return int(memory * 2**30)
+
+
+def influence(data: Path, spec: Path, out: Path, setting: Setting) -> None:
+    """Write scores.npz and its manifest, both or neither."""
+    manifest = out.with_suffix(".json")
+    check_output(out, ".npz", inputs=(data, spec), also=(manifest,))
+    scoring = read_spec(spec)
+    scores = _computed(data, [scoring], setting)[0]
+    content = _npz(scores)
+    record = {**scores.provenance, "command": _command("influence", data, "--spec", spec, out, setting),
+              "files": {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}}
+    write_together({out: content, manifest: json.dumps(plain(record), indent=1, ensure_ascii=False) + "\n"})
+
+
+def compare(data: Path, specs: Path, out: Path, setting: Setting) -> None:
+    """Write agreement.csv: a row for each unordered pair and metric."""
+    check_output(out, ".csv", inputs=(data, specs))
+    named = read_specs(specs)
+    found = comparison.compare([_computed(data, list(named.values()), setting)], list(named))
+    if left_out := sum(found.left_out):
+        print(f"{left_out} candidates are left out of the comparison because they did not converge everywhere.",
+              file=sys.stderr)
+    atomic_write(out, found.table()[COLUMNS].to_csv(index=False, lineterminator="\n"))
+
+
+def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[Path] = ()) -> None:
+    """Refuse, before anything is computed, an output that could not be written or that would replace an input."""
+    if out.suffix.lower() != suffix:
+        raise InvalidInput(f"--out is `{out}`; give a file name that ends in `{suffix}`.")
+    if not out.parent.is_dir():
+        raise InvalidInput(f"The folder of --out `{out}` does not exist; create it or choose another place.")
+    for path in (out, *also):
+        if path.is_dir():
+            raise InvalidInput(f"`{path}`, which would be written, is a folder; choose another --out.")
+        if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+            raise InvalidInput(f"The output `{path}` would replace an input; choose another --out.")
+    if not os.access(out.parent, os.W_OK):
+        raise InvalidInput(f"The folder of --out `{out}` may not be written; choose another place.")
+
+
+def _computed(data: Path, scorings: list[Scoring], setting: Setting) -> list[Scores]:
+    """The scores, with a bar where stderr is a terminal and a warning where a candidate did not converge."""
+    available, problem = budget(setting.memory), setting.problem(data)
+    with tqdm(total=1.0, disable=None, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}",
+              desc=f"{len(problem.candidates):,} candidates × {len(problem.queries):,} queries") as bar:
+        def progress(share: float) -> None:
+            bar.n = min(share, 1.0)
+            bar.refresh()
+
+        found = compute(problem, scorings, Options(budget=available, progress=progress))
+    for scores in found:
+        _warn(scores)
+    return found
+
+
+def _warn(scores: Scores) -> None:
+    flagged = int((~scores.converged).sum())
+    if flagged:
+        print(f"{flagged} of {len(scores.converged)} candidates did not converge under {scores.scoring.title} (largest "
+              f"residual {scores.residual.max():.1e}) and are flagged; leave them out, or try another --l2.",
+              file=sys.stderr)
+
+
+def _npz(scores: Scores) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, scores=np.asarray(scores.values, dtype=np.float64), candidates=scores.candidates,
+             converged=scores.converged, residual=scores.residual)
+    return buffer.getvalue()
+
+
+def _command(name: str, data: Path, option: str, spec: Path, out: Path, setting: Setting) -> str:
+    """The command line that recomputes; of an absolute path it keeps the file's name only."""
+    paths = [str(path.name if path.is_absolute() else path) for path in (data, spec, out)]
+    arguments = [name, "--data", paths[0], option, paths[1], "--out", paths[2], *setting.arguments]
+    return f"{PROGRAM} {shlex.join(arguments)}"

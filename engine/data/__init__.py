@@ -1,0 +1,81 @@
+"""What is trained on: the registered datasets, a user's own arrays and pictures, and the draw of a study."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from engine.data import digits, fashion_mnist, uploads
+from engine.data.arrays import Arrays, from_arrays
+from engine.data.dataset import Dataset
+from engine.data.image_folder import load_image_folder
+from engine.data.npz import load_npz
+from engine.data.sampling import Sample, draw
+from engine.errors import InvalidInput
+from engine.folders import data_folder, home_folder
+from engine.registry import Registry, unknown
+
+__all__ = [
+    "DATASETS", "Arrays", "Dataset", "Sample", "Source", "describe", "draw", "from_arrays", "load",
+    "load_image_folder", "load_npz",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """A dataset that can be asked for by name.
+
+    load: (**options) -> Dataset. available: () -> (loads without a network, a sentence on where it lies or what
+    to do). needs_download: whether a machine without the files has to fetch them. note: one sentence.
+    """
+
+    name: str
+    title: str
+    load: Callable[..., Dataset]
+    available: Callable[[], tuple[bool, str]]
+    needs_download: bool = False
+    note: str = ""
+
+
+DATASETS: Registry[Source] = Registry("dataset")
+for _source in (
+    Source("digits", "Handwritten digits", digits.load, digits.available,
+           note="8 × 8 pixels, 1,297 training and 500 test images; needs no download."),
+    Source("fashion_mnist", "FashionMNIST", fashion_mnist.load, fashion_mnist.available, needs_download=True,
+           note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
+):  # fmt: skip
+    DATASETS.add(_source.name, _source)
+
+
+def load(name: str, **options) -> Dataset:
+    """The registered dataset `name`; the last few are kept in memory, so that asking again is free.
+
+    Raises InvalidInput for an unknown name or option, MissingData where files are needed and cannot be had.
+    """
+    if uploads.is_upload(name):
+        return _load_upload(name, home_folder())
+    source = DATASETS[name]
+    known = inspect.signature(source.load).parameters
+    for option in options:
+        if option not in known:
+            raise InvalidInput(unknown(f"option of `{name}`", option, known) if known else
+                               f"The dataset `{name}` has no options; leave out `{option}`.")
+    return _load(source, data_folder(), home_folder(), tuple(sorted(options.items())))
+
+
+@lru_cache(maxsize=4)
+def _load(source: Source, *key) -> Dataset:
+    """The folders are part of the key, so that pointing them elsewhere takes effect at once."""
+    return source.load(**dict(key[-1]))
+
+
+@lru_cache(maxsize=2)
+def _load_upload(name: str, home) -> Dataset:
+    return uploads.load(name)
+
+
+def describe() -> list[tuple[str, bool, str]]:
+    """(name, whether it loads without a network, where it was found or what to do) of every dataset."""
+    return [(name, *source.available()) for name, source in DATASETS.items()]

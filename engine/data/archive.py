@@ -1,0 +1,86 @@
+"""Zip files from strangers: opened only after what they declare has been checked."""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from engine.errors import InvalidInput, MissingData
+
+MAX_BYTES = 500_000_000
+FAULTS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, NotImplementedError)
+
+Source = str | Path | BinaryIO
+
+
+def megabytes(count: int) -> str:
+    return f"{count / 1e6:,.0f} MB"
+
+
+def open_zip(source: Source, noun: str, max_bytes: int = MAX_BYTES) -> zipfile.ZipFile:
+    """The zip archive at a path or in a binary file; `noun` names it in the sentences.
+
+    Raises MissingData if there is no such file; InvalidInput if it is no archive, or if it or the sum of the
+    sizes that it declares for its members reaches `max_bytes`.
+    """
+    size = _size(source, noun)
+    if size >= max_bytes:
+        raise InvalidInput(f"The {noun} has {megabytes(size)}; give one below {megabytes(max_bytes)}.")
+    try:
+        archive = zipfile.ZipFile(source)
+    except (*FAULTS, ValueError):
+        raise InvalidInput(f"The {noun} cannot be opened: it is another format, or cut short; save it again.") from None
+    declared = sum(member.file_size for member in archive.infolist())
+    if declared >= max_bytes:
+        archive.close()
+        raise InvalidInput(f"The {noun} would unpack to {megabytes(declared)}; give one below {megabytes(max_bytes)}.")
+    return archive
+
+
+def unpack(
+    archive: zipfile.ZipFile, target: Path, noun: str, wanted: Callable[[str], bool], max_members: int = 100_000
+) -> None:
+    """Write the members whose name is `wanted` below `target`; a member that could leave it is refused."""
+    members = [member for member in archive.infolist() if not member.is_dir()]
+    if len(members) > max_members:
+        raise InvalidInput(f"The {noun} holds {len(members):,} files; give one with at most {max_members:,}.")
+    for member in members:
+        _check_member(member, noun)
+    try:
+        for member in members:
+            if wanted(member.filename):
+                path = target / member.filename
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with archive.open(member) as packed, open(path, "wb") as plain:
+                    shutil.copyfileobj(packed, plain, 1 << 20)
+    except (*FAULTS, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is damaged, encrypted or cut short"
+        raise InvalidInput(f"The {noun} cannot be unpacked ({reason}); save it again without a password.") from None
+
+
+def _size(source: Source, noun: str) -> int:
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if not path.exists():
+            raise MissingData(f"There is no {noun} `{source}`; check the path.")
+        if not path.is_file():
+            raise InvalidInput(f"`{source}` is not a file; give the path of a {noun}.")
+        return path.stat().st_size
+    size = source.seek(0, 2)
+    source.seek(0)
+    return size
+
+
+def _check_member(member: zipfile.ZipInfo, noun: str) -> None:
+    name = member.filename
+    path = PurePosixPath(name)
+    if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[0]:
+        raise InvalidInput(f"The {noun} has a member `{name}` that points outside of it; pack the folder again.")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise InvalidInput(f"The {noun} has a link `{name}` in it; pack the files themselves.")

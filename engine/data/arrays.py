@@ -1,0 +1,148 @@
+"""A user's own arrays: training and query examples with labels, checked once and then trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from engine.data.dataset import Dataset, digest
+from engine.errors import InvalidInput
+
+KEYS = ("x_train", "y_train", "x_query", "y_query")
+OPTIONAL = ("candidates",)
+HUGE = 1e100  # a kernel entry sums products of two features, and has to stay finite
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """A checked problem; build it with `from_arrays` or `load_npz`.
+
+    x_train (n, d), x_query (m, d): finite float64. y_train (n,), y_query (m,): int64 in 0..C-1, each class in
+    y_train. candidates (k,): distinct int64 rows of x_train, in the user's order.
+    """
+
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_query: np.ndarray
+    y_query: np.ndarray
+    candidates: np.ndarray
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.y_train.max()) + 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the five arrays."""
+        return digest(self.x_train, self.y_train, self.x_query, self.y_query, self.candidates)
+
+    def dataset(self, name: str = "arrays", title: str = "Your arrays") -> Dataset:
+        """The same as a Dataset whose test split is the queries; draws keep to its candidates."""
+        return Dataset(
+            name=name,
+            title=title,
+            raw_train=self.x_train,
+            y_train=self.y_train,
+            raw_test=self.x_query,
+            y_test=self.y_query,
+            class_names=tuple(str(label) for label in range(self.n_classes)),
+            candidates=np.sort(self.candidates),
+            note=f"{len(self.y_train):,} training examples and {len(self.y_query):,} queries with "
+            f"{self.x_train.shape[1]:,} features, used as they are; the queries serve as the test split.",
+        )
+
+
+def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidates: Any = None) -> Arrays:
+    """Check arrays (or what NumPy turns into arrays) and copy them into an `Arrays`.
+
+    x_train (n, d) and x_query (m, d) numbers, y_train (n,) and y_query (m,) whole numbers, candidates (k,) rows
+    of x_train, by default all. Raises InvalidInput with one sentence for the first fault.
+    """
+    x_train, x_query = _features("x_train", x_train), _features("x_query", x_query)
+    if x_query.shape[1] != x_train.shape[1]:
+        raise InvalidInput(f"`x_query` has {x_query.shape[1]:,} features but `x_train` has {x_train.shape[1]:,}; "
+                           "give both the same columns.")
+    y_train, y_query = _labels("y_train", y_train, x_train), _labels("y_query", y_query, x_query)
+    _check_classes(y_train, y_query)
+    if candidates is None:
+        candidates = np.arange(len(x_train))
+    problem = Arrays(x_train, y_train, x_query, y_query, _candidates(candidates, len(x_train)))
+    for array in vars(problem).values():
+        array.setflags(write=False)
+    return problem
+
+
+def _array(name: str, values: Any, ndim: int, kinds: str, kind_noun: str) -> np.ndarray:
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError, RuntimeError):
+        raise InvalidInput(f"`{name}` cannot be read as an array; give rows of equal length, on the CPU.") from None
+    if array.dtype.kind == "O":
+        raise InvalidInput(f"`{name}` is an array of Python objects; save it as {kind_noun}.")
+    if array.ndim != ndim:
+        remedy = "give one row an example, with pictures flattened" if ndim == 2 else "give a flat list"
+        raise InvalidInput(f"`{name}` has {array.ndim} dimensions instead of {ndim}; {remedy}.")
+    if array.size == 0:
+        raise InvalidInput(f"`{name}` is empty; give at least one entry.")
+    if array.dtype.kind not in kinds:
+        raise InvalidInput(f"`{name}` has the type {array.dtype}; save it as {kind_noun}.")
+    return array
+
+
+def _features(name: str, values: Any) -> np.ndarray:
+    array = _array(name, values, 2, "biuf", "numbers").astype(np.float64, order="C")
+    fine = (np.abs(array) <= HUGE).all(axis=1)
+    if not fine.all():
+        row = int(np.argmin(fine))
+        if np.isfinite(array[row]).all():
+            raise InvalidInput(f"`{name}` has a value above {HUGE:g} in row {row:,}; rescale the features.")
+        raise InvalidInput(f"`{name}` has NaN or infinity in row {row:,}; remove or fill such values.")
+    return array
+
+
+def _whole(name: str, values: Any) -> np.ndarray:
+    array = _array(name, values, 1, "iuf", "whole numbers")
+    whole = (array == np.floor(array)) & (np.abs(array.astype(np.float64)) < 2.0**53)
+    if not whole.all():
+        remedy = "give row numbers of `x_train`" if name == "candidates" else "number the classes 0, 1, 2, …"
+        raise InvalidInput(f"`{name}` holds {array[np.argmin(whole)]}, which is not a usable whole number; {remedy}.")
+    return array.astype(np.int64)
+
+
+def _labels(name: str, values: Any, features: np.ndarray) -> np.ndarray:
+    labels = _whole(name, values)
+    if len(labels) != len(features):
+        raise InvalidInput(f"`{name}` has {len(labels):,} labels but `x{name[1:]}` has {len(features):,} rows; "
+                           "give one label a row.")
+    if labels.min() < 0:
+        raise InvalidInput(f"`{name}` has the negative label {labels.min()}; number the classes from 0.")
+    return labels
+
+
+def _check_classes(y_train: np.ndarray, y_query: np.ndarray) -> None:
+    classes = np.unique(y_train)
+    if len(classes) < 2:
+        raise InvalidInput(f"All of `y_train` is of class {classes[0]}; give training examples of two or more classes.")
+    if classes[-1] != len(classes) - 1:
+        gap = int(np.argmax(classes != np.arange(len(classes))))
+        raise InvalidInput(f"The label {gap} never occurs in `y_train`, whose largest is {classes[-1]}; "
+                           "number the classes 0, 1, 2, … without gaps.")
+    if y_query.max() > classes[-1]:
+        raise InvalidInput(f"`y_query` has the label {y_query.max()}, but `y_train` has only 0 to {classes[-1]}; "
+                           "query classes that occur in training.")
+
+
+def _candidates(values: Any, n_train: int) -> np.ndarray:
+    rows = _whole("candidates", values)
+    outside = (rows < 0) | (rows >= n_train)
+    if outside.any():
+        raise InvalidInput(f"The candidate {rows[np.argmax(outside)]} is not a row of `x_train`; "
+                           f"name rows from 0 to {n_train - 1:,}.")
+    distinct, counts = np.unique(rows, return_counts=True)
+    if len(distinct) < len(rows):
+        raise InvalidInput(f"The candidate {distinct[np.argmax(counts > 1)]} is named more than once; "
+                           "name each row once.")
+    return rows

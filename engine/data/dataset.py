@@ -1,0 +1,109 @@
+"""A labelled dataset with a train and a test split, held as small as its source and converted on demand."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from engine.errors import InvalidInput
+
+SPLITS = ("train", "test")
+
+
+def digest(*arrays: np.ndarray) -> str:
+    """The sha256 of the arrays' types, shapes and values, in order; independent of memory layout."""
+    total = hashlib.sha256()
+    for array in arrays:
+        array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        total.update(f"{array.dtype.str}{array.shape}".encode())
+        total.update(array.data if array.size else b"")
+    return total.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A dataset in two splits; its arrays are read-only, because one copy is shared by everyone who loads it.
+
+    raw_train (n, d), raw_test (m, d): features as stored, uint8 for images; a feature is raw / scale.
+    y_train (n,), y_test (m,): int64 labels in 0..C-1, where C = len(class_names).
+    image_shape: (h, w) or (h, w, 3) of one example, or None where examples are not pictures.
+    candidates: the training examples that the source offers as candidates, or None for all of them.
+    note: one sentence on scale, licence and what was skipped. skipped: files that could not be read.
+    """
+
+    name: str
+    title: str
+    raw_train: np.ndarray
+    y_train: np.ndarray
+    raw_test: np.ndarray
+    y_test: np.ndarray
+    class_names: tuple[str, ...]
+    image_shape: tuple[int, ...] | None = None
+    scale: float = 1.0
+    note: str = ""
+    candidates: np.ndarray | None = None
+    skipped: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for split in SPLITS:
+            if len(self._raw(split)) != len(self.labels(split)):
+                raise InvalidInput(f"The {split} split has {len(self._raw(split)):,} examples but "
+                                   f"{len(self.labels(split)):,} labels; give one label an example.")
+        for array in (self.raw_train, self.y_train, self.raw_test, self.y_test, self.candidates):
+            if array is not None:
+                array.setflags(write=False)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.class_names)
+
+    @property
+    def n_features(self) -> int:
+        return self.raw_train.shape[1]
+
+    @property
+    def x_train(self) -> np.ndarray:
+        """All training features (n, d), converted to float64 at each access: 8 bytes a feature."""
+        return self.features("train")
+
+    @property
+    def x_test(self) -> np.ndarray:
+        """All test features (m, d), converted to float64 at each access."""
+        return self.features("test")
+
+    def features(self, split: str, indices: np.ndarray | None = None) -> np.ndarray:
+        """Features of a split, of the rows `indices` (k,) only if given: a new float64 array (k, d)."""
+        raw = self._raw(split)
+        return np.divide(raw if indices is None else raw[indices], self.scale, dtype=np.float64)
+
+    def labels(self, split: str) -> np.ndarray:
+        """Labels of a split, int64 (n,), read-only."""
+        return (self.y_train, self.y_test)[_position(split)]
+
+    def image(self, split: str, index: int) -> np.ndarray | None:
+        """One example as a picture, uint8 (h, w) or (h, w, 3); None where examples are not pictures."""
+        raw = self._raw(split)
+        if not 0 <= index < len(raw):
+            raise InvalidInput(f"There is no {split} example {index}; choose one of 0 to {len(raw) - 1:,}.")
+        if self.image_shape is None:
+            return None
+        pixels = np.rint(raw[index] * (255.0 / self.scale))
+        return pixels.clip(0, 255).astype(np.uint8).reshape(self.image_shape)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of all features, labels, candidates and of the scale; computed once, when first asked for."""
+        extra = () if self.candidates is None else (self.candidates,)
+        return digest(self.raw_train, self.y_train, self.raw_test, self.y_test, np.array([self.scale]), *extra)
+
+    def _raw(self, split: str) -> np.ndarray:
+        return (self.raw_train, self.raw_test)[_position(split)]
+
+
+def _position(split: str) -> int:
+    if split not in SPLITS:
+        raise InvalidInput(f"There is no split `{split}`; choose `train` or `test`.")
+    return SPLITS.index(split)

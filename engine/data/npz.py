@@ -1,0 +1,70 @@
+"""`problem.npz`: a user's arrays from a file, with sizes and types checked before a byte of data is read."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from engine.data.archive import FAULTS, MAX_BYTES, Source, megabytes, open_zip
+from engine.data.arrays import KEYS, OPTIONAL, Arrays, from_arrays
+from engine.errors import InvalidInput
+
+NOUN = "npz file"
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def load_npz(source: Source, *, max_bytes: int = MAX_BYTES) -> Arrays:
+    """Read `x_train`, `y_train`, `x_query`, `y_query` and optional `candidates` from a path or a binary file.
+
+    Never unpickles. Raises MissingData if there is no such file; InvalidInput if it is not such an npz, if file,
+    contents or contents as float64 reach `max_bytes`, or for whatever `from_arrays` refuses.
+    """
+    with open_zip(source, NOUN, max_bytes) as archive:
+        _check_keys([member.filename for member in archive.infolist()])
+        needed = sum(8 * _count(archive, member) for member in archive.infolist())
+        if needed >= max_bytes:
+            raise InvalidInput(f"The {NOUN} needs {megabytes(needed)} in float64; give one below "
+                               f"{megabytes(max_bytes)}.")
+    if not isinstance(source, str | Path):
+        source.seek(0)
+    try:
+        with np.load(source, allow_pickle=False) as arrays:
+            read = {key: arrays[key] for key in arrays.files}
+    except (*FAULTS, ValueError):
+        raise InvalidInput(f"The {NOUN} is damaged or encrypted; save it again with numpy.savez.") from None
+    return from_arrays(**read)
+
+
+def _check_keys(members: list[str]) -> None:
+    keys = [name.removesuffix(".npy") for name in members]
+    for key in KEYS:
+        if key not in keys:
+            raise InvalidInput(f"The {NOUN} has no `{key}`; it needs " + ", ".join(f"`{k}`" for k in KEYS) + ".")
+    for name, key in zip(members, keys, strict=True):
+        if key not in KEYS + OPTIONAL or name == key:
+            raise InvalidInput(f"The {NOUN} has an unknown array `{key}`; it may hold "
+                               + ", ".join(f"`{k}`" for k in KEYS + OPTIONAL) + " only.")
+    if len(set(keys)) < len(keys):
+        raise InvalidInput(f"The {NOUN} holds an array twice; save it again with numpy.savez.")
+
+
+def _count(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """The number of entries that an array's header declares, refused if the member is not of just that length."""
+    key = member.filename.removesuffix(".npy")
+    try:
+        with archive.open(member) as file:
+            shape, _, dtype = HEADERS[np.lib.format.read_magic(file)](file)
+            rest = member.file_size - file.tell()
+    except (*FAULTS, ValueError, KeyError, TypeError, SyntaxError):
+        raise InvalidInput(f"`{key}` in the {NOUN} cannot be read as a plain array of numbers; "
+                           "save it again with numpy.savez.") from None
+    if dtype.hasobject:
+        raise InvalidInput(f"`{key}` is an array of Python objects, which is never unpickled; save it as numbers.")
+    if dtype.kind not in "biuf":
+        raise InvalidInput(f"`{key}` has the type {dtype}; save it as numbers.")
+    if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != rest:
+        raise InvalidInput(f"`{key}` in the {NOUN} is not as long as it says; save it again with numpy.savez.")
+    return math.prod(shape)

@@ -1,0 +1,99 @@
+"""The seeded draw of one study: training set, test set, queries and candidates out of a dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from engine.data.dataset import Dataset
+from engine.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What one study sees of a dataset.
+
+    x_train (n, d), x_test (t, d), x_query (m, d): float64; y_train, y_test, y_query: int64.
+    The queries are the first m test examples. candidates (k,): int64 rows of x_train.
+    train_index (n,), test_index (t,), query_index (m,): rows of the dataset's own splits, for its pictures.
+    n_classes: the classes of the whole dataset, also where the draw misses some.
+    """
+
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_query: np.ndarray
+    y_query: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+    candidates: np.ndarray
+    train_index: np.ndarray
+    test_index: np.ndarray
+    query_index: np.ndarray
+    n_classes: int
+    seed: int
+
+
+def draw(
+    dataset: Dataset,
+    *,
+    n_train: int | None = None,
+    n_test: int | None = None,
+    n_queries: int | None = None,
+    n_candidates: int | None = None,
+    seed: int = 0,
+) -> Sample:
+    """Draw a study without replacement; None takes all there are.
+
+    Training set, test set and candidates come from independent streams of `seed`, and each is the head of one
+    shuffle: another size of one leaves the others as they are, and a smaller one is a prefix of a larger one.
+    (Candidates are shuffled rows of the drawn training set, so their prefix holds for one n_train.)
+    Raises InvalidInput for a size that is not available and for a draw of one class only.
+    """
+    streams = [np.random.default_rng(child) for child in np.random.SeedSequence(_seed(seed)).spawn(3)]
+    n_train = _size("n_train", n_train, len(dataset.y_train), f"training examples in `{dataset.name}`")
+    n_test = _size("n_test", n_test, len(dataset.y_test), f"test examples in `{dataset.name}`")
+    n_queries = _size("n_queries", n_queries, n_test, "drawn test examples")
+    train_index = streams[0].permutation(len(dataset.y_train))[:n_train]
+    test_index = streams[1].permutation(len(dataset.y_test))[:n_test]
+    eligible = streams[2].permutation(n_train)
+    if dataset.candidates is not None:
+        eligible = eligible[np.isin(train_index[eligible], dataset.candidates)]
+    n_candidates = _size("n_candidates", n_candidates, len(eligible), "candidates among the drawn training examples")
+    y_train = dataset.y_train[train_index]
+    if (y_train == y_train[0]).all():
+        raise InvalidInput(f"All {n_train:,} drawn training examples are of one class; draw more, or change the seed.")
+    x_test, y_test = dataset.features("test", test_index), dataset.y_test[test_index]
+    return Sample(
+        x_train=dataset.features("train", train_index),
+        y_train=y_train,
+        x_query=x_test[:n_queries],
+        y_query=y_test[:n_queries],
+        x_test=x_test,
+        y_test=y_test,
+        candidates=eligible[:n_candidates],
+        train_index=train_index,
+        test_index=test_index,
+        query_index=test_index[:n_queries],
+        n_classes=dataset.n_classes,
+        seed=int(seed),
+    )
+
+
+def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:
+    if available == 0:
+        raise InvalidInput(f"There are no {of_what}; draw more training examples, or use a dataset that has some.")
+    if wanted is None:
+        return available
+    if isinstance(wanted, bool) or not isinstance(wanted, Integral) or wanted < 1:
+        raise InvalidInput(f"`{name}` is {wanted!r}; give a whole number from 1 to {available:,}.")
+    if wanted > available:
+        raise InvalidInput(f"`{name}` is {wanted:,}, but there are only {available:,} {of_what}; ask for fewer.")
+    return int(wanted)
+
+
+def _seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise InvalidInput(f"`seed` is {seed!r}; give a whole number of at least 0.")
+    return int(seed)

@@ -1,0 +1,66 @@
+"""A user's own data, kept by content: an npz of arrays or a zip of an image folder, under HOME/uploads."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.data.dataset import Dataset
+from engine.data.image_folder import load_image_folder
+from engine.data.npz import load_npz
+from engine.errors import InvalidInput, MissingData
+from engine.files import atomic_write
+from engine.folders import home_folder
+
+PREFIX = "upload-"
+MOST_BYTES = 500_000_000
+_NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip)")
+
+
+def is_upload(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+def keep(file: BinaryIO, filename: str) -> str:
+    """Check an uploaded file, keep it, and return its dataset name `upload-<digest>.npz` or `.zip`.
+
+    Raises `InvalidInput` for another kind of file, one that is too large, or one that does not load;
+    nothing is kept then.
+    """
+    suffix = Path(filename).suffix.lower()
+    if suffix not in (".npz", ".zip"):
+        raise InvalidInput(f"`{filename}` is neither .npz nor .zip; give arrays as npz or an image folder as zip.")
+    content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
+    name = f"{PREFIX}{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
+    path = _folder() / name
+    fresh = not path.exists()
+    if fresh:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, content)
+    try:
+        load(name)
+    except BaseException:
+        if fresh:
+            path.unlink(missing_ok=True)
+        raise
+    return name
+
+
+def load(name: str) -> Dataset:
+    """A kept upload as a dataset. Raises `MissingData` where it is no longer there."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f"`{name[:60]}` is not the name of an upload; upload the file again.")
+    path = _folder() / name
+    if not path.exists():
+        raise MissingData(f"The upload `{name}` is no longer on this machine; upload the file again.")
+    if path.suffix == ".npz":
+        return load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays")
+    return load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES)
+
+
+def _folder() -> Path:
+    return Path(home_folder()) / "uploads"

@@ -1,0 +1,29 @@
+r"""Influence functions: −s_Bᵀ J (H + damping·I)⁻¹ ∇F_k(θ_D), one estimator for each inverse-Hessian solver.
+
+For `infinitesimal` they approximate the exact local response by their solver; for a finite
+upweighting, removal or relabelling they also linearise the re-optimisation (Koh and Liang, 2017).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from engine.estimators.estimator import Estimator
+from engine.exact.local_response import linear_responses
+from engine.hessians import HESSIANS, InverseHessian
+
+
+def influence_function(solver: InverseHessian) -> Estimator:
+    """The influence function that uses `solver`. Cholesky on `local_response` is `exact` itself."""
+    respond = partial(linear_responses, solver.solve)
+    routes = {"reoptimize": respond, "retrain": respond}
+    if not solver.exact:
+        routes = {"local_response": respond, **routes}
+    return Estimator(
+        solver.name, f"inverse Hessian ({solver.title})", False,
+        f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
+        solver.source, needs_gradient=True, routes=routes,
+    )
+
+
+INFLUENCE_FUNCTIONS = tuple(influence_function(solver) for solver in HESSIANS.values())

@@ -1,0 +1,101 @@
+r"""Preconditioners for the Hessian of an intervened objective, all applied in float32.
+
+Candidate k's objective differs from the factual one in the curvature along x_k: with H the factual
+Hessian and S(p) = diag(p) − p pᵀ, to first order
+
+    ∇²F_k(W) ≈ H + x_k x_kᵀ ⊗ N,   N = (a/n + β) S(p_W) − S(p_D)/n,
+
+where the first term is z_k's weight in the new objective and the second takes its old one out of H.
+N has rank C − 1. With Z = H⁻¹(x_k ⊗ I_C) and M = (x_k ⊗ I_C)ᵀ Z, Woodbury's identity gives
+
+    (H + x xᵀ ⊗ N)⁻¹ = H⁻¹ − Z K Zᵀ,   K = N (I + M N)⁻¹,
+
+which needs no inverse of the singular N. For removal N = −S(p_D)/n: H without z_k, always definite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+Solve = Callable[[Tensor], Tensor]
+
+
+def dense_inverse(hessian: Tensor, refactor: Callable[[], Tensor]) -> Solve:
+    """R (D, C, b) → H⁻¹R by one product with the explicit float32 inverse of H (D·C, D·C).
+
+    The factorisation runs in float32 too, which is exact enough to precondition with; where H is so
+    ill-conditioned that it fails, `refactor` supplies the float64 Cholesky factor.
+    """
+    factored, info = torch.linalg.cholesky_ex(hessian.float())
+    inverse = torch.cholesky_inverse(refactor().float() if info.item() else factored)
+    inverse = (inverse + inverse.mT).mul_(0.5)
+    return lambda r: (inverse @ r.reshape(len(inverse), -1)).view(r.shape)
+
+
+def block_inverse(probabilities: Tensor, x: Tensor, l2: Tensor) -> Solve:
+    """R (D, C, b) → blockdiag(H_cc)⁻¹R: one D × D block a class, for models too large for a dense Hessian."""
+    ridge = torch.diag(torch.where(l2 > 0, l2, torch.full_like(l2, 1e-8)))
+    inverses = []
+    for p in probabilities.T:
+        block = x.T @ (x * (p * (1 - p) / len(x))[:, None]) + ridge
+        inverses.append(torch.cholesky_inverse(torch.linalg.cholesky(block)).float())
+    stacked = torch.stack(inverses)
+    return lambda r: torch.einsum("cij,jcb->icb", stacked, r)
+
+
+class CandidateTerms:
+    """Z (b, D·C, C) and M (b, C, C) of a batch of candidates, float32.
+
+    inputs x (D, b) and p_D, the candidates' factual probabilities (b, C), in any precision; n the size
+    of the training set.
+    """
+
+    def __init__(self, solve: Solve, inputs: Tensor, probabilities: Tensor, n: int) -> None:
+        inputs, classes = inputs.float(), probabilities.shape[1]
+        d, b = inputs.shape
+        self.n, self.probabilities = n, probabilities
+        self.z = inputs.new_empty(b, d * classes, classes)
+        for c in range(classes):
+            unit = inputs.new_zeros(d, classes, b)
+            unit[:, c] = inputs
+            self.z[:, :, c] = solve(unit).reshape(d * classes, b).T
+        gram = torch.einsum("db,bdij->bij", inputs, self.z.view(b, d, classes, classes))
+        self.gram = (gram + gram.mT) / 2
+
+    def select(self, index: Tensor) -> CandidateTerms:
+        part = object.__new__(CandidateTerms)
+        part.z, part.gram, part.n, part.probabilities = (
+            self.z[index], self.gram[index], self.n, self.probabilities[index])
+        return part
+
+    def net_curvature(self, scale: float, mass: Tensor, p: Tensor) -> Tensor:
+        """N (b, C, C) for a, β (b,) and the candidates' present probabilities p (b, C)."""
+        weight = (scale / self.n + mass)[:, None, None]
+        return weight * softmax_covariance(p) - softmax_covariance(self.probabilities) / self.n
+
+    def correction(self, scale: float, mass: Tensor, p: Tensor) -> Tensor:
+        """K (b, C, C), float32, for a, β (b,) and p (b, C)."""
+        curvature = self.net_curvature(scale, mass, p)
+        identity = torch.eye(p.shape[1], dtype=curvature.dtype, device=p.device)
+        system = identity + self.gram.to(curvature.dtype) @ curvature
+        k = torch.linalg.solve(system.mT, curvature.mT).mT
+        return ((k + k.mT) / 2).float()
+
+
+def softmax_covariance(p: Tensor) -> Tensor:
+    """S = diag(p) − p pᵀ for p (..., C)."""
+    return torch.diag_embed(p) - p[..., :, None] * p[..., None, :]
+
+
+def corrected(solve: Solve, terms: CandidateTerms, k: Tensor) -> Solve:
+    """R (D, C, b) → (H⁻¹ − Z K Zᵀ)R."""
+
+    def apply(r: Tensor) -> Tensor:
+        flat = r.reshape(-1, r.shape[-1])
+        inner = torch.einsum("bij,bj->bi", k, torch.bmm(flat.T[:, None], terms.z)[:, 0])
+        return solve(r) - torch.bmm(terms.z, inner[:, :, None])[..., 0].T.reshape(r.shape)
+
+    return apply

@@ -1,0 +1,80 @@
+"""What an intervention under a process does to the query logits, before any behavior is read off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from engine.behaviors import Behavior
+from engine.errors import InvalidInput
+
+
+def _nothing(*_args) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compute: a memory budget in bytes, a seed for sampled solvers, and two callbacks.
+
+    tolerance: the gradient norm (float64) at which a re-optimisation counts as converged.
+
+    check: called often; raises to cancel. progress: called with the share done, in [0, 1].
+    """
+
+    budget: int = 4 << 30
+    tolerance: float = 1e-10
+    seed: int = 0
+    check: Callable[[], None] = _nothing
+    progress: Callable[[float], None] = _nothing
+
+
+@dataclass(frozen=True)
+class Part:
+    """One comparison of query logits.
+
+    Finite: `logits` (m, b, C) are the counterfactual ones, compared with `baseline` (m, C).
+    Linear: `logits` (m, b, C) are their first-order change at `baseline`.
+    """
+
+    logits: Tensor
+    baseline: Tensor
+    linear: bool = False
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): B(counterfactual) − B(baseline), or s_Bᵀ δf where linear."""
+        if not self.linear:
+            expanded = labels[:, None].expand(self.logits.shape[:2])
+            return behavior.value(self.logits, expanded) - behavior.value(self.baseline, labels)[:, None]
+        if behavior.signal is None:
+            raise InvalidInput(
+                f"The behavior `{behavior.name}` has no gradient, so no first-order or inverse-Hessian estimator can "
+                "score it; use the estimator `exact` with a finite process."
+            )
+        return torch.einsum("mbc,mc->mb", self.logits, behavior.signal(self.baseline, labels))
+
+
+@dataclass(frozen=True)
+class Response:
+    """The parts to be added up, and for each candidate whether its solve converged, with its residual.
+
+    residual (b,): the final gradient norm of a re-optimisation, or the relative residual of a linear
+    solve; 0 for closed forms. work: what was counted on the way (passes, rounds, iterations).
+    """
+
+    parts: tuple[Part, ...]
+    converged: Tensor
+    residual: Tensor
+    work: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def closed_form(cls, *parts: Part) -> Response:
+        b = parts[0].logits.shape[1]
+        like = parts[0].logits
+        return cls(parts, torch.ones(b, dtype=torch.bool, device=like.device), like.new_zeros(b))
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        return sum(part.scores(behavior, labels) for part in self.parts)

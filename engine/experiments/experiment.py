@@ -1,0 +1,44 @@
+"""What a reproduction is: a named table or figure of the paper, a study that computes it, and its presets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Sizes of one scale of a study, and what to say of it. `settings` is the study's own plain data."""
+
+    name: str
+    title: str
+    seeds: int
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of the paper.
+
+    study: the job kind that computes it (several experiments may share one run). view: from the
+    study's stored tables to the published table. keys: the columns that join it to the paper's.
+    paper_table: file name under assets/paper, or None where the paper gives no numbers.
+    """
+
+    name: str
+    title: str
+    study: str
+    presets: Mapping[str, Preset]
+    view: Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]
+    keys: tuple[str, ...]
+    paper_table: str | None = None
+    note: str = ""
+
+    def payload(self, preset: str, seeds: int | None = None) -> dict[str, Any]:
+        """The job's payload: what determines the numbers."""
+        chosen = self.presets[preset]
+        return {"study": self.study, "preset": preset, "settings": dict(chosen.settings),
+                "seeds": list(range(seeds or chosen.seeds))}

@@ -1,0 +1,107 @@
+"""The SQLite file behind the queue: short transactions from any thread or process, faults as one sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from engine.errors import StoreError, WhichfluenceError
+
+SCHEMA_VERSION = 1
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS jobs (
+    id TEXT PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL, title TEXT NOT NULL, state TEXT NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0, share REAL NOT NULL DEFAULT 0,
+    seconds_left REAL, message TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '',
+    worker TEXT, heartbeat REAL, cancel INTEGER NOT NULL DEFAULT 0, crashes INTEGER NOT NULL DEFAULT 0,
+    created REAL NOT NULL, queued REAL NOT NULL, started REAL, updated REAL NOT NULL, finished REAL
+) STRICT;
+CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, queued);
+CREATE TABLE IF NOT EXISTS workers (
+    id TEXT PRIMARY KEY, heartbeat REAL NOT NULL, note TEXT NOT NULL DEFAULT ''
+) STRICT;
+"""
+PATIENCE = 10.0  # seconds to wait for another process's transaction
+
+
+class Database:
+    """One SQLite file in WAL mode; a connection lasts for one transaction, so threads and processes may share it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection for queries; rows are mappings."""
+        with self._sentences(), closing(self._connect()) as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that holds the write lock from its start, committed at the end or undone on an error."""
+        with self._sentences(), closing(self._connect()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise StoreError("The job queue was written by a newer version of Whichfluence; update this one.")
+        if version < SCHEMA_VERSION:
+            _switch_to_wal(connection)
+            connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            text = str(error)
+            if "full" in text:
+                said = "The disk is full, so the job queue cannot be written; free some space and try again."
+            elif "locked" in text or "busy" in text:
+                said = "The job queue is busy; try again in a moment."
+            elif "not a database" in text or "malformed" in text:
+                said = f"The job queue `{self.path.name}` is damaged; move it away, and runs go on from their chunks."
+            else:
+                said = f"The job queue cannot be used ({text}); check the disk and its permissions."
+            raise StoreError(said) from error
+        except OSError as error:
+            if isinstance(error, WhichfluenceError):
+                raise
+            raise StoreError(f"The folder of the job queue cannot be used ({error.strerror or error}); "
+                             "choose another with WHICHFLUENCE_HOME.") from error
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """SQLite does not wait for others here, so several first users have to take turns by themselves."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)

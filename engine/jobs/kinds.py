@@ -1,0 +1,122 @@
+"""Kinds of job: how a payload falls into chunks, how one chunk is computed, and how chunks become a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import InvalidInput
+from engine.registry import Registry
+from engine.store import Result, Store, digest_of
+from engine.values import canonical_json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import torch
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a chunk or a finished job yields: tables, arrays, and facts for its manifest."""
+
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray | torch.Tensor] = field(default_factory=dict)
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, value: Output | Mapping[str, Any]) -> Output:
+        """An `Output` as it is, or a mapping of names to tables and arrays, sorted by type."""
+        if isinstance(value, Output):
+            return value
+        if not isinstance(value, Mapping):
+            raise InvalidInput(f"A chunk returned {type(value).__name__}; let it return an Output or a mapping.")
+        tables = {name: item for name, item in value.items() if hasattr(item, "to_parquet")}
+        return cls(tables, {name: item for name, item in value.items() if name not in tables})
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is: chunks `done` of `total`, `share` of its work in [0, 1], and seconds left if known."""
+
+    done: int
+    total: int
+    share: float
+    seconds_left: float | None
+    message: str = ""
+
+
+class Watch:
+    """Whoever looks on while a job runs; this one is silent. Subclass to show progress or to stop the job."""
+
+    def report(self, progress: Progress) -> None:
+        """Called after each chunk, and as often as a chunk tells how far it is."""
+
+    def check(self) -> None:
+        """Raise `Cancelled` to stop the job at once; may be called very often."""
+
+    def between_chunks(self) -> None:
+        """Raise to stop the job where nothing is lost."""
+        self.check()
+
+
+class Context:
+    """What a chunk may ask of its surroundings.
+
+    `store` holds earlier results. `options` are what may change how fast the work is done (device, memory
+    budget) but never what comes out: they are not part of the job's digest.
+    """
+
+    def __init__(self, store: Store, options: Mapping[str, Any] | None = None,
+                 check: Callable[[], None] = lambda: None,
+                 tell: Callable[[float, str], None] = lambda fraction, message: None) -> None:
+        self.store = store
+        self.options = dict(options or {})
+        self._check, self._tell = check, tell
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the job was asked to stop; call it within a long chunk as often as you like."""
+        self._check()
+
+    def progress(self, fraction: float, message: str = "") -> None:
+        """Say that `fraction` in [0, 1] of this chunk is done, and `check`."""
+        self._check()
+        self._tell(min(max(float(fraction), 0.0), 1.0), message)
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """A kind of job, by pure functions of its payload (plain data).
+
+    plan(payload) -> chunk keys, distinct, in the order in which they should be computed.
+    run_chunk(payload, key, context) -> Output, or a mapping of names to tables and arrays. It must depend on
+        payload and key alone: it may be repeated after a crash.
+    finish(payload, chunks, context) -> the Output to store; `chunks[key]` is the verified `Result` of a chunk.
+        Put spec, data fingerprint, seeds, device, convergence and command into its manifest; kind, payload,
+        versions and wall seconds are added.
+    weight(payload, key) -> relative duration of a chunk, for the time that is left (default: all alike).
+    """
+
+    name: str
+    plan: Callable[[Mapping[str, Any]], list[str]]
+    run_chunk: Callable[[Mapping[str, Any], str, Context], Output | Mapping[str, Any]]
+    finish: Callable[[Mapping[str, Any], Mapping[str, Result], Context], Output | Mapping[str, Any]]
+    weight: Callable[[Mapping[str, Any], str], float] | None = None
+
+
+KINDS: Registry[JobKind] = Registry("job kind")
+
+
+def canonical(payload: Mapping[str, Any]) -> str:
+    """The payload as canonical JSON; `InvalidInput` if JSON cannot hold it."""
+    try:
+        return canonical_json(payload)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"JSON cannot hold the job's payload ({error}); use plain numbers, text, lists "
+                           "and mappings.") from None
+
+
+def job_digest(kind: str, payload: Mapping[str, Any]) -> str:
+    """The digest that is the job's id and its result's folder: the same question has the same digest."""
+    return digest_of({"kind": kind, "payload": payload})

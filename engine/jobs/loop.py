@@ -1,0 +1,155 @@
+"""The worker: takes jobs from the queue, runs them, and says all the while that it is alive."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine.errors import Cancelled, StoreError, WhichfluenceError
+from engine.jobs.executor import Executor
+from engine.jobs.kinds import Progress, Watch
+from engine.jobs.queue import DEAD_AFTER, Job, JobLost, JobQueue
+from engine.jobs.run import run_job
+from engine.jobs.workers import Workers, new_worker_id
+
+BEAT = 2.0  # seconds between heartbeats
+POLL = 0.5  # seconds between looks into an empty queue
+
+
+class Stopping(WhichfluenceError):
+    """The worker was asked to leave: its job goes back to the queue."""
+
+
+class JobWatch(Watch):
+    """Carries progress from a running job to the queue, and requests to stop from the queue to the job."""
+
+    def __init__(self, queue: JobQueue, job: str, worker: str, stopping: threading.Event, pause: float = POLL) -> None:
+        self.queue, self.job, self.worker, self.pause = queue, job, worker, pause
+        self._stopping, self._cancelled, self._lost = stopping, threading.Event(), threading.Event()
+        self._last, self._done = 0.0, -1
+
+    def beat(self) -> None:
+        """Say that the job is alive, and hear whether it should stop; called from the heartbeat thread too."""
+        self._ask(self.queue.heartbeat)
+
+    def report(self, progress: Progress) -> None:
+        """Record every finished chunk, and what happens within one at most twice a second."""
+        now = time.monotonic()
+        if progress.done == self._done and now - self._last < self.pause:
+            return
+        self._last, self._done = now, progress.done
+        self._ask(self.queue.report, progress)
+
+    def check(self) -> None:
+        """Raise if the job was cancelled or is another worker's now; costs nothing."""
+        if self._lost.is_set():
+            raise JobLost("The job was taken over by another worker; nothing needs to be done.")
+        if self._cancelled.is_set():
+            raise Cancelled("The run was cancelled; what it had finished is kept, so it can be resumed.")
+
+    def between_chunks(self) -> None:
+        """Raise as well if the worker was asked to leave."""
+        self.beat()
+        self.check()
+        if self._stopping.is_set():
+            raise Stopping("The worker was asked to stop.")
+
+    def _ask(self, method: Callable[..., bool], *arguments: Progress) -> None:
+        try:
+            if method(self.job, self.worker, *arguments):
+                self._cancelled.set()
+        except JobLost:
+            self._lost.set()
+        except StoreError:
+            pass  # a busy or full disk is no reason to lose a chunk: the next report may succeed
+
+
+class Worker:
+    """One worker process's loop; `stop` may be called from a signal handler."""
+
+    def __init__(self, root: Path | str | None = None, *, name: str | None = None, beat: float = BEAT,
+                 dead_after: float = DEAD_AFTER, options: Mapping[str, Any] | None = None,
+                 executor: Executor | None = None) -> None:
+        self.queue, self.workers, self.name = JobQueue(root), Workers(root), name or new_worker_id()
+        self.interval, self.dead_after, self.options, self.executor = beat, dead_after, options, executor
+        self._stopping, self._finished = threading.Event(), threading.Event()
+        self._watch: JobWatch | None = None
+
+    def stop(self) -> None:
+        """Finish the chunk in hand, put the job back, and leave."""
+        self._stopping.set()
+
+    def serve(self, *, once: bool = False, idle_exit: float | None = None) -> None:
+        """Run jobs until `stop`, until the queue is empty (`once`), or until idle for `idle_exit` seconds."""
+        self.workers.join(self.name)
+        self.queue.store.sweep()
+        thread = threading.Thread(target=self._keep_beating, name="heartbeat", daemon=True)
+        thread.start()
+        patience = 0.0 if once else idle_exit
+        try:
+            self._serve(patience)
+        finally:
+            self._finished.set()
+            thread.join()
+            with suppress(StoreError):
+                self.workers.leave(self.name)
+
+    def _serve(self, patience: float | None) -> None:
+        idle_since = time.monotonic()
+        while not self._stopping.is_set():
+            self.queue.requeue_dead(self.dead_after)
+            job = self.queue.claim(self.name)
+            if job is not None:
+                self.run(job)
+                idle_since = time.monotonic()
+            elif patience is None or time.monotonic() - idle_since < patience:
+                self._stopping.wait(POLL)
+            elif self.workers.leave(self.name, only_if_idle=True):
+                return
+
+    def run(self, job: Job) -> None:
+        """Run a claimed job and record how it ended; raises only `StoreError`, if that cannot be recorded."""
+        self._watch = JobWatch(self.queue, job.id, self.name, self._stopping)
+        try:
+            with suppress(JobLost):
+                self._run(job, self._watch)
+        finally:
+            self._watch = None
+
+    def _run(self, job: Job, watch: JobWatch) -> None:
+        queue, mine = self.queue, (job.id, self.name)
+        try:
+            run_job(job.kind, job.payload, queue.root, options=self.options, watch=watch, executor=self.executor)
+        except Stopping:
+            queue.release(*mine)
+        except Cancelled:
+            queue.stop(*mine)
+        except JobLost:
+            raise
+        except WhichfluenceError as error:
+            queue.fail(*mine, str(error))
+        except Exception as error:
+            queue.fail(*mine, self._unexpected(job, error))
+        else:
+            queue.finish(*mine)
+
+    def _unexpected(self, job: Job, error: Exception) -> str:
+        name = f"{job.id[:12]}-{time.strftime('%Y%m%dT%H%M%S')}.log"
+        path = self.queue.root / "logs" / name
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")
+        said = " ".join(str(error).split())[:200]
+        return f"Unexpected error {type(error).__name__}{': ' if said else ''}{said}; its traceback is in logs/{name}."
+
+    def _keep_beating(self) -> None:
+        while not self._finished.wait(self.interval):
+            with suppress(StoreError):  # the next beat may succeed
+                self.workers.beat(self.name)
+                if (watch := self._watch) is not None:
+                    watch.beat()

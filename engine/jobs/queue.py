@@ -1,0 +1,220 @@
+"""The queue of jobs: who asked for what, how far it is, and who computes it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import InvalidInput, WhichfluenceError
+from engine.jobs.database import Database
+from engine.jobs.kinds import Progress, canonical, job_digest
+from engine.jobs.run import forget_chunks
+from engine.store import Store
+
+STATES = ("queued", "running", "done", "failed", "cancelled")
+DEAD_AFTER = 15.0  # seconds without a heartbeat
+CRASHES = 3
+
+
+class JobLost(WhichfluenceError):
+    """The job is not this worker's any more: it was thought dead, and another took over."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One row of the queue, as it was when it was read. Times are seconds since 1970."""
+
+    id: str
+    kind: str
+    payload: dict[str, Any]
+    title: str
+    state: str
+    done: int
+    total: int
+    share: float
+    seconds_left: float | None
+    message: str
+    error: str
+    worker: str | None
+    heartbeat: float | None
+    cancel: bool
+    crashes: int
+    created: float
+    queued: float
+    started: float | None
+    updated: float
+    finished: float | None
+
+    @property
+    def active(self) -> bool:
+        """Whether it still has to be computed."""
+        return self.state in ("queued", "running")
+
+    def time_left(self, now: float | None = None) -> float | None:
+        """Seconds until it is done, judged by its finished chunks; None while that is unknown."""
+        if self.state != "running" or self.seconds_left is None:
+            return None
+        return max(0.0, self.seconds_left - ((now or time.time()) - self.updated))
+
+    def stalled(self, now: float | None = None, after: float = DEAD_AFTER) -> bool:
+        """Whether its worker has not been heard for `after` seconds."""
+        return self.state == "running" and (now or time.time()) - (self.heartbeat or 0.0) > after
+
+
+class JobQueue:
+    """The jobs of one home folder. Safe to use from several threads and processes at once."""
+
+    def __init__(self, root: Path | str | None = None) -> None:
+        self.store = Store(root)
+        self.root = self.store.root
+        self.database = Database(self.root / "queue.sqlite")
+
+    def submit(self, kind: str, payload: Mapping[str, Any], title: str = "") -> Job:
+        """The job (kind, payload), queued if it is new.
+
+        The same question is the same job: one that is queued, running or done is returned as it is; one
+        whose result is in the store is done; one that failed or was cancelled waits for `resume`.
+        """
+        text, digest, now = canonical(payload), job_digest(kind, payload), time.time()
+        state = "done" if self.store.has(digest) else "queued"
+        with self.database.writing() as connection:
+            connection.execute(
+                "INSERT INTO jobs (id, kind, payload, title, state, share, created, queued, updated, finished) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (digest, kind, text, title or kind, state, float(state == "done"), now, now, now,
+                 now if state == "done" else None))
+            if state == "queued":  # done once, but its result was deleted or set aside
+                connection.execute(f"{_QUEUE_AGAIN} WHERE id = ? AND state = 'done'", (now, now, digest))
+            else:
+                connection.execute("UPDATE jobs SET state = 'done', share = 1, error = '', finished = ?, updated = ? "
+                                   "WHERE id = ? AND state IN ('queued', 'failed', 'cancelled')", (now, now, digest))
+            return _job(connection.execute("SELECT * FROM jobs WHERE id = ?", (digest,)).fetchone())
+
+    def get(self, job: str) -> Job | None:
+        """The job of that id, or None."""
+        with self.database.reading() as connection:
+            row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+        return _job(row) if row else None
+
+    def jobs(self, *states: str, limit: int = 500) -> list[Job]:
+        """The jobs in any of `states` (default: all), the last one submitted first."""
+        chosen = states or STATES
+        marks = ", ".join("?" * len(chosen))
+        with self.database.reading() as connection:
+            rows = connection.execute(f"SELECT * FROM jobs WHERE state IN ({marks}) ORDER BY queued DESC, rowid DESC "
+                                      "LIMIT ?", (*chosen, limit)).fetchall()
+        return [_job(row) for row in rows]
+
+    def request_cancel(self, job: str) -> None:
+        """Stop a job: at once if nobody computes it, else as soon as its worker looks. What it finished is kept."""
+        now = time.time()
+        with self.database.writing() as connection:
+            connection.execute("UPDATE jobs SET state = 'cancelled', finished = ?, updated = ? "
+                               "WHERE id = ? AND (state = 'queued' OR state = 'running' AND heartbeat < ?)",
+                               (now, now, job, now - DEAD_AFTER))
+            connection.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state = 'running'", (job,))
+
+    def resume(self, job: str) -> None:
+        """Queue a failed or cancelled job again, to go on from its last finished chunk."""
+        now = time.time()
+        with self.database.writing() as connection:
+            connection.execute(f"{_QUEUE_AGAIN} WHERE id = ? AND state IN ('failed', 'cancelled')", (now, now, job))
+            connection.execute("UPDATE jobs SET cancel = 0 WHERE id = ? AND state = 'running'", (job,))
+
+    def delete(self, job: str) -> None:
+        """Forget a job, its chunks and its result; `InvalidInput` while it runs."""
+        with self.database.writing() as connection:
+            row = connection.execute("SELECT title, state FROM jobs WHERE id = ?", (job,)).fetchone()
+            if row and row["state"] == "running":
+                raise InvalidInput(f"`{row['title']}` is running; cancel it before you delete it.")
+            connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
+        self.store.delete(job)
+        forget_chunks(self.root, job)
+
+    def claim(self, worker: str) -> Job | None:
+        """The job that has waited longest, now running on `worker`; None if none waits. No two workers get one."""
+        now = time.time()
+        with self.database.writing() as connection:
+            row = connection.execute(
+                "UPDATE jobs SET state = 'running', worker = ?, heartbeat = ?, started = ?, updated = ?, cancel = 0, "
+                "error = '', seconds_left = NULL WHERE id = (SELECT id FROM jobs WHERE state = 'queued' "
+                "ORDER BY queued, rowid LIMIT 1) RETURNING *", (worker, now, now, now)).fetchone()
+        return _job(row) if row else None
+
+    def heartbeat(self, job: str, worker: str) -> bool:
+        """Say that `worker` is alive and computes `job`; return whether the job was asked to stop.
+
+        `JobLost` if the job is not this worker's any more.
+        """
+        return self._mine(job, worker, "heartbeat = ?", time.time())
+
+    def report(self, job: str, worker: str, progress: Progress) -> bool:
+        """Record progress, which is a heartbeat as well; a chunk more than before forgives earlier crashes."""
+        now = time.time()
+        return self._mine(
+            job, worker,
+            "heartbeat = ?, updated = ?, crashes = CASE WHEN ? > done THEN 0 ELSE crashes END, "
+            "done = ?, total = ?, share = ?, seconds_left = ?, message = ?",
+            now, now, progress.done, progress.done, progress.total, progress.share, progress.seconds_left,
+            progress.message)
+
+    def finish(self, job: str, worker: str) -> None:
+        """The result is in the store."""
+        now = time.time()
+        self._mine(job, worker, "state = 'done', done = total, share = 1, seconds_left = NULL, message = '', "
+                   "finished = ?, updated = ?, crashes = 0", now, now)
+
+    def fail(self, job: str, worker: str, sentence: str) -> None:
+        """The job cannot go on; `sentence` says why."""
+        self._mine(job, worker, "state = 'failed', error = ?, finished = ?", sentence, time.time())
+
+    def stop(self, job: str, worker: str) -> None:
+        """The job was cancelled."""
+        self._mine(job, worker, "state = 'cancelled', cancel = 0, finished = ?", time.time())
+
+    def release(self, job: str, worker: str) -> None:
+        """Put the job back to where it was in the queue: its worker leaves in good order."""
+        self._mine(job, worker, "state = CASE WHEN cancel THEN 'cancelled' ELSE 'queued' END, worker = NULL")
+
+    def requeue_dead(self, older_than: float = DEAD_AFTER) -> list[str]:
+        """Queue the jobs again whose workers have been silent for `older_than` seconds; return their ids.
+
+        A job that was to be cancelled is cancelled; one whose workers died `CRASHES` times without finishing
+        a chunk fails.
+        """
+        dead = "state = 'running' AND heartbeat < ?"
+        now = time.time()
+        with self.database.reading() as connection:
+            if not connection.execute(f"SELECT 1 FROM jobs WHERE {dead}", (now - older_than,)).fetchone():
+                return []
+        with self.database.writing() as connection:
+            rows = connection.execute(
+                "UPDATE jobs SET worker = NULL, crashes = crashes + 1, updated = ?, "
+                "finished = CASE WHEN cancel OR crashes + 1 >= ? THEN ? END, "
+                "error = CASE WHEN cancel OR crashes + 1 < ? THEN '' ELSE ? END, "
+                "state = CASE WHEN cancel THEN 'cancelled' WHEN crashes + 1 >= ? THEN 'failed' ELSE 'queued' END "
+                f"WHERE {dead} RETURNING id", (now, CRASHES, now, CRASHES, _CRASHED, CRASHES, now - older_than))
+            return [row["id"] for row in rows.fetchall()]
+
+    def _mine(self, job: str, worker: str, change: str, *values: Any) -> bool:
+        with self.database.writing() as connection:
+            row = connection.execute(f"UPDATE jobs SET {change} WHERE id = ? AND worker = ? AND state = 'running' "
+                                     "RETURNING cancel", (*values, job, worker)).fetchone()
+        if row is None:
+            raise JobLost(f"Job {job[:12]} was taken over by another worker or deleted; nothing needs to be done.")
+        return bool(row["cancel"])
+
+
+_QUEUE_AGAIN = ("UPDATE jobs SET state = 'queued', queued = ?, updated = ?, error = '', cancel = 0, crashes = 0, "
+                "finished = NULL, worker = NULL, seconds_left = NULL, message = ''")
+_CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, perhaps for want of memory; "
+            "free some memory or choose a smaller run, then resume it.")
+
+
+def _job(row: sqlite3.Row) -> Job:
+    return Job(**{**dict(row), "payload": json.loads(row["payload"]), "cancel": bool(row["cancel"])})

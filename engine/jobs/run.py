@@ -1,0 +1,99 @@
+"""Run a job to its result, chunk by chunk, from wherever an earlier attempt stopped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine.errors import InvalidInput, StoreError
+from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor
+from engine.jobs.kinds import KINDS, Output, Watch, canonical
+from engine.store import Result, Store, home, versions
+
+
+def run_job(kind: str, payload: Mapping[str, Any], root: Path | str | None = None, *,
+            options: Mapping[str, Any] | None = None, watch: Watch | None = None,
+            executor: Executor | None = None) -> Result:
+    """The stored result of job (kind, payload), computed if it is not there yet.
+
+    Every chunk is stored before the next one starts, so a run that was cancelled, killed or that failed
+    goes on from its last finished chunk when it is called again. Raises whatever `watch` or a chunk raises.
+    """
+    payload = json.loads(canonical(payload))  # what a worker would see
+    work = ChunkWork(KINDS[kind], payload, Path(root) if root is not None else home(), dict(options or {}))
+    store = Store(work.root)
+    if store.has(work.job):
+        with suppress(StoreError):  # damaged: it is set aside now, and computed anew
+            result = store.read(work.job)
+            forget_chunks(work.root, work.job)
+            return result
+    ledger = Ledger(_weights(work), watch or Watch())
+    ledger.watch.between_chunks()
+    try:
+        _compute(work, ledger, executor or LocalExecutor())
+        result = _finish(work, ledger)
+    except StoreError:
+        if not store.has(work.job):
+            raise
+        result = store.read(work.job)  # another process was faster, and removed the chunks
+    forget_chunks(work.root, work.job)
+    return result
+
+
+def forget_chunks(root: Path, job: str) -> None:
+    """Remove the chunk files of a job."""
+    shutil.rmtree(Store(root, f"chunks/{job}").shelf, ignore_errors=True)
+
+
+class Chunks(Mapping[str, Result]):
+    """The stored chunks of a job by key, each verified when it is asked for."""
+
+    def __init__(self, work: ChunkWork, keys: list[str]) -> None:
+        self._work, self._keys = work, keys
+
+    def __getitem__(self, key: str) -> Result:
+        if key not in self._keys:
+            raise KeyError(key)
+        return self._work.chunks.read(self._work.name(key))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+def _weights(work: ChunkWork) -> dict[str, float]:
+    keys = list(work.kind.plan(work.payload))
+    weights = {key: float(work.kind.weight(work.payload, key)) if work.kind.weight else 1.0 for key in keys}
+    if len(weights) != len(keys):
+        raise InvalidInput(f"Job kind `{work.kind.name}` plans a chunk twice; give every chunk its own key.")
+    return weights
+
+
+def _compute(work: ChunkWork, ledger: Ledger, executor: Executor) -> None:
+    missing = []
+    for key in ledger.weights:
+        seconds = work.stored_seconds(key)
+        if seconds is None:
+            missing.append(key)
+        else:
+            ledger.recall(key, seconds)
+    for key, seconds in executor.run(missing, work, ledger):
+        ledger.finish(key, seconds)
+        ledger.watch.between_chunks()
+
+
+def _finish(work: ChunkWork, ledger: Ledger) -> Result:
+    started = time.perf_counter()
+    chunks = Chunks(work, list(ledger.weights))
+    output = Output.of(work.kind.finish(work.payload, chunks, work.context(ledger)))
+    seconds = ledger.spent + time.perf_counter() - started
+    facts = {"versions": versions(), **output.manifest, "kind": work.kind.name, "payload": work.payload,
+             "wall_seconds": round(seconds, 3)}
+    return Store(work.root).write(work.job, facts, output.tables, output.arrays)

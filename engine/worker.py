@@ -1,0 +1,86 @@
+"""`python -m engine.worker`: runs the jobs in the queue until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import signal
+import sys
+
+from engine.errors import InvalidInput, StoreError, WhichfluenceError
+from engine.jobs.loop import BEAT, Worker
+from engine.jobs.queue import DEAD_AFTER
+from engine.jobs.workers import Workers, new_worker_id
+
+KINDS = ("engine.experiments",)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve the queue; 0 when told to leave, 2 with one sentence on stderr when it cannot work."""
+    options = _options(arguments)
+    if options.home:
+        os.environ["WHICHFLUENCE_HOME"] = options.home
+    name = options.id or new_worker_id()
+    try:
+        _load_kinds(options.kinds or KINDS)
+        worker = Worker(name=name, beat=options.beat, dead_after=options.dead_after, options={"device": options.device})
+        _stop_on_signals(worker)
+        _step_back()
+        worker.serve(once=options.once, idle_exit=options.idle_exit)
+    except WhichfluenceError as error:
+        print(error, file=sys.stderr)
+        _leave_note(name, str(error))
+        return 2
+    return 0
+
+
+def _step_back() -> None:
+    """Let the live pages of the same machine go first."""
+    if hasattr(os, "nice"):
+        os.nice(10)
+
+
+def _stop_on_signals(worker: Worker) -> None:
+    def stop(number: int, _: object) -> None:
+        worker.stop()
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends it at once
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("python -m engine.worker", description=__doc__.split(": ", 1)[1])
+    parser.add_argument("--home", help="folder of queue and results (default: WHICHFLUENCE_HOME or user data)")
+    parser.add_argument("--once", action="store_true", help="leave when the queue is empty")
+    parser.add_argument("--idle-exit", type=float, metavar="SECONDS", help="leave after so long without a job")
+    parser.add_argument("--device", default="auto", help="where to compute (default: auto)")
+    parser.add_argument("--kinds", action="append", metavar="MODULE", help=f"module that registers job kinds "
+                        f"(default: {', '.join(KINDS)}); may be repeated")
+    parser.add_argument("--id", help=argparse.SUPPRESS)
+    parser.add_argument("--beat", type=float, default=BEAT, help=argparse.SUPPRESS)
+    parser.add_argument("--dead-after", type=float, default=DEAD_AFTER, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def _load_kinds(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except WhichfluenceError:
+            raise
+        except Exception as error:
+            raise InvalidInput(f"The worker cannot load the job kinds of `{module}` ({type(error).__name__}: {error}); "
+                               "repair that module or name another with --kinds.") from error
+
+
+def _leave_note(name: str, sentence: str) -> None:
+    try:
+        Workers().fail(name, sentence)
+    except StoreError as error:
+        print(error, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
