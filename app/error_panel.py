@@ -1,0 +1,266 @@
+"""The parts of the approximation-error page: its controls, the growing curves, the scatter and the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app import chips, choice, downloads, error_curves, job_panel, pickers, published, workbench
+from app.charts.curves import agreement_curves, exact_scatter
+from app.error_curves import Curves, Point
+from app.workbench import Waiting
+from engine import error_curves as engine_curves
+from engine.agreement import METRICS, summarize
+from engine.behaviors import BEHAVIORS
+from engine.error_curves import ALPHAS, ETAS, PerQuery
+from engine.hessians import HESSIANS
+from engine.problems import ProblemSource
+from engine.scoring import Scoring
+from engine.values import short
+
+PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)"}
+SHORTS = {metric.short: name for name, metric in METRICS.items()}
+DRAWS = (1, 2, 3, 5)
+ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))
+ETA_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Everything chosen on the page. value: η or α; candidates: None for all of them."""
+
+    panel: str
+    sources: tuple[ProblemSource, ...]
+    metric: str
+    behavior: str
+    value: float
+    query: int
+    candidates: int | None
+    solver: str
+    published: bool
+
+    @property
+    def symbol(self) -> str:
+        return "η" if self.panel == "eta" else "α"
+
+    @property
+    def scored(self) -> tuple[ProblemSource, ...]:
+        """The draws with exactly the candidates that are scored."""
+        return tuple(source.model_copy(update={"n_candidates": self.candidates}) for source in self.sources)
+
+
+def panel_choice() -> str:
+    key = choice.bound("panel", "eta", choice.from_options(list(PANELS)))
+    panel = st.segmented_control("What grows", list(PANELS), key=key, format_func=PANELS.get, required=True,
+                                 label_visibility="collapsed")
+    choice.keep("panel", panel)
+    return panel
+
+
+def controls(panel: str) -> Chosen:
+    """The row of choices, each of them in the address."""
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    metric = _choose(row.segmented_control, "metric", "Agreement", list(SHORTS), "kendall",
+                     lambda name: METRICS[SHORTS[name]].title, required=True,
+                     help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
+    behavior = _choose(row.selectbox, "behavior", "Behavior", list(engine_curves.differentiable()), "query_loss",
+                       lambda name: BEHAVIORS[name].title, width=180,
+                       help="The number read off the model at a query. Only behaviors with a gradient have a tangent.")
+    solver = "cholesky"
+    if panel == "alpha":
+        solver = _choose(row.selectbox, "solver", "Solver in the scatter", list(HESSIANS), "cholesky",
+                         lambda name: HESSIANS[name].title, width=200,
+                         help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
+    draws = _choose(row.selectbox, "draws", "Draws", DRAWS, _default_draws(), str, width=90,
+                    help="Each draw (seed) takes other queries and candidates, and another training set where that is "
+                         "smaller than the dataset. Bands are 95% t-intervals over draws.")
+    shown = published.results("figure-4", "paper") is not None and _toggle(row)
+    value = _slider(panel)
+    sources = tuple(pickers.source(offset) for offset in range(draws))
+    limit = sources[0].n_candidates or sources[0].n_train or pickers.optima_candidates()
+    candidates = None if panel == "eta" else min(pickers.optima_candidates(), limit)
+    return Chosen(panel, sources, SHORTS[metric], behavior, value, _query(sources[0]), candidates, solver, shown)
+
+
+def _choose(widget, name: str, label: str, options, default, title: Callable, **rest) -> Any:
+    key = choice.bound(name, default, choice.from_options(options))
+    value = widget(label, options, key=key, format_func=title, **rest)
+    choice.keep(name, value)
+    return value
+
+
+def _default_draws() -> int:
+    return 3 if choice.one("data", "digits", str) == "digits" else 1
+
+
+def _toggle(row) -> bool:
+    key = choice.bound("published", True, lambda text: choice.from_options((1, 0))(text) == 1)
+    shown = row.toggle("Published paper-scale run", key=key,
+                       help="FashionMNIST with 20,000 training examples, 1,000 queries and 1,000 candidates, as "
+                            "published with this program: hollow diamonds.")
+    choice.keep("published", int(shown))
+    return shown
+
+
+def _slider(panel: str) -> float:
+    if panel == "eta":
+        key = choice.bound("eta", 0.1, choice.within(0.01, 1.0, float))
+        value = st.slider("Step size η", 0.01, 1.0, step=0.01, key=key,
+                          help="Moves the dashed line; the exact scores at this η are computed now.")
+    else:
+        key = choice.bound("alpha", 1e-3, _nearest_alpha)
+        value = st.select_slider("Weight α", ALPHA_STEPS, key=key, format_func=short,
+                                 help="Moves the dashed line; every candidate is re-optimised now at this α.")
+    choice.keep(panel, short(value))
+    return value
+
+
+def _nearest_alpha(text: str) -> float:
+    wanted = choice.within(ALPHA_STEPS[0], ALPHA_STEPS[-1], float)(text)
+    return min(ALPHA_STEPS, key=lambda alpha: abs(alpha - wanted) / alpha)
+
+
+def _query(source: ProblemSource) -> int:
+    """The query of the scatter; its box stands beside the scatter, where it is read."""
+    return choice.one("query", 0, choice.within(0, (source.n_queries or 1) - 1))
+
+
+def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
+    """The curves over η, drawn as they grow."""
+    def draw() -> None:
+        curves = error_curves.eta_curves(chosen.sources)
+        if curves.complete and growing:
+            st.rerun()
+        _curves(chosen, curves, [BEHAVIORS[name].title for name in engine_curves.differentiable()],
+                error_curves.markers(error_curves.titled(agreements), chosen.metric, chosen.value), ETA_TICKS,
+                [scoring for eta in ETAS for scoring in engine_curves.step_pair(chosen.behavior, eta)])
+        _progress(curves, "points")
+
+    growing = not error_curves.eta_curves(chosen.sources, 0.0).complete
+    st.fragment(draw, run_every=0.2 if growing else None)()
+
+
+def alpha_curves(chosen: Chosen, points: Mapping[str, Point]) -> None:
+    """The curves over α: one job a draw, so that each appears when it is done."""
+    curves = error_curves.alpha_curves(chosen.sources, chosen.candidates, chosen.behavior)
+    agreements = {title: point.agreement for title, point in error_curves.by_title(points).items()}
+    scorings = [scoring for alpha in ALPHAS for scoring in (
+        engine_curves.upweight_scoring(chosen.behavior, alpha),
+        *(engine_curves.solver_scoring(chosen.behavior, solver, alpha) for solver in HESSIANS))]
+    _curves(chosen, curves, [solver.title for solver in HESSIANS.values()],
+            error_curves.markers(agreements, chosen.metric, chosen.value), ALPHAS, scorings)
+    if curves.waiting:
+        st.caption(f"{curves.done} of {curves.total} draws are ready; the next one is being computed. "
+                   "The chosen point is live already.")
+        job_panel.watch(curves.waiting[0])
+
+
+def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, scorings: list[Scoring]) -> None:
+    metric = METRICS[chosen.metric]
+    means = curves.means[curves.means["metric"] == chosen.metric]
+    seeds = curves.seeds[curves.seeds["metric"] == chosen.metric]
+    name = {"eta": "step size η (log scale)", "alpha": "weight α (log scale)"}[chosen.panel]
+    chart = agreement_curves(means, seeds, order, x_title=name, y_title=metric.title, ticks=ticks, markers=markers,
+                             published=_overlay(chosen))
+    st.altair_chart(chart, key=f"curves:{chosen.panel}", alt=_spoken(chosen, means, name))
+    candidates = chosen.candidates or chosen.sources[0].n_train
+    chance = metric.chance(candidates, 0.05)
+    st.caption(f"{metric.title} between approximate and exact scores: 1 is full agreement, unrelated scores give "
+               f"{chance:.2f}. Lines: means over draws; bands: 95% over draws; small dots: single draws; large dots on "
+               f"the dashed line: the chosen {chosen.symbol}, first draw.")
+    downloads.chart_extras(f"approximation-{chosen.panel}", means.drop(columns=["low", "high"]), scorings,
+                           chosen.scored)
+
+
+def _overlay(chosen: Chosen) -> pd.DataFrame | None:
+    frame = published.results("figure-4", "paper") if chosen.published else None
+    if frame is None:
+        return None
+    return error_curves.published_curves(frame, chosen.panel, chosen.metric,
+                                         None if chosen.panel == "eta" else chosen.behavior)
+
+
+def _spoken(chosen: Chosen, means: pd.DataFrame, name: str) -> str:
+    """The text alternative: where each curve starts and ends."""
+    ends = []
+    for series, rows in means.sort_values("x").groupby("series", sort=False):
+        first, last = rows.iloc[0], rows.iloc[-1]
+        ends.append(f"{series}: {first['mean']:.3f} at {first['x']:g}, {last['mean']:.3f} at {last['x']:g}")
+    return (f"{METRICS[chosen.metric].title} between approximate and exact scores against {name}. "
+            + ("; ".join(ends) + "." if ends else "No point has been computed yet."))
+
+
+def _progress(curves: Curves, noun: str) -> None:
+    if curves.complete:
+        return
+    text = "Training the model of another draw" if curves.waiting else f"{curves.done} of {curves.total} {noun}"
+    st.progress(curves.done / curves.total, text=f"{text}; the chosen point is live already")
+
+
+def scatter(point: Point, chosen: Chosen) -> None:
+    """Approximate against exact scores for one query."""
+    last = len(point.exact.values) - 1
+    key = choice.bound("query", 0, choice.within(0, last))
+    query = st.number_input("Query", 0, last, key=key, help="Which query the scatter shows; the Examples page shows "
+                            "its picture and the same choice there.")
+    choice.keep("query", query)
+    frame = error_curves.scatter_frame(point, query)
+    switched = int((frame["sign"] != "same sign").sum())
+    st.altair_chart(exact_scatter(frame, 330), key=f"scatter:{chosen.panel}", alt=(
+        f"Approximate against exact scores of {len(frame)} training examples for query {query} at "
+        f"{chosen.symbol} = {short(chosen.value)}; {switched} of them switch sign."))
+    st.caption(f"One dot a training example, query {query}{_label(chosen, query)}. On the dashed line the "
+               f"approximation is exact; {switched} of {len(frame):,} switch sign. Score: change of the "
+               f"{BEHAVIORS[chosen.behavior].title}; positive supports it.")
+
+
+def _label(chosen: Chosen, query: int) -> str:
+    drawn = workbench.drawn(chosen.sources[0])
+    if isinstance(drawn, Waiting):
+        return ""
+    return f" (label {drawn.dataset.class_names[drawn.sample.y_query[query]]})"
+
+
+def scatter_table(point: Point) -> pd.DataFrame:
+    return error_curves.scatter_frame(point, choice.one("query", 0, int))
+
+
+def metrics(point: Point) -> None:
+    """The three agreements at the chosen point, each with its interval."""
+    for column, (name, values) in zip(st.columns(len(point.agreement)), point.agreement.items(), strict=True):
+        found = summarize([values], interval_over="queries")
+        column.metric(METRICS[name].title, f"{found.mean:.4f}", help=METRICS[name].definition)
+        column.html(f'<div class="wf-note wf-num">± {found.ci95:.4f}, 95% over {found.n_queries} queries</div>')
+
+
+def provenance(point: Point) -> None:
+    """One line on sizes and exactness."""
+    facts = point.exact.provenance
+    sizes, convergence = facts["sizes"], facts["convergence"]
+    how = (f"closed form, {facts['wall_seconds']:.2f} s" if point.exact.scoring.process.kind == "one_step" else
+           f"Newton, {convergence['converged']} of {convergence['of']} converged, largest final gradient norm "
+           f"{convergence['largest_residual']:.1e}")
+    chips.note(f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} "
+               f"queries · one draw · exact scores: {how}")
+
+
+def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: Chosen) -> None:
+    """Every series at the chosen point."""
+    table = error_curves.numbers(agreements, noun)
+    st.dataframe(table, hide_index=True, width="stretch", key=f"numbers:{chosen.panel}",
+                 column_config={name: st.column_config.NumberColumn(format="%.4f") for name in table.columns
+                                if name.startswith("±") or name in {m.title for m in METRICS.values()}})
+
+
+def residual_table(points: Mapping[str, Point]) -> None:
+    """What each solver left unsolved."""
+    st.markdown("**How well the linear systems were solved**")
+    st.caption("Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve; 0 is solved, 1 is as far "
+               "off as answering zero. LiSSA and other fixed-length methods have no tolerance of their own to meet.")
+    table = error_curves.residuals(error_curves.by_title(points))
+    formats = {name: st.column_config.NumberColumn(format="%.1e") for name in ("median residual", "largest residual")}
+    st.dataframe(table, hide_index=True, width="stretch", column_config=formats, key="residuals")

@@ -1,0 +1,50 @@
+"""Short, distinct names for the specifications of one view: only what tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from app.chips import ESTIMATOR
+from engine.hessians import HESSIANS
+from engine.named import NAMED
+from engine.scoring import Scoring
+
+ORDER = ("B", "T", "P", ESTIMATOR)
+
+
+def short(scorings: Sequence[Scoring]) -> list[str]:
+    """One label a scoring, all different: the names of the literature where every one has its own, else for each
+    the fewest axes that no other scoring shares."""
+    names = [known_as(scoring) for scoring in scorings]
+    if len(scorings) > 1 and None not in names and len(set(names)) == len(names):
+        return names
+    return [_telling(place, scorings) for place in range(len(scorings))]
+
+
+def _telling(place: int, scorings: Sequence[Scoring]) -> str:
+    """What only this scoring has, in as few axes as possible."""
+    own, others = scorings[place], [other for number, other in enumerate(scorings) if number != place]
+    for size in range(1, len(ORDER) + 1):
+        for axes in combinations(ORDER, size):
+            values = [_axis(own, axis) for axis in axes]
+            if all(values != [_axis(other, axis) for axis in axes] for other in others):
+                return " · ".join(values)
+    return own.title
+
+
+def numbered(labels: Sequence[str]) -> list[str]:
+    """The labels behind their number in the list, counted from 1."""
+    return [f"{place + 1}. {label}" for place, label in enumerate(labels)]
+
+
+def known_as(scoring: Scoring) -> str | None:
+    """The name under which the literature knows a scoring; None where it has none."""
+    eta = getattr(scoring.process, "eta", 0.1)
+    return next((method.title for method in NAMED.values() if method.implied(scoring.behavior, eta) == scoring), None)
+
+
+def _axis(scoring: Scoring, axis: str) -> str:
+    if axis != ESTIMATOR:
+        return scoring.axis(axis)
+    return HESSIANS[scoring.estimator].title if scoring.estimator in HESSIANS else scoring.route.title

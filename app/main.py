@@ -1,0 +1,45 @@
+"""Entry of the dashboard: `python -m streamlit run app/main.py` from the root of the repository."""
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
+
+from app import choice, pickers, theme  # noqa: E402
+from engine.errors import WhichfluenceError  # noqa: E402
+
+ICON = ROOT / "assets" / "icon.svg"
+PAGES = (
+    ("home", "Home", ":material/home:"),
+    ("compare", "Compare", ":material/grid_on:"),
+    ("approximation_error", "Approximation error", ":material/show_chart:"),
+    ("examples", "Examples", ":material/photo_library:"),
+    ("paper", "Paper", ":material/article:"),
+    ("runs", "Runs", ":material/list_alt:"),
+)
+
+
+WITHOUT_DATA = ("paper", "runs")  # what these pages show does not depend on the data that is chosen
+
+
+def main() -> None:
+    """Navigation first, the data below it, then the page; what a page cannot handle is shown as its sentence."""
+    st.set_page_config(page_title="Whichfluence", page_icon=ICON, layout="wide")
+    st.logo(ICON, size="large")
+    pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
+                     default=name == "home") for name, title, icon in PAGES]
+    page = st.navigation(pages)
+    theme.apply()
+    choice.remind()
+    try:
+        if page.url_path not in WITHOUT_DATA:
+            pickers.problem_picker()
+        page.run()
+    except WhichfluenceError as error:
+        st.error(str(error), icon=":material/error:")
+
+
+main()

@@ -1,0 +1,62 @@
+"""What a careful reader of the paper's tables must know, said beside the cells that it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+CONTROLLED = ("table-a6", "figure-4")
+
+
+@dataclass(frozen=True)
+class Note:
+    """`text` belongs to the rows of `experiments` whose columns hold the words of `where`."""
+
+    experiments: tuple[str, ...]
+    where: Mapping[str, str]
+    text: str
+
+    def concerns(self, experiment: str, row: Mapping[str, object]) -> bool:
+        return experiment in self.experiments and all(
+            words in str(row.get(column, "")).lower() for column, words in self.where.items())
+
+
+NOTES = (
+    Note(CONTROLLED, {"axis": "b", "comparison": "soft margin"},
+         "Proposition 1 of the paper needs an increasing map from one behavior to the other. The soft margin falls as "
+         "the cross-entropy rises, so it holds for minus the cross-entropy, which is what “query loss” means here: "
+         "larger is better, as for every behavior."),
+    Note(CONTROLLED, {"axis": "p", "metric": "sign"},
+         "After a removal the mean runs over the n−1 examples left. This adds the same pull, −λθ/(n−1), to the "
+         "gradient of every candidate: the order hardly changes, but scores near zero change their sign. That is why "
+         "signs agree for fewer than eight candidates in ten while τ stays near 0.98."),
+    Note(CONTROLLED, {"axis": "p"},
+         "The table has five values of α; the paper's configuration (Table A-1) lists two of them, 0.001 and 0.1. "
+         "We run all five."),
+    Note(CONTROLLED, {"axis": "t", "comparison": "inverse-hessian"},
+         "This inverse Hessian is damped by 0.01, a hundred times the model's own regularisation λ = 1e-4. It is the "
+         "response of a damped objective rather than the infinitesimal one, so damping is part of the specification "
+         "here and always shown."),
+)
+
+SPREAD = {"Top-5% overlap", "Sign agreement"}
+
+
+def on_spread(experiment: str, measure: str) -> str:
+    """What the paper's ± is, where it does not say."""
+    if experiment in CONTROLLED and measure in SPREAD:
+        return ("The paper calls its ± a 95% interval for τ only; for this measure its values fit a standard deviation "
+                "over three seeds.")
+    return ""
+
+
+def of_rows(experiment: str, rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[int]]]:
+    """The notes that concern any row, in order, and for each row the numbers (from 1) of its notes."""
+    rows = list(rows)
+    texts: list[str] = []
+    for note in NOTES:
+        if note.text not in texts and any(note.concerns(experiment, row) for row in rows):
+            texts.append(note.text)
+    numbers = [[place for place, text in enumerate(texts, 1)
+                if any(note.text == text and note.concerns(experiment, row) for note in NOTES)] for row in rows]
+    return texts, numbers

@@ -1,0 +1,197 @@
+"""The parts of the Paper page, in the order in which they stand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app import choice, downloads, manifest_view, paper_notes, paper_rows, paper_table, reproductions
+from app.charts import curves as curve_charts
+from app.charts import paper_dots
+from app.pickers import dataset_title
+from app.published import Published, reproduction
+from engine.experiments import EXPERIMENTS
+
+FULL = "paper"
+"""The preset at the paper's own scale: only there are differences judged."""
+
+
+def choose_experiment() -> str:
+    """Which table or figure."""
+    names = list(EXPERIMENTS)
+    return _pick("experiment", "Table or figure", names, names[0], lambda name: EXPERIMENTS[name].title)
+
+
+def choose_preset(name: str) -> str:
+    """At which scale; the first that has results is the default."""
+    presets = EXPERIMENTS[name].presets
+    order = sorted(presets, key=lambda preset: preset != FULL)
+    default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
+    chosen = _segments("preset", "Scale", order, default, scale_title)
+    st.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
+    return chosen
+
+
+def scale_title(preset: str) -> str:
+    """A preset in two or three words."""
+    return "As in the paper" if preset == FULL else preset.capitalize()
+
+
+def choose_dataset(found: Published) -> str | None:
+    """On which of a run's datasets; None where it has but one."""
+    names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
+    if len(names) < 2:
+        return None
+    return _segments("on", "Our data", names, names[-1], dataset_title)
+
+
+def choose_measure(found: Published, joined: pd.DataFrame | None) -> str:
+    """Which measure of agreement."""
+    names = paper_rows.measures(joined if joined is not None else found.table)
+    return _segments("measure", "Measure", names, names[0], str)
+
+
+def empty(name: str, preset: str, joined: pd.DataFrame | None) -> None:
+    """Nothing was computed yet: what would do it, how long it takes, and the paper's numbers alone."""
+    with st.container(border=True):
+        st.markdown(f"**Our numbers at this scale are not here yet.** "
+                    f"Computing them runs {EXPERIMENTS[name].presets[preset].seeds} seeds; "
+                    f"{reproductions.cost(name, preset).text}, and it can be stopped and taken up again.")
+        st.code(reproductions.command(name, preset), language="bash", wrap_lines=True)
+        st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
+                     query_params={"experiment": name, "preset": preset})
+    if joined is None:
+        return
+    measure = _segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
+    st.markdown("##### The paper's numbers")
+    rows = paper_rows.rows_of(joined, measure, judge=False)
+    notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
+    paper_table.show(rows, numbers, notes, judged=False)
+
+
+def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, dataset: str | None,
+               found: Published) -> None:
+    """Charts and table of the paper beside ours."""
+    judged = preset == FULL
+    rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
+    st.subheader(f"{measure}: the paper and ours")
+    st.caption(f"{paper_rows.definition(measure)} Our ± is a 95% t-interval over {_seeds(rows)} seeds. "
+               f"{paper_notes.on_spread(name, measure)}")
+    _sentence(rows, measure, judged)
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",
+                        alt=_values_alt(rows, measure))
+        if paper_rows.chance(measure):
+            st.caption(f"Dashed line: what unrelated scores would give, {paper_rows.chance(measure):g}.")
+    with right:
+        st.altair_chart(paper_dots.differences(rows), width="stretch", alt=_differences_alt(rows, measure))
+        st.caption("Line: our 95% interval." + (" Grey bar: the tolerance we set ourselves beforehand." if judged
+                                                else " Dashed line: no difference."))
+    notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
+    paper_table.show(rows, numbers, notes, judged)
+    _kept_mean(found, measure, dataset)
+    table = joined.drop(columns=["tolerance", "within"]) if not judged else joined
+    downloads.chart_extras(f"{name}-{preset}", table, command=found.manifest.get("command"))
+
+
+def curves(name: str, preset: str, measure: str, dataset: str | None, found: Published) -> None:
+    """Panel (b) of Figure 4-1: ours alone, since the paper prints no numbers for it."""
+    if "curve" not in found.table:
+        return
+    st.subheader("Panel (b): approximation error")
+    st.caption("The paper draws these curves without printing their numbers, so there is nothing to subtract: "
+               "these are ours alone, approximate against exact scores of the same specification.")
+    dataset = dataset or found.table["dataset"].iloc[0]
+    for column, (kind, title) in zip(st.columns(2, gap="large"), paper_rows.CURVES.items(), strict=True):
+        with column:
+            _curve(f"{name}-{preset}-{kind}", found, kind, title, measure, dataset)
+
+
+def manifest(name: str, preset: str, found: Published) -> None:
+    """What our numbers were made from and with."""
+    st.subheader("Behind our numbers")
+    if found.here:
+        st.caption("These were computed on this machine; they are not part of the published results.")
+    manifest_view.show(found.manifest, f"{name}-{preset}")
+    st.caption("Recompute them with")
+    st.code(found.manifest.get("command") or reproductions.command(name, preset), language="bash", wrap_lines=True)
+
+
+def _pick(choice_name: str, label: str, options: list[str], default: str, title) -> str:
+    key = choice.bound(choice_name, default, choice.from_options(options))
+    chosen = st.selectbox(label, options, key=key, format_func=title, width=640)
+    choice.keep(choice_name, chosen)
+    return chosen
+
+
+def _segments(choice_name: str, label: str, options: list[str], default: str, title) -> str:
+    key = choice.bound(choice_name, default, choice.from_options(options))
+    if st.session_state[key] not in options:
+        st.session_state[key] = default
+    chosen = st.segmented_control(label, options, key=key, format_func=title, required=True)
+    choice.keep(choice_name, chosen)
+    return chosen
+
+
+def _seeds(rows: pd.DataFrame) -> int:
+    counted = rows["n_seeds"].dropna()
+    return int(counted.max()) if len(counted) else 0
+
+
+def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
+    counts = paper_rows.tally(rows)
+    largest = rows.loc[rows["difference"].abs().idxmax()] if rows["difference"].notna().any() else None
+    parts = []
+    if judged and counts.judged:
+        parts.append(f"**{counts.judged - counts.outside} of {counts.judged}** cells lie within the tolerance.")
+    elif not judged:
+        parts.append("This is a smaller problem than the paper's, so differences are expected and are not judged.")
+    else:
+        parts.append(f"No tolerance was set for {measure.lower()} beforehand.")
+    if largest is not None:
+        parts.append(f"The largest difference is **{largest['difference']:+.3f}** "
+                     f"({largest['label'].replace('|', ', ')}).".replace("-0", "−0"))
+    if counts.missing:
+        parts.append(f"{counts.missing} cells of the paper are not part of our run.")
+    st.markdown(" ".join(parts))
+
+
+def _kept_mean(found: Published, measure: str, dataset: str | None) -> None:
+    rows = paper_rows.unchanged_mean(found.table, measure)
+    rows = rows if dataset is None else rows[rows["dataset"] == dataset]
+    if rows.empty:
+        return
+    with st.expander("Leave-one-out with the mean kept over n: what removal gives without re-normalising"):
+        shown = rows.assign(parameter=[paper_rows.parameter(row) for row in rows.to_dict("records")])
+        st.dataframe(shown[["dataset", "comparison", "parameter", "mean", "ci95", "n_seeds"]], hide_index=True,
+                     width="stretch", alt=f"{measure} of upweighting against removal with the mean kept over n")
+
+
+def _values_alt(rows: pd.DataFrame, measure: str) -> str:
+    cells = "; ".join(f"{row['label'].replace('|', ', ')}: {row['paper']:.3f} and {row['ours']:.3f}"
+                      for row in rows.to_dict("records"))
+    return f"{measure}, the paper's value and ours. {cells}."
+
+
+def _differences_alt(rows: pd.DataFrame, measure: str) -> str:
+    cells = "; ".join(f"{row['label'].replace('|', ', ')}: {row['difference']:+.3f}" for row in rows.to_dict("records"))
+    return f"Ours minus the paper's {measure}. {cells}."
+
+
+def _curve(stem: str, found: Published, kind: str, title: str, measure: str, dataset: str) -> None:
+    means, seeds = paper_rows.curve(found.table, kind, measure, dataset)
+    if means.empty:
+        st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {dataset_title(dataset)}.")
+        return
+    order = list(means["series"].unique())
+    st.markdown(f"**{title}**")
+    ticks = sorted(means["x"].unique())
+    chart = curve_charts.agreement_curves(means, seeds, order, x_title=paper_rows.SYMBOLS[kind], y_title=measure,
+                                          ticks=ticks, height=320)
+    ends = "; ".join(f"{name}: {part['mean'].iloc[0]:.3f} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3f} at "
+                     f"{part['x'].iloc[-1]:g}" for name, part in means.sort_values("x").groupby("series", sort=False))
+    st.altair_chart(chart, width="stretch", alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
+    st.caption(f"{dataset_title(dataset)}. Lines: means over seeds; bands: 95% intervals; small dots: seeds. "
+               "1 is full agreement.")
+    downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=found.manifest.get("command"))

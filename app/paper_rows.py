@@ -1,0 +1,90 @@
+"""The rows of the Paper page: one measure of the join of paper and ours, labelled, and the curves of Figure 4-1 (b)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from app.pickers import dataset_title
+from engine.agreement import METRICS
+from engine.experiments import Experiment
+
+VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "difference", "tolerance", "within")
+CURVES = {"eta": "First order against the exact step, over the step size η",
+          "alpha": "Inverse Hessian against re-optimisation, over the weight α (undamped)"}
+SYMBOLS = {"eta": "step size η", "alpha": "weight α"}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the compared cells fare: with a tolerance, outside it, without a value of ours."""
+
+    judged: int
+    outside: int
+    missing: int
+
+
+def measures(joined: pd.DataFrame) -> list[str]:
+    """The metrics that the paper's table has, in its order."""
+    return list(joined["metric"].unique())
+
+
+def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
+    """The rows of one measure with a `label` of two lines; without `judge` no cell is inside or outside."""
+    rows = joined[joined["metric"] == measure].reset_index(drop=True)
+    if not judge:
+        rows = rows.assign(tolerance=float("nan"), within=pd.array([pd.NA] * len(rows), dtype="boolean"))
+    several = "dataset" in rows and rows["dataset"].nunique() > 1
+    second = [" · ".join(part for part in (parameter(row), dataset_title(row["dataset"]) if several else "") if part)
+              for row in rows.to_dict("records")]
+    labels = [f"{row}|{text}" if text else row for row, text in zip(rows["comparison"], second, strict=True)]
+    return rows.assign(label=labels, second=second)
+
+
+def parameter(row: dict) -> str:
+    """`α = 0.001` for `alpha=0.001`."""
+    name, equals, value = str(row.get("parameter", "") or "").partition("=")
+    return f"{ {'alpha': 'α', 'eta': 'η'}.get(name, name)} = {value}" if equals else name
+
+
+def tally(rows: pd.DataFrame) -> Tally:
+    judged = rows["within"].dropna().astype(bool)
+    return Tally(len(judged), int((~judged).sum()), int(rows["ours"].isna().sum()))
+
+
+def curve(table: pd.DataFrame, kind: str, measure: str, dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(means, seed points) of one curve of panel (b), as `app.charts.curves` draws them."""
+    chosen = table[(table["curve"] == kind) & (table["metric"] == measure) & (table["dataset"] == dataset)]
+    x = chosen["parameter"].str.replace(r"^.*=", "", regex=True).astype(float)
+    series = chosen["behavior"].str.replace("_", " ")
+    means = pd.DataFrame({"series": series, "x": x, "mean": chosen["mean"], "ci95": chosen["ci95"],
+                          "low": chosen["mean"] - chosen["ci95"], "high": chosen["mean"] + chosen["ci95"],
+                          "n_seeds": chosen["n_seeds"]})
+    points = [{"series": name, "x": place, "seed": seed, "mean": float(value)}
+              for name, place, values in zip(series, x, chosen["seed_means"], strict=True)
+              for seed, value in enumerate(str(values).split())]
+    return means.reset_index(drop=True), pd.DataFrame(points, columns=["series", "x", "seed", "mean"])
+
+
+def unchanged_mean(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The rows of ours that keep the mean over n on removal; empty where the experiment has none."""
+    if "curve" not in table:
+        return table.head(0)
+    return table[(table["curve"] == "normalization") & (table["metric"] == measure)]
+
+
+def chance(measure: str) -> float | None:
+    """What unrelated scores would give; None for a measure that is no agreement."""
+    metric = next((metric for metric in METRICS.values() if metric.title == measure), None)
+    return metric.chance(1000, 0.05) if metric else None
+
+
+def definition(measure: str) -> str:
+    """One sentence on a measure."""
+    return next((metric.definition for metric in METRICS.values() if metric.title == measure), "")
+
+
+def keys(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
+    """The columns that name a row."""
+    return [column for column in rows.columns if column not in (*VALUES, "label", "second")]

@@ -1,0 +1,205 @@
+"""Where things are chosen: the problem (data, sizes, seed) once for all pages, and one scoring at a time."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app import choice
+from engine import data
+from engine.behaviors import BEHAVIORS
+from engine.errors import WhichfluenceError
+from engine.estimators import ESTIMATORS
+from engine.interventions import INTERVENTIONS
+from engine.problems import ProblemSource
+from engine.processes import PROCESSES
+from engine.scoring import Scoring
+from engine.specification import Specification, fitting
+
+OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
+DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
+PARAMETERS = {
+    "eta": ("step size η", 0.1, 1e-6, 100.0),
+    "alpha": ("weight α", 1e-3, 1e-8, 1.0),
+    "damping": ("damping", 0.0, 0.0, 1e6),
+    "steps": ("steps", 5, 1, 10_000),
+    "checkpoints": ("checkpoints", 5, 1, 1_000),
+    "every": ("steps between checkpoints", 20, 1, 10_000),
+    "label": ("new label", 0, 0, 10_000),
+    "seeds": ("seeds", 1, 1, 1_000),
+}
+CHOICES = {
+    "normalization": ("mean over", {"n-1": "the n−1 left (paper)", "n": "n as before"}),
+    "baseline": ("compared with", {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"}),
+}
+
+
+def dataset_title(name: str) -> str:
+    if name in data.DATASETS:
+        return data.DATASETS[name].title
+    return "Your arrays (npz)" if name.endswith(".npz") else "Your images (zip)"
+
+
+def problem_picker() -> None:
+    """The sidebar's data picker; what it chose is read with `source()` on every page."""
+    with st.sidebar:
+        st.markdown("#### Data")
+        names = [*data.DATASETS, *_uploads()]
+        key = choice.bound("data", "digits", choice.from_options(names))
+        name = st.selectbox("Dataset", names, key=key, format_func=dataset_title)
+        if choice.texts("data") not in ([], [name]):
+            for size in ("train", "queries", "pool"):
+                choice.keep(size, [])
+                st.session_state.pop(choice.widget(size), None)
+        choice.keep("data", name)
+        _upload()
+        with st.expander("Sizes and seed"):
+            _sizes(name)
+
+
+def _sizes(name: str) -> None:
+    train, queries = DEFAULT_SIZES.get(name, (2_000, 200))
+    limits = _limits(name)
+    _number("train", "training examples", min(train, limits[0]), 10, limits[0])
+    _number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
+    _number("candidates", "candidates to re-optimise", OPTIMA_CANDIDATES.get(name, 100), 5, 5_000,
+            "Removing or upweighting an example means finding a new optimum for each candidate; "
+            "step processes score every training example.")
+    _number("seed", "seed of the draw", 0, 0, 1_000_000)
+    _number("nseeds", "seeds to average", 1, 1, 10,
+            "Each seed draws another training set. With one seed, intervals run over queries.")
+
+
+def _limits(name: str) -> tuple[int, int]:
+    """Training and test examples that there are; a dataset still to be fetched is not fetched for this."""
+    try:
+        if name in data.DATASETS and not data.DATASETS[name].available()[0]:
+            return 60_000, 10_000
+        dataset = data.load(name)
+    except WhichfluenceError:
+        return 60_000, 10_000
+    return len(dataset.y_train), len(dataset.y_test)
+
+
+def _number(name: str, label: str, default, low, high, help: str | None = None):
+    kind = type(default)
+    key = choice.bound(name, default, choice.within(low, high, kind))
+    value = st.number_input(label.capitalize(), low, high, key=key, help=help)
+    choice.keep(name, value)
+    return value
+
+
+def _uploads() -> list[str]:
+    kept = st.session_state.setdefault("uploads", [])
+    for text in choice.texts("data"):
+        if data.uploads.is_upload(text) and text not in kept:
+            try:
+                data.load(text)
+                kept.append(text)
+            except WhichfluenceError as error:
+                choice.drop("data", str(error))
+    return kept
+
+
+def _upload() -> None:
+    with st.expander("Use my own data"):
+        file = st.file_uploader("npz with x_train, y_train, x_query, y_query, or a zip of an image folder "
+                                "(one subfolder a class)", type=["npz", "zip"], key="upload")
+        if file is None:
+            return
+        if st.session_state.get("upload_done") == file.file_id:
+            if st.session_state.get("upload_fault"):
+                st.error(st.session_state["upload_fault"], icon=":material/error:")
+            return
+        st.session_state["upload_done"], st.session_state["upload_fault"] = file.file_id, ""
+        try:
+            name = data.uploads.keep(file, file.name)
+        except WhichfluenceError as error:
+            st.session_state["upload_fault"] = str(error)
+            st.error(str(error), icon=":material/error:")
+            return
+        kept = st.session_state.setdefault("uploads", [])
+        if name not in kept:
+            kept.append(name)
+        choice.keep("data", name)
+        st.session_state.pop(choice.widget("data"), None)
+        st.rerun()
+
+
+def source(seed_offset: int = 0) -> ProblemSource:
+    """The chosen problem. `seed_offset` gives the further seeds of an average."""
+    name = choice.one("data", "digits", str)
+    train, queries = DEFAULT_SIZES.get(name, (2_000, 200))
+    limits = _limits(name)
+    queries = choice.one("queries", min(queries, limits[1]), int)
+    return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
+                         n_test=min(limits[1], max(500, queries)), n_candidates=None,
+                         seed=choice.one("seed", 0, int) + seed_offset)
+
+
+def optima_candidates() -> int:
+    """How many candidates are re-optimised."""
+    return choice.one("candidates", OPTIMA_CANDIDATES.get(choice.one("data", "digits", str), 100), int)
+
+
+def seed_count() -> int:
+    return choice.one("nseeds", 1, int)
+
+
+def scoring_picker(name: str, default: Scoring) -> Scoring | None:
+    """B, P, T and the estimator in four columns; only what fits is offered. `name` keys the widgets.
+
+    Returns None, with the reason on the page, where the parameters are out of range.
+    """
+    columns = st.columns(4)
+    with columns[0]:
+        behavior = _select(name, "B", "B · behavior", list(BEHAVIORS), default.behavior,
+                           lambda kind: BEHAVIORS[kind].title)
+    with columns[1]:
+        kind = _select(name, "P", "P · intervention", list(INTERVENTIONS), default.intervention.kind, _words)
+        intervention = {"kind": kind, **_parameters(name, INTERVENTIONS[kind], default.intervention)}
+    with columns[2]:
+        kind = _select(name, "T", "T · training process", list(fitting(kind)), default.process.kind, _words)
+        process = {"kind": kind, **_parameters(name, PROCESSES[kind], default.process)}
+    try:
+        specification = Specification.of(behavior, intervention, process)
+    except WhichfluenceError as error:
+        st.error(str(error))
+        return None
+    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification) is None]
+    with columns[3]:
+        estimator = _select(name, "E", "answered by", routes, default.estimator,
+                            lambda route: ESTIMATORS[route].title)
+    return Scoring.of(behavior, intervention, process, estimator)
+
+
+def _words(kind: str) -> str:
+    return {"reoptimize": "re-optimise", "one_step": "one step", "unrolled": "several steps"}.get(
+        kind, kind.replace("_", " "))
+
+
+def _select(name: str, axis: str, label: str, options: list, value, title):
+    key = f"{name}:{axis}"
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = value if value in options else options[0]
+    return st.selectbox(label, options, key=key, format_func=title)
+
+
+def _parameters(name: str, kind, default) -> dict:
+    """Inputs for the parameters of an intervention or a process."""
+    chosen = {}
+    for field in kind.model_fields:
+        if field == "kind":
+            continue
+        key = f"{name}:{kind.__name__}:{field}"
+        current = getattr(default, field, None) if isinstance(default, kind) else None
+        if field in CHOICES:
+            label, titles = CHOICES[field]
+            st.session_state.setdefault(key, current or next(iter(titles)))
+            chosen[field] = st.selectbox(label, list(titles), key=key, format_func=titles.get)
+            continue
+        label, value, low, high = PARAMETERS[field]
+        st.session_state.setdefault(key, type(value)(current if current is not None else value))
+        small = isinstance(value, float)
+        chosen[field] = st.number_input(label, low, high, key=key, format="%g" if small else "%d",
+                                        step=None if not small else max(value / 2, 0.005))
+    return chosen

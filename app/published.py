@@ -1,0 +1,95 @@
+"""Published results: the small files under assets/results, and a reproduction that this machine has finished.
+
+WHICHFLUENCE_RESULTS names another folder in place of assets/results.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine import publish
+from engine.experiments import EXPERIMENTS, Experiment
+from engine.jobs import job_digest
+from engine.store import Store, home
+
+FOLDER = "WHICHFLUENCE_RESULTS"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A reproduction: its table, its manifest, and whether it came with the program or was computed here."""
+
+    table: pd.DataFrame
+    manifest: dict[str, Any]
+    here: bool
+
+
+def folder() -> Path:
+    """Where published results lie."""
+    named = os.environ.get(FOLDER, "").strip()
+    return Path(named) if named else publish.RESULTS
+
+
+def results(name: str, preset: str) -> pd.DataFrame | None:
+    """The published table of a reproduction, e.g. ("figure-4", "paper")."""
+    found = _published(name, preset)
+    return found.table if found else None
+
+
+def manifest(name: str, preset: str) -> dict[str, Any] | None:
+    """Its provenance: sizes, seeds, versions, convergence."""
+    found = _published(name, preset)
+    return found.manifest if found else None
+
+
+def reproduction(name: str, preset: str) -> Published | None:
+    """What was published, else what this machine has computed; None where there is neither.
+
+    Raises `StoreError` where files do not match their manifest.
+    """
+    return _published(name, preset) or _computed_here(name, preset)
+
+
+def with_paper(experiment: Experiment, table: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The paper's cells with ours beside them, as `engine.publish` joins them; without a table, the paper's alone.
+
+    None where the paper gives no numbers.
+    """
+    path = publish.PAPER / experiment.paper_table if experiment.paper_table else None
+    if path is None or not path.is_file():
+        return None
+    if table is None:
+        table = publish.read_table(path).head(0).drop(columns="spread").assign(ci95=0.0, n_seeds=0)
+    return publish.comparison_with_paper(table, path)
+
+
+def _published(name: str, preset: str) -> Published | None:
+    files = [folder() / name / preset / file for file in (publish.TABLE, publish.MANIFEST)]
+    if not all(file.is_file() for file in files):
+        return None
+    return _read(str(folder()), name, preset, *(file.stat().st_mtime_ns for file in files))
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _read(root: str, name: str, preset: str, *changed: int) -> Published | None:
+    found = publish.published(name, preset, root)
+    return Published(*found, here=False) if found else None
+
+
+def _computed_here(name: str, preset: str) -> Published | None:
+    experiment = EXPERIMENTS[name]
+    digest = job_digest(experiment.study, experiment.payload(preset))
+    return _from_store(str(home()), digest, name, preset) if Store(home()).has(digest) else None
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _from_store(root: str, digest: str, name: str, preset: str) -> Published:
+    experiment, result = EXPERIMENTS[name], Store(root).read(digest)
+    table = experiment.view({table: result.table(table) for table in result.tables})
+    return Published(table, publish.manifest(experiment, result, preset), here=True)

@@ -1,0 +1,74 @@
+"""The paper's studies as runs: what they cost, whether they are done, and how to start one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app import published
+from app.times import spell
+from app.workbench import queue
+from engine import data
+from engine.experiments import EXPERIMENTS
+from engine.jobs import KINDS, Job, ensure_worker, job_digest
+from engine.store import home
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that a run takes; `device`: where they were measured, empty where they are guessed."""
+
+    seconds: float
+    device: str = ""
+
+    @property
+    def text(self) -> str:
+        if self.device:
+            return f"it took {spell(self.seconds)} on {self.device}"
+        return f"it takes about {spell(self.seconds)} on two processor cores"
+
+
+def cost(name: str, preset: str) -> Cost:
+    """What a run takes: as measured where it was published or computed here, else guessed."""
+    experiment = EXPERIMENTS[name]
+    done = published.reproduction(name, preset)
+    if done is not None and done.manifest.get("wall_seconds"):
+        return Cost(float(done.manifest["wall_seconds"]), str(done.manifest.get("device") or "another machine"))
+    kind, payload = KINDS[experiment.study], experiment.payload(preset)
+    return Cost(sum(kind.weight(payload, key) if kind.weight else 1.0 for key in kind.plan(payload)))
+
+
+def digest(name: str, preset: str) -> str:
+    """The id of its job."""
+    experiment = EXPERIMENTS[name]
+    return job_digest(experiment.study, experiment.payload(preset))
+
+
+def title(name: str, preset: str) -> str:
+    """The run's title: every table and figure that comes out of it, and its scale."""
+    study = EXPERIMENTS[name].study
+    heads = [experiment.title.partition(":")[0] for experiment in EXPERIMENTS.values() if experiment.study == study]
+    return f"{' and '.join(heads)} · {preset}"
+
+
+def command(name: str, preset: str) -> str:
+    return f"python -m engine reproduce {name} --preset {preset}"
+
+
+def missing_data(name: str, preset: str) -> str:
+    """A sentence on data that this run needs and this machine lacks; empty where all is there."""
+    settings = EXPERIMENTS[name].presets[preset].settings
+    for source in settings.get("sources", ()):
+        found, said = data.DATASETS[source["dataset"]].available()
+        if not found:
+            return said
+    return ""
+
+
+def start(name: str, preset: str) -> Job:
+    """Queue the run, or take it up again where it stopped; whoever asks for the same shares it."""
+    experiment = EXPERIMENTS[name]
+    job = queue().submit(experiment.study, experiment.payload(preset), title=title(name, preset))
+    if job.state in ("failed", "cancelled"):
+        queue().resume(job.id)
+    ensure_worker(home())
+    return queue().get(job.id) or job

@@ -1,0 +1,76 @@
+"""Approximation error: one question, answered exactly and by its tangent, along the step size η and the weight α."""
+
+import streamlit as st
+
+from app import chips, downloads, error_curves, error_panel, job_panel
+from app.workbench import Waiting
+from engine.errors import WhichfluenceError
+from engine.values import short
+from engine.verdict import verdict
+
+
+def main() -> None:
+    st.title("Approximation error")
+    st.html('<div class="wf-lead">Same question, worse and worse answer, as the step leaves the tangent point.</div>')
+    st.caption("An approximation follows the tangent at the trained model where the exact answer follows the curve. "
+               "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
+               "this page is approximation error, never a different question.")
+    panel = error_panel.panel_choice()
+    try:
+        chosen = error_panel.controls(panel)
+        (_eta if panel == "eta" else _alpha)(chosen)
+    except WhichfluenceError as error:
+        st.error(str(error))
+
+
+def _eta(chosen) -> None:
+    source = chosen.sources[0]
+    point = error_curves.eta_point(source, chosen.behavior, chosen.value)
+    if isinstance(point, Waiting):
+        job_panel.wait(point)
+    agreements = error_curves.step_numbers(source, chosen.value)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        error_panel.eta_curves(chosen, agreements)
+    with right:
+        error_panel.scatter(point, chosen)
+    st.caption("The **query logit** is linear in the parameters, so its first-order answer stays exact however long "
+               "the step (only a sign next to zero can be lost to rounding). **Query loss**, **soft margin** and "
+               "**probability** are increasing functions of one another at a query: they rank alike, exactly and to "
+               "first order, so their curves lie on one another.")
+    _point(point, chosen)
+    error_panel.numbers_table(error_curves.titled(agreements), "behavior", chosen)
+
+
+def _alpha(chosen) -> None:
+    source = chosen.sources[0]
+    point = error_curves.alpha_point(source, chosen.behavior, chosen.value, chosen.solver, chosen.candidates)
+    if isinstance(point, Waiting):
+        job_panel.wait(point)
+    points = error_curves.alpha_points(source, chosen.behavior, chosen.value, chosen.candidates, chosen.solver)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        error_panel.alpha_curves(chosen, points)
+    with right:
+        error_panel.scatter(point, chosen)
+    st.caption("For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows the "
+               "optimum bends away, and the inverse Hessian answers for a smaller move than was made. A solver below "
+               "**Cholesky** adds an error of its own: its linear systems are not solved to the end.")
+    _point(point, chosen)
+    error_panel.numbers_table({title: at.agreement for title, at in error_curves.by_title(points).items()}, "solver",
+                              chosen)
+    error_panel.residual_table(points)
+
+
+def _point(point, chosen) -> None:
+    st.subheader(f"The chosen point, {chosen.symbol} = {short(chosen.value)}")
+    error_panel.metrics(point)
+    chips.question(point.exact.scoring)
+    chips.show(point.approximate.scoring, point.exact.scoring)
+    chips.verdict_badge(verdict(point.exact.scoring, point.approximate.scoring))
+    error_panel.provenance(point)
+    downloads.chart_extras(f"{chosen.panel}-point", error_panel.scatter_table(point),
+                           [point.exact.scoring, point.approximate.scoring], chosen.scored[0])
+
+
+main()

@@ -1,0 +1,56 @@
+"""Compare: pick specifications, see where their rankings part, and why."""
+
+import streamlit as st
+
+from app import comparison_view as view
+from app import comparisons, job_panel, labels, specification_list
+from app.workbench import Waiting
+from engine.errors import WhichfluenceError
+
+st.title("Compare")
+st.markdown("Each specification is one question about influence. A cell says how far two of them rank the training "
+            "examples alike; open one to see whether they ask different questions, or one answers less well.")
+
+scorings = specification_list.chosen()
+specification_list.preset_picker(scorings)
+if len(scorings) < 2:
+    specification_list.empty(scorings)
+    specification_list.rows(scorings)
+    specification_list.adder(scorings)
+    st.stop()
+specification_list.adder(scorings)
+if len(scorings) > specification_list.MANY:
+    st.warning(f"{len(scorings)} specifications are a lot for one heatmap; {specification_list.MANY} or fewer stay "
+               "readable and quick.", icon=":material/grid_on:")
+
+left, right = st.columns([6, 7], gap="large")
+with left:
+    specification_list.rows(scorings)
+with right:
+    view.take_click(len(scorings))
+    pair = specification_list.chosen_pair(scorings)
+    metric = view.metric_switch()
+    try:
+        found = comparisons.compared(scorings)
+    except WhichfluenceError as error:
+        st.error(str(error))
+        st.stop()
+    if isinstance(found, Waiting):
+        job_panel.wait(found)
+    names = labels.numbered(labels.short(scorings))
+    view.matrix(found, names, metric, pair)
+
+st.divider()
+view.pair_boxes(names, pair)
+view.verdict(found, pair)
+view.questions(found, names, pair)
+view.numbers(found, pair)
+
+query = view.query_picker(found, metric, pair)
+ranked = comparisons.pair(found, *pair)
+left, right = st.columns(2, gap="large")
+with left:
+    view.scatter(found, ranked, pair, names, query)
+    view.spread(found, pair, names, metric)
+with right:
+    view.changes(found, ranked, pair, names, query)

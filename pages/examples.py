@@ -1,0 +1,47 @@
+"""Examples: the training examples that matter most for one query, under up to three specifications side by side."""
+
+import streamlit as st
+
+from app import cards, chips, example_panel, example_view, job_panel, labels, pickers, workbench
+from app.workbench import Waiting
+from engine.errors import WhichfluenceError
+
+
+def main() -> None:
+    st.title("Examples")
+    st.html(cards.STYLE)
+    st.html('<div class="wf-lead">Which training examples matter for this prediction? '
+            "It depends on what you ask.</div>")
+    source, scorings = pickers.source(), example_panel.specifications()
+    try:
+        _page(source, scorings)
+    except WhichfluenceError as error:
+        st.error(str(error))
+
+
+def _page(source, scorings) -> None:
+    drawn = workbench.drawn(source)
+    if isinstance(drawn, Waiting):
+        job_panel.wait(drawn)
+    query = example_panel.query_picker(drawn)
+    st.divider()
+    n = example_panel.count()
+    example_panel.heads(scorings)
+    count = workbench.candidate_count(source, scorings, pickers.optima_candidates())
+    found = workbench.scores(source, scorings, count)
+    if isinstance(found, Waiting):
+        job_panel.wait(found)
+    row = example_panel.opened(found)
+    shown = found[:example_panel.SHOWN_SPECIFICATIONS]
+    example_panel.legend(len(shown) > 1)
+    names = labels.numbered(labels.short(scorings))
+    example_panel.columns(drawn, shown, example_view.columns(drawn, shown, query.place, n), names, n)
+    example_panel.whole_ranking(drawn, found, names, query,
+                                source.model_copy(update={"n_candidates": count}))
+    chips.note(f"seed {source.seed} · {drawn.problem.n:,} training examples · {len(found[0].candidates):,} of them "
+               f"candidates · {len(drawn.problem.queries)} queries")
+    if row is not None:
+        example_panel.detail(drawn, query, row, found)
+
+
+main()

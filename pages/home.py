@@ -1,0 +1,57 @@
+"""Home: what this is, one real disagreement, and where to go."""
+
+import streamlit as st
+
+from app import first_look, job_panel, specification_list
+from app.workbench import Waiting
+from engine.errors import WhichfluenceError
+
+ROOMS = (
+    ("compare", "Compare", ":material/grid_on:", "Put specifications side by side: where rankings part, and why."),
+    ("approximation_error", "Approximation error", ":material/show_chart:",
+     "How far cheap estimates drift from the exact answer to the same question."),
+    ("examples", "Examples", ":material/photo_library:",
+     "See the training examples themselves, ranked under up to three specifications."),
+    ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
+    ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),
+)
+READERS = (
+    ("You compare attribution methods", "Find out whether two methods disagree because one is inexact, or because they "
+     "answer different questions.", "compare", "Compare the named methods", "table-1"),
+    ("You teach", "Change one of behavior, intervention or training process, and watch the ranking change with it.",
+     "compare", "Vary the training process", "vary-t"),
+    ("You hunt bad training data", "Bring your own images or arrays, and look at the examples that help or harm a "
+     "prediction.", "examples", "Look at examples", None),
+)
+
+st.title("Which influence do you mean?")
+st.html('<p class="wf-lead">“Which training examples influenced this prediction?” has no answer until you say what is '
+        "measured (<b>B</b>, the behavior), what is done to the example (<b>P</b>, the intervention) and how training "
+        "responds (<b>T</b>, the training process). Whichfluence computes the answer for the question you choose, and "
+        "says why two answers differ: another question, or a worse approximation.</p>")
+if st.button("Start a first comparison", type="primary", icon=":material/play_arrow:"):
+    st.switch_page("../pages/compare.py", query_params=specification_list.address("first"))
+figure = st.container(key="wf-first-look")
+
+st.subheader("What you can do here")
+for column, (title, line, page, label, preset) in zip(st.columns(3, gap="large"), READERS, strict=True):
+    column.markdown(f"**{title}**  \n{line}")
+    column.page_link(f"../pages/{page}.py", label=label, icon=":material/arrow_forward:",
+                     query_params=specification_list.address(preset) if preset else None)
+
+st.subheader("Every page in one line")
+for page, title, icon, line in ROOMS:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.page_link(f"../pages/{page}.py", label=f"**{title}**", icon=icon, width=230)
+        st.markdown(line, width="content")
+
+with figure:
+    try:
+        found = first_look.first_look()
+    except WhichfluenceError as error:
+        st.error(str(error))
+    else:
+        if isinstance(found, Waiting):
+            job_panel.watch(found)
+        else:
+            first_look.show(found)

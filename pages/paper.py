@@ -1,0 +1,29 @@
+"""Paper: the paper's value, ours and the difference, cell by cell, with the manifest behind ours."""
+
+import streamlit as st
+
+from app import paper_panel, published
+from engine.experiments import EXPERIMENTS
+
+st.title("Paper")
+st.html('<p class="wf-lead">The paper\'s numbers, recomputed. Every cell shows the paper\'s value, ours with its 95% '
+        "interval over seeds, and the difference; below stands what our numbers were made from.</p>")
+
+name = paper_panel.choose_experiment()
+preset = paper_panel.choose_preset(name)
+experiment = EXPERIMENTS[name]
+found = published.reproduction(name, preset)
+joined = published.with_paper(experiment, found.table if found else None)
+
+if experiment.note:
+    st.caption(experiment.note)
+if found is None:
+    paper_panel.empty(name, preset, joined)
+    st.stop()
+
+measure = paper_panel.choose_measure(found, joined)
+dataset = paper_panel.choose_dataset(found)
+if joined is not None:
+    paper_panel.comparison(name, preset, joined, measure, dataset, found)
+paper_panel.curves(name, preset, measure, dataset, found)
+paper_panel.manifest(name, preset, found)
