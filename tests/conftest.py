@@ -1,0 +1,26 @@
+"""What holds for every test: a home of its own, few threads, and no deadline for a busy machine."""
+
+import os
+import shutil
+import tempfile
+
+import pytest
+from hypothesis import settings
+
+os.environ["OMP_WAIT_POLICY"] = "passive"
+if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side; read when torch and BLAS are first loaded
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[variable] = "1"
+
+settings.register_profile("whichfluence", deadline=None)
+settings.load_profile("whichfluence")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "serial: measures time, so nothing else may run beside it")
+    config.whichfluence_home = tempfile.mkdtemp(prefix="whichfluence-tests-")
+    os.environ["WHICHFLUENCE_HOME"] = config.whichfluence_home  # never the user's own
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(getattr(config, "whichfluence_home", ""), ignore_errors=True)

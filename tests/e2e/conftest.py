@@ -1,0 +1,176 @@
+"""A real server and a real browser: the fixtures of every end-to-end test.
+
+    server       base URL of `python -m streamlit run app/main.py` with its own WHICHFLUENCE_HOME
+    open_page    open_page(path, theme="light" | "dark", size=(1440, 900)) -> a Playwright page, once the app is idle
+    settle       settle(page): wait until the app is idle again, after a click
+    screenshot   screenshot(page, name) -> path of a full-page picture (WHICHFLUENCE_SCREENSHOTS keeps them)
+
+A page opened here carries `console_errors`, what the browser complained about, as a list of texts.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync", "--no-first-run"]
+PATIENCE = 120_000  # milliseconds; the machine may be busy
+QUIET = 400  # milliseconds without work after which the app counts as idle
+IDLE = """quiet => {
+  const app = document.querySelector('[data-testid="stApp"]');
+  const busy = !app || app.dataset.testScriptState !== 'notRunning'
+    || !document.querySelector('[data-testid="stMain"] h1, [data-testid="stException"]')
+    || document.querySelector('[data-testid="stSkeleton"], [data-testid="stSpinner"], [data-stale="true"]');
+  const now = performance.now();
+  if (busy || window.__idleSince === undefined) window.__idleSince = now;
+  return !busy && now - window.__idleSince > quiet;
+}"""
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory) -> Path:
+    """WHICHFLUENCE_HOME of the server."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="session")
+def server(home, tmp_path_factory):
+    """Base URL of a running dashboard."""
+    port, log = _free_port(), tmp_path_factory.mktemp("server") / "server.log"
+    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port),
+               "--server.headless", "true", "--server.fileWatcherType", "none"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out,
+                                   env={**os.environ, "WHICHFLUENCE_HOME": str(home)})
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, log)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        _end([process.pid, *_workers(home)])
+        process.wait(20)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium; CHROMIUM may name another one."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"no browser at {CHROMIUM}; name one with CHROMIUM")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def settle():
+    """A function that waits until the app has done what it was asked."""
+    return _settle
+
+
+@pytest.fixture
+def open_page(server, browser):
+    """A factory of pages; each has its own browser context, so its own session."""
+    contexts = []
+
+    def open_(path: str = "/", theme: str = "light", size: tuple[int, int] = (1440, 900)):
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme,
+                                      reduced_motion="reduce", accept_downloads=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.console_errors = []
+        page.on("console", lambda said: _is_fault(said) and page.console_errors.append(
+            f"{said.text} {said.location.get('url', '')}".strip()))
+        page.on("pageerror", lambda error: page.console_errors.append(str(error)))
+        page.goto(f"{server}/{path.lstrip('/')}")
+        _settle(page)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def screenshot(tmp_path_factory):
+    """A function that keeps a picture of the whole page."""
+    kept = os.environ.get("WHICHFLUENCE_SCREENSHOTS")
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def take(page, name: str) -> Path:
+        path, size = folder / f"{name}.png", page.viewport_size
+        height = page.evaluate("() => document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight + 60")
+        page.set_viewport_size({**size, "height": max(size["height"], height)})  # the page scrolls within a frame
+        page.wait_for_timeout(300)
+        page.screenshot(path=path)
+        page.set_viewport_size(size)
+        return path
+
+    return take
+
+
+def _is_fault(said) -> bool:
+    """Errors of the console, but for Streamlit's own search for its base path below a page's address (404s)."""
+    return said.type == "error" and "/_stcore/" not in said.location.get("url", "")
+
+
+def _settle(page, quiet: int = QUIET) -> None:
+    page.wait_for_timeout(250)  # a click needs a moment to reach the server
+    page.evaluate("() => { window.__idleSince = undefined }")
+    page.wait_for_function(IDLE, arg=quiet, timeout=PATIENCE, polling=50)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        with suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:
+            if answer.status == 200:
+                return
+        time.sleep(0.2)
+    raise RuntimeError(f"the dashboard did not start:\n{log.read_text(errors='replace')[-2000:]}")
+
+
+def _workers(home: Path) -> list[int]:
+    """Process numbers of the workers that serve this home folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            if "engine.worker" in words and str(home) in words:
+                found.append(int(path.parent.name))
+    return found
+
+
+def _end(processes: list[int]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+    deadline = time.monotonic() + 10
+    for process in processes:
+        while time.monotonic() < deadline and Path(f"/proc/{process}").exists():
+            with suppress(ChildProcessError):
+                os.waitpid(process, os.WNOHANG)
+            time.sleep(0.1)
+        if Path(f"/proc/{process}").exists():
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)

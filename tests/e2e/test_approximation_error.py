@@ -1,0 +1,57 @@
+import re
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+SMALL = "train=400&queries=50&draws=1"
+
+
+def value(page, label):
+    metric = page.locator('[data-testid="stMetric"]', has_text=label)
+    return float(metric.locator('[data-testid="stMetricValue"]').inner_text())
+
+
+def complete(page):
+    """Until the curves have stopped growing."""
+    page.wait_for_function("() => !document.querySelector('[data-testid=\"stProgress\"]')", timeout=120_000)
+
+
+def test_curves_grow_to_the_end_and_have_a_text_alternative(open_page, settle, screenshot):
+    page = open_page(f"/approximation_error?{SMALL}")
+    complete(page)
+    settle(page)
+    screenshot(page, "approximation-error-eta")
+    spoken = page.locator('[data-testid="stVegaLiteChart"]').first.evaluate(
+        "chart => [chart, ...chart.querySelectorAll('[aria-label]')]"
+        ".map(part => part.getAttribute('aria-label') || '').join()")
+    assert re.search(r"query logit: 1\.000 at 0\.01, 1\.000 at 1", spoken)
+
+
+def test_the_slider_moves_the_point_and_the_address(open_page, settle):
+    page = open_page(f"/approximation_error?{SMALL}&eta=0.9")
+    before = value(page, "Kendall tau")
+    page.get_by_role("slider", name="Step size η").focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => location.search.includes('eta=0.95')", timeout=60_000)
+    settle(page)
+    assert value(page, "Kendall tau") < before
+
+
+def test_alpha_curves_come_from_a_job(open_page, settle, screenshot):
+    page = open_page(f"/approximation_error?{SMALL}&panel=alpha&candidates=20&alpha=0.01")
+    assert 0 < value(page, "Kendall tau") <= 1
+    page.wait_for_function("() => document.querySelectorAll('[data-testid=\"stDataFrame\"]').length >= 2 && "
+                           "!document.querySelector('[data-testid=\"stProgress\"]')", timeout=240_000)
+    settle(page)
+    screenshot(page, "approximation-error-alpha")
+    assert "draws are ready" not in page.locator('[data-testid="stMain"]').inner_text()
+
+
+def test_a_link_reopens_the_same_view(open_page):
+    page = open_page(f"/approximation_error?{SMALL}&eta=0.42&metric=sign&behavior=hard_margin&query=7")
+    for part in ("eta=0.42", "metric=sign", "behavior=hard_margin", "query=7", "draws=1"):
+        assert part in page.url
+    main = page.locator('[data-testid="stMain"]').inner_text()
+    assert "The chosen point, η = 0.42" in main and "query 7" in main

@@ -1,0 +1,100 @@
+import re
+import time
+from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pandas as pd
+import pytest
+
+from app.specification_list import address
+
+pytestmark = pytest.mark.e2e
+
+
+def link(preset="first", **more):
+    return "/compare?" + urlencode({**address(preset), **more}, doseq=True)
+
+
+def chosen(page, name):
+    return parse_qs(urlsplit(page.url).query).get(name)
+
+
+def cell(page, first, second):
+    """A cell of the heatmap, by the labels of its specifications."""
+    return page.locator(f'[data-testid="stVegaLiteChart"] path[aria-label*="First: {first}"]'
+                        f'[aria-label*="Second: {second}"]').first
+
+
+def words(page):
+    return page.locator('[data-testid="stMain"]').inner_text()
+
+
+def test_a_clicked_cell_opens_the_pair_everywhere(open_page, settle):
+    page = open_page(link())
+    assert "the intervention and training process differ" in words(page)
+    started = time.perf_counter()
+    cell(page, "1. query loss", "3. query logit").click()
+    page.wait_for_url(re.compile("pair=1-3"))
+    page.locator(".wf-verdict", has_text="Different question: the behavior differs").wait_for()
+    print(f"click to verdict {time.perf_counter() - started:.2f} s")
+    settle(page)
+    assert chosen(page, "pair") == ["1-3"]
+    assert page.locator(".wf-mark.B").count() == 2 and page.locator(".wf-mark.T").count() == 0
+    assert page.console_errors == []
+
+
+def test_a_link_reopens_the_same_view(open_page, settle):
+    first = open_page(link("vary-b", pair="2-4", metric="overlap", ranks="5"))
+    again = open_page("/" + first.url.split("/", 3)[3])
+    assert words(again) == words(first)
+    assert "for query 5" in words(again) and chosen(again, "pair") == ["2-4"]
+
+
+def test_the_keyboard_reaches_a_pair(open_page, settle):
+    page = open_page(link())
+    box = page.get_by_label("Second specification", exact=False).first
+    box.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    settle(page)
+    assert chosen(page, "pair") != ["1-4"]
+
+
+def test_removing_and_presets(open_page, settle):
+    page = open_page(link())
+    page.get_by_role("button", name="").filter(has=page.locator("text=close")).first.click()
+    settle(page)
+    assert page.locator(".wf-row").count() == 3 and len(chosen(page, "s")) == 3
+    page.get_by_role("radio", name="Vary B").or_(page.get_by_role("button", name="Vary B")).first.click()
+    settle(page)
+    assert page.locator(".wf-row").count() == 5 and len(chosen(page, "s")) == 5
+
+
+def test_the_downloaded_table_holds_every_pair_and_metric(open_page, tmp_path):
+    page = open_page(link())
+    page.get_by_text("Table, downloads and the command").first.click()
+    with page.expect_download() as waited:
+        page.get_by_test_id("stDownloadButton").filter(has_text="CSV").first.click()
+    path = Path(tmp_path / "agreement.csv")
+    waited.value.save_as(path)
+    table = pd.read_csv(path)
+    assert len(table) == 6 * 3 and set(table.columns) >= {"a", "b", "metric", "mean", "ci95", "verdict", "n_dropped"}
+
+
+@pytest.mark.parametrize("preset", ["table-a6", "table-1", "solvers", "vary-p", "vary-t"])
+def test_every_preset_opens(open_page, screenshot, preset):
+    page = open_page(link(preset))
+    page.locator(".wf-verdict").wait_for()
+    screenshot(page, f"compare-{preset}")
+    assert page.locator('[data-testid="stVegaLiteChart"]').count() == 4
+    assert page.console_errors == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_shows_twelve_without_scrolling_the_page(open_page, screenshot, theme):
+    page = open_page(link("table-a6"), theme=theme, size=(390, 844))
+    page.locator(".wf-verdict").wait_for()
+    screenshot(page, f"compare-phone-{theme}")
+    assert page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
+                         "return m.scrollWidth - m.clientWidth }") <= 0

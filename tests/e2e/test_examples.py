@@ -1,0 +1,61 @@
+import re
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+SPECIFICATIONS = "s=query_loss/add_occurrence/one_step;eta%3D0.1&s=query_logit/add_occurrence/one_step;eta%3D0.1"
+CARDS = '[class*="st-key-pick-top-"]'
+
+
+def test_a_query_is_chosen_by_its_picture(open_page, settle):
+    page = open_page(f"/examples?{SPECIFICATIONS}")
+    page.locator(".st-key-pick-query-3 button").click()
+    settle(page)
+    assert "query=3" in page.url
+    assert page.locator('[class*="st-key-pick-chosen-query-"]').count() == 1
+    assert "Query 3" in page.locator('[data-testid="stMain"]').inner_text()
+
+
+def test_a_link_reopens_the_same_view(open_page, settle):
+    first = open_page(f"/examples?{SPECIFICATIONS}&query=4&n=5")
+    again = open_page(first.url.split("/", 3)[3])
+    cards = [page.locator(".wf-example .ranks").all_inner_texts() for page in (first, again)]
+    assert cards[0] == cards[1] and len(cards[0]) == 2 * 2 * 5
+
+
+def test_a_card_opens_the_example_under_every_specification(open_page, settle, screenshot):
+    page = open_page(f"/examples?{SPECIFICATIONS}&s=query_loss/infinitesimal/local_response"
+                     "&s=hard_margin/add_occurrence/one_step;eta%3D0.1&n=5")
+    page.locator(f"{CARDS} button").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.locator(".wf-detail").wait_for()
+    assert dialog.locator(".wf-detail tbody tr").count() == 4
+    assert dialog.locator("img").count() == 2
+    assert re.search(r"example=\d+", page.url)
+    screenshot(page, "examples-detail")
+    page.keyboard.press("Escape")
+    settle(page)
+    assert "example=" not in page.url and page.get_by_role("dialog").count() == 0
+
+
+def test_a_card_can_be_opened_from_the_keyboard(open_page):
+    page = open_page(f"/examples?{SPECIFICATIONS}&n=5")
+    page.locator(f"{CARDS} button").nth(1).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").locator(".wf-detail").wait_for()
+
+
+def test_pictures_are_named_and_pixels_stay_sharp(open_page):
+    page = open_page("/examples?n=5")
+    pictures = page.locator("img.wf-picture")
+    assert pictures.count() >= 16 + 30
+    for place in (0, 20, pictures.count() - 1):
+        assert re.match(r"(query|training example) \d+, label ", pictures.nth(place).get_attribute("alt"))
+    assert pictures.first.evaluate("image => getComputedStyle(image).imageRendering") == "pixelated"
+
+
+def test_cards_fit_a_phone(open_page):
+    page = open_page(f"/examples?{SPECIFICATIONS}", size=(390, 844))
+    boxes = [page.locator(CARDS).nth(place).bounding_box() for place in range(page.locator(CARDS).count())]
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)

@@ -1,0 +1,40 @@
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+
+def test_home_shows_a_real_disagreement_without_scrolling(open_page):
+    page = open_page("/")
+    cards = page.locator(".wf-card")
+    cards.first.wait_for()  # the model trains once on a fresh server
+    assert cards.count() == 3 and page.locator(".wf-card img").count() == 3
+    verdict = page.locator(".wf-verdict").bounding_box()
+    assert verdict["y"] + verdict["height"] <= 900, "the verdict is not on the first screen"
+
+
+def test_one_click_starts_a_comparison(open_page, settle):
+    page = open_page("/")
+    page.get_by_role("button", name="Start a first comparison").click()
+    page.wait_for_url("**/compare?*")
+    settle(page)
+    assert page.locator(".wf-row").count() == 4 and page.url.count("s=") >= 4
+    assert page.locator(".wf-verdict").count() == 1
+    assert page.console_errors == []
+
+
+def test_every_page_is_linked(open_page, settle):
+    page = open_page("/")
+    links = page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
+    found = [link.get_attribute("href").split("?")[0].rsplit("/", 1)[-1] for link in links.all()]
+    assert set(found) == {"compare", "approximation_error", "examples", "paper", "runs"}
+    links.filter(has_text="Compare the named methods").click()
+    page.wait_for_url("**/compare?*")
+    settle(page)
+    assert page.get_by_text("GradSim", exact=True).count() >= 1
+
+
+def test_the_cards_stack_on_a_phone(open_page):
+    page = open_page("/", theme="dark", size=(390, 844))
+    page.locator(".wf-card").first.wait_for()
+    boxes = [page.locator(".wf-card").nth(place).bounding_box() for place in range(3)]
+    assert len({box["x"] for box in boxes}) == 1 and boxes[0]["width"] > 300

@@ -1,0 +1,66 @@
+"""Paper in a real browser: the paper's cells beside ours, the same view from its address, files to keep."""
+
+import pytest
+
+from engine.store import Store
+from tests.app.test_published import stored
+
+pytestmark = pytest.mark.e2e
+PHONE = (390, 844)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def results(home):
+    """Both scales as if this machine had computed them."""
+    digests = [stored(preset, root=home).digest for preset in ("paper", "small")]
+    yield
+    for digest in digests:
+        Store(home).delete(digest)
+
+
+def main(page):
+    return page.locator('[data-testid="stMain"]')
+
+
+def test_charts_and_table_show_every_cell(open_page):
+    page = open_page("/paper?preset=paper")
+    assert page.locator('[data-testid="stVegaLiteChart"]').count() == 2
+    assert page.locator(".wf-table tbody tr").count() == 10
+    assert "0.747" in main(page).inner_text() and page.console_errors == []
+
+
+def test_a_link_reopens_the_same_view(open_page, settle):
+    page = open_page("/paper?preset=paper")
+    page.get_by_test_id("stMain").get_by_text("Sign agreement", exact=True).click()
+    settle(page)
+    assert "measure=Sign+agreement" in page.url
+    again = open_page(page.url.split("/", 3)[3])
+    assert "Sign agreement: the paper and ours" in main(again).inner_text()
+    assert main(again).locator(".wf-table").inner_text() == main(page).locator(".wf-table").inner_text()
+
+
+def test_notes_lead_from_a_cell_to_their_text(open_page):
+    page = open_page("/paper?preset=paper&measure=Sign+agreement")
+    cited = page.locator(".wf-cites a")
+    numbers = {cited.nth(place).get_attribute("href") for place in range(cited.count())}
+    assert numbers == {f"#note-{number}" for number in range(1, page.locator(".wf-footnotes li").count() + 1)}
+
+
+def test_the_table_and_the_manifest_can_be_kept(open_page, settle):
+    page = open_page("/paper?preset=paper")
+    page.get_by_text("Table, downloads and the command that recomputes this").click()
+    settle(page)
+    with page.expect_download() as csv:
+        page.locator('[data-testid="stDownloadButton"] button', has_text="CSV").click()
+    assert csv.value.suggested_filename == "table-a6-paper.csv"
+    with page.expect_download() as manifest:
+        page.get_by_role("button", name="Manifest (JSON)").click()
+    assert manifest.value.suggested_filename == "table-a6-paper-manifest.json"
+
+
+def test_on_a_phone_only_the_table_scrolls(open_page):
+    page = open_page("/paper?preset=small", size=PHONE)
+    wide = page.evaluate("() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(part => "
+                         "!part.closest('.wf-scroll, [data-testid=stCode]') && "
+                         "part.getBoundingClientRect().right > window.innerWidth + 1).length")
+    assert wide == 0

@@ -1,0 +1,62 @@
+"""A reader's own data: what is too large is refused with a message before it is sent."""
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_file_beyond_500_mb_is_refused_with_a_message(open_page, tmp_path):
+    large = tmp_path / "large.npz"
+    with large.open("wb") as file:
+        file.truncate(501 * 1024 * 1024)  # sparse: takes no room
+    page = open_page("/compare")
+    page.get_by_text("Use my own data").click()
+    page.locator('[data-testid="stFileUploader"] input[type="file"]').set_input_files(large)
+    page.get_by_text("500").last.wait_for()
+    said = page.locator('[data-testid="stFileUploader"]').inner_text()
+    assert "must be 500" in said or "exceeds" in said.lower(), said
+    assert page.locator('[data-testid="stException"]').count() == 0
+
+
+def arrays(path, **changes):
+    random = np.random.default_rng(0)
+    whole = {"x_train": random.normal(size=(60, 4)), "y_train": random.integers(0, 3, 60),
+             "x_query": random.normal(size=(12, 4)), "y_query": random.integers(0, 3, 12)}
+    np.savez(path, **whole | changes)
+    return path
+
+
+def upload(page, path, settle):
+    page.locator('[data-testid="stFileUploader"] input[type="file"]').set_input_files(path)
+    page.wait_for_timeout(1_000)
+    settle(page)
+
+
+def test_arrays_that_do_not_fit_are_refused_with_a_sentence_that_stays(open_page, settle, tmp_path):
+    page = open_page("/compare")
+    page.get_by_text("Use my own data").click()
+    x = np.zeros((60, 4))
+    x[3, 2] = np.nan
+    upload(page, arrays(tmp_path / "broken.npz", x_train=x), settle)
+    refusal = page.locator('[data-testid="stSidebar"] [data-testid="stAlert"]')
+    refusal.wait_for()
+    said = refusal.inner_text()
+    assert "x_train" in said
+    page.get_by_text("Sizes and seed").click()
+    page.get_by_label("Seed of the draw").fill("3")
+    page.keyboard.press("Enter")
+    settle(page)
+    assert refusal.inner_text() == said and "seed=3" in page.url
+
+
+def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, tmp_path):
+    page = open_page("/compare")
+    page.get_by_text("Use my own data").click()
+    upload(page, arrays(tmp_path / "mine.npz"), settle)
+    page.wait_for_url("**data=upload-*")
+    settle(page)
+    again = open_page(page.url.split("/", 3)[3])
+    chosen = again.locator('[data-testid="stSidebar"] [data-testid="stSelectbox"] input')
+    assert chosen.input_value() == "Your arrays (npz)"
+    assert again.locator('[data-testid="stException"]').count() == 0

@@ -1,0 +1,281 @@
+"""The queue: one job for one question, claimed by one worker, never lost."""
+
+import multiprocessing
+import sqlite3
+import threading
+import time
+
+import pytest
+
+from engine.errors import InvalidInput, StoreError
+from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
+from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
+
+
+@pytest.fixture
+def queue(tmp_path):
+    return JobQueue(tmp_path)
+
+
+def age(queue, job, seconds):
+    with queue.database.writing() as connection:
+        connection.execute("UPDATE jobs SET heartbeat = heartbeat - ? WHERE id = ?", (seconds, job))
+
+
+def test_the_same_question_is_one_job(queue):
+    first = queue.submit("slow", {"a": 1, "b": [0.1]}, "A run")
+    again = JobQueue(queue.root).submit("slow", {"b": (0.1,), "a": 1}, "Other words")
+    assert first == again and first.state == "queued" and first.title == "A run" and first.active
+    assert first.id == job_digest("slow", {"a": 1, "b": [0.1]})
+    assert queue.submit("slow", {"a": 2}).id != first.id and queue.submit("fast", {"a": 1, "b": [0.1]}).id != first.id
+    assert [job.payload for job in queue.jobs()][-1] == {"a": 1, "b": [0.1]}
+    assert queue.get("nothing") is None
+    with pytest.raises(InvalidInput, match="JSON cannot hold"):
+        queue.submit("slow", {"a": float("nan")})
+
+
+def test_life_of_a_job(queue):
+    job = queue.submit("slow", {})
+    queue.submit("slow", {"later": 1})
+    assert queue.claim("w").id == job.id and queue.get(job.id).state == "running"
+    assert queue.heartbeat(job.id, "w") is False
+    queue.report(job.id, "w", Progress(1, 4, 0.25, 30.0, "seed 1"))
+    seen = queue.get(job.id)
+    assert (seen.done, seen.total, seen.share, seen.message) == (1, 4, 0.25, "seed 1")
+    assert seen.time_left(seen.updated + 10) == 20.0 and seen.time_left(seen.updated + 99) == 0.0
+    queue.finish(job.id, "w")
+    done = queue.get(job.id)
+    assert done.state == "done" and done.share == 1.0 and done.time_left() is None and not done.active
+    assert [job.state for job in queue.jobs("queued", "done")] == ["queued", "done"]
+    assert queue.jobs("failed") == [] and len(queue.jobs(limit=1)) == 1
+
+
+def test_a_result_in_the_store_is_not_computed_again(queue):
+    payload = {"chunks": 1, "tally": str(queue.root / "tally")}
+    run_job("slow", payload, queue.root)
+    assert queue.submit("slow", payload).state == "done" and queue.claim("w") is None
+    queue.store.delete(job_digest("slow", payload))
+    assert queue.submit("slow", payload).state == "queued" and queue.claim("w").kind == "slow"
+
+
+def test_cancel_and_resume(queue):
+    job = queue.submit("slow", {}).id
+    queue.request_cancel(job)
+    assert queue.get(job).state == "cancelled" and queue.submit("slow", {}).state == "cancelled"
+    queue.resume(job)
+    queue.claim("w")
+    queue.request_cancel(job)
+    assert queue.heartbeat(job, "w") is True
+    queue.resume(job)
+    assert queue.heartbeat(job, "w") is False
+    queue.request_cancel(job)
+    queue.stop(job, "w")
+    assert queue.get(job).state == "cancelled"
+    queue.resume(job)
+    queue.claim("w")
+    queue.fail(job, "w", "It broke.")
+    assert queue.get(job).error == "It broke."
+    queue.resume(job)
+    assert (queue.get(job).state, queue.get(job).error) == ("queued", "")
+    queue.resume("unknown")
+    queue.request_cancel("unknown")
+
+
+def test_leaving_in_good_order_is_no_crash(queue):
+    job = queue.submit("slow", {}).id
+    queue.claim("w")
+    queue.release(job, "w")
+    assert (queue.get(job).state, queue.get(job).crashes) == ("queued", 0)
+    queue.claim("w")
+    queue.request_cancel(job)
+    queue.release(job, "w")
+    assert queue.get(job).state == "cancelled"
+
+
+def test_delete(queue):
+    payload = {"chunks": 1, "tally": str(queue.root / "tally")}
+    job = queue.submit("slow", payload, "My run")
+    queue.claim("w")
+    with pytest.raises(InvalidInput, match="`My run` is running; cancel it"):
+        queue.delete(job.id)
+    run_job("slow", payload, queue.root)
+    queue.finish(job.id, "w")
+    queue.delete(job.id)
+    assert queue.get(job.id) is None and not queue.store.has(job.id)
+
+
+def test_a_dead_worker_is_noticed_three_times(queue):
+    job = queue.submit("slow", {}).id
+    for crash in (1, 2, 3):
+        assert queue.claim(f"w{crash}").id == job
+        assert queue.requeue_dead() == [] and not queue.get(job).stalled()
+        age(queue, job, 16)
+        assert queue.get(job).stalled() and queue.requeue_dead() == [job]
+        assert queue.get(job).crashes == crash
+    failed = queue.get(job)
+    assert failed.state == "failed" and "died 3 times" in failed.error and failed.error.endswith(".")
+    queue.resume(job)
+    assert queue.get(job).crashes == 0
+
+
+def test_a_finished_chunk_forgives_crashes(queue):
+    job = queue.submit("slow", {}).id
+    for done in range(1, 5):
+        queue.claim("w")
+        queue.report(job, "w", Progress(done - 1, 9, 0.1, None))
+        queue.report(job, "w", Progress(done, 9, 0.1, None))
+        age(queue, job, 16)
+        queue.requeue_dead()
+    assert (queue.get(job).state, queue.get(job).crashes) == ("queued", 1)
+
+
+def test_a_dead_workers_job_can_be_cancelled(queue):
+    job = queue.submit("slow", {}).id
+    queue.claim("w")
+    queue.request_cancel(job)
+    age(queue, job, 16)
+    queue.requeue_dead()
+    assert queue.get(job).state == "cancelled"
+    queue.resume(job)
+    queue.claim("w")
+    age(queue, job, 16)
+    queue.request_cancel(job)
+    assert queue.get(job).state == "cancelled"
+
+
+def test_a_worker_that_wakes_up_late_touches_nothing(queue):
+    job = queue.submit("slow", {}).id
+    queue.claim("old")
+    age(queue, job, 16)
+    queue.requeue_dead()
+    queue.claim("new")
+    for act in (lambda: queue.heartbeat(job, "old"), lambda: queue.finish(job, "old"),
+                lambda: queue.fail(job, "old", "No."), lambda: queue.release(job, "old"),
+                lambda: queue.report(job, "old", Progress(1, 2, 0.5, None))):
+        with pytest.raises(JobLost):
+            act()
+    assert queue.get(job).worker == "new" and queue.get(job).state == "running"
+
+
+def claim_all(root, barrier, results, submits):
+    barrier.wait()
+    queue = JobQueue(root)  # the file does not exist yet: all create it at once
+    for number in range(submits):
+        queue.submit("slow", {"n": number})
+    mine = []
+    while (job := queue.claim(f"{barrier}")) is not None:
+        mine.append(job.id)
+    results.put(mine)
+
+
+def test_every_job_is_claimed_once_by_several_processes(tmp_path):
+    context = multiprocessing.get_context("fork")
+    barrier, results = context.Barrier(4), context.Queue()
+    workers = [context.Process(target=claim_all, args=(tmp_path, barrier, results, 30)) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    claimed = [job for _ in workers for job in results.get(timeout=30)]
+    for worker in workers:
+        worker.join(20)
+    assert len(claimed) == len(set(claimed)) == 30
+
+
+def test_threads_share_a_queue(queue):
+    errors = []
+
+    def submit(start):
+        try:
+            for number in range(start, start + 10):
+                queue.submit("slow", {"n": number})
+                queue.jobs()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=submit, args=(start,)) for start in (0, 5, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors and len(queue.jobs()) == 20
+
+
+def test_full_disk_says_so(queue, monkeypatch):
+    queue.submit("slow", {})
+    real = queue.database._connect
+
+    def cramped():
+        connection = real()
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    monkeypatch.setattr(queue.database, "_connect", cramped)
+    with pytest.raises(StoreError, match="disk is full") as error:
+        queue.submit("slow", {"big": "x" * 100_000})
+    assert isinstance(error.value.__cause__, sqlite3.OperationalError)
+    monkeypatch.undo()
+    assert len(queue.jobs()) == 1
+
+
+def test_queue_files_that_cannot_be_used(tmp_path):
+    (tmp_path / "queue.sqlite").write_bytes(b"not a database " * 100)
+    with pytest.raises(StoreError, match="damaged; move it away"):
+        JobQueue(tmp_path).jobs()
+    with pytest.raises(StoreError, match="cannot be used"):
+        JobQueue(tmp_path / "queue.sqlite").jobs()
+    newer = JobQueue(tmp_path / "newer")
+    newer.jobs()
+    with newer.database.writing() as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match="newer version"):
+        newer.jobs()
+
+
+def test_a_busy_queue_says_so(queue, monkeypatch):
+    queue.jobs()
+    monkeypatch.setattr("engine.jobs.database.PATIENCE", 0.05)
+    with queue.database.writing(), pytest.raises(StoreError, match="busy; try again"):
+        queue.submit("slow", {})
+    assert queue.jobs() == []
+
+
+def test_one_of_two_browsers_starts_the_worker(tmp_path, monkeypatch):
+    workers = Workers(tmp_path)
+    first = workers.reserve()
+    assert first and workers.reserve() is None and workers.alive() == [first]
+    assert not ensure_worker(tmp_path)
+    workers.leave(first)
+    started = []
+
+    class Process:
+        def __init__(self, command, **_):
+            time.sleep(0.05)
+            started.append(command)
+
+        def poll(self):
+            return None
+
+    monkeypatch.setattr("engine.jobs.workers.subprocess.Popen", Process)
+    threads = [threading.Thread(target=ensure_worker, args=(tmp_path,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(started) == 1 and "engine.worker" in started[0]
+
+
+def test_a_worker_leaves_only_an_empty_queue(queue):
+    workers = Workers(queue.root)
+    workers.beat("w")
+    job = queue.submit("slow", {}).id
+    assert workers.leave("w", only_if_idle=True) is False and workers.alive() == ["w"]
+    queue.request_cancel(job)
+    assert workers.leave("w", only_if_idle=True) is True and workers.alive() == []
+
+
+def test_a_worker_that_cannot_start_is_not_started_over_and_over(tmp_path):
+    workers = Workers(tmp_path)
+    workers.fail(workers.reserve(), "It cannot.")
+    assert workers.trouble() == "It cannot." and workers.alive() == [] and workers.reserve() is None
+    workers.join("by hand")
+    assert workers.trouble() == "" and workers.alive() == ["by hand"]

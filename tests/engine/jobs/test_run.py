@@ -1,0 +1,181 @@
+"""Jobs without a queue: chunks, resumption, progress and the time that is left."""
+
+import errno
+
+import numpy as np
+import pytest
+
+import engine.sealed
+from engine.errors import Cancelled, InvalidInput, StoreError
+from engine.jobs import KINDS, Bar, JobKind, Ledger, Output, Watch, job_digest, run_job, time_left
+from engine.store import Store
+from tests.engine.jobs.kinds import tally
+
+
+class Recorder(Watch):
+    def __init__(self, stop_after=None):
+        self.seen, self.stop_after = [], stop_after
+
+    def report(self, progress):
+        self.seen.append(progress)
+
+    def check(self):
+        if self.seen and self.seen[-1].done == self.stop_after:
+            raise Cancelled("Stopped.")
+
+
+@pytest.fixture
+def payload(tmp_path):
+    return {"chunks": 4, "tally": str(tmp_path / "tally"), "mended": str(tmp_path / "mended")}
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "home"
+
+
+def test_a_job_runs_once(root, payload):
+    watch = Recorder()
+    result = run_job("slow", payload, root, watch=watch)
+    np.testing.assert_array_equal(result.array("scores")[:, 0, 0], [0, 1, 2, 3])
+    assert result.digest == job_digest("slow", payload) and result.manifest["payload"] == payload
+    assert {"versions", "wall_seconds", "seeds", "device", "written"} <= set(result.manifest)
+    assert not list((root / "chunks").iterdir())
+    assert run_job("slow", payload, root).manifest == result.manifest
+    assert tally(payload) == ["0", "1", "2", "3", "finish"]
+    assert [p.done for p in watch.seen] == sorted(p.done for p in watch.seen) and watch.seen[-1].share == 1.0
+    assert watch.seen[-1].seconds_left == 0.0 and watch.seen[0].seconds_left is None
+
+
+def test_a_cancelled_job_goes_on(root, payload):
+    with pytest.raises(Cancelled):
+        run_job("slow", payload, root, watch=Recorder(stop_after=2))
+    assert tally(payload) == ["0", "1"]
+    watch = Recorder()
+    run_job("slow", payload, root, watch=watch)
+    assert tally(payload) == ["0", "1", "2", "3", "finish"]
+    assert watch.seen[0].done == 2 and watch.seen[0].seconds_left is not None
+
+
+def test_cancelled_within_a_chunk(root, payload):
+    class Impatient(Watch):
+        calls = 0
+
+        def check(self):
+            self.calls += 1
+            if self.calls > 5:
+                raise Cancelled("Stopped.")
+
+    with pytest.raises(Cancelled):
+        run_job("slow", {**payload, "stops_at": 1}, root, watch=Impatient())
+    assert tally(payload) == ["0", "stuck1"]
+
+
+def test_a_failing_chunk_keeps_the_others(root, payload, tmp_path):
+    broken = {**payload, "fails_at": 2}
+    for _ in range(2):
+        with pytest.raises(InvalidInput, match="mend it"):
+            run_job("slow", broken, root)
+    (tmp_path / "mended").touch()
+    run_job("slow", broken, root)
+    assert tally(payload) == ["0", "1", "2", "3", "finish"]
+
+
+def test_damaged_chunks_are_computed_again(root, payload):
+    with pytest.raises(Cancelled):
+        run_job("slow", payload, root, watch=Recorder(stop_after=3))
+    first, second, third = sorted((root / "chunks").glob("*/*"), key=lambda path: path.stat().st_mtime_ns)
+    (first / "facts.parquet").write_bytes(b"PAR1")
+    (second / "manifest.json").write_bytes((third / "manifest.json").read_bytes())
+    run_job("slow", payload, root)
+    assert tally(payload) == ["0", "1", "2", "0", "1", "3", "finish"]
+    assert len(list((root / "set-aside").iterdir())) == 2
+
+
+def test_a_damaged_result_is_computed_again(root, payload):
+    result = run_job("slow", payload, root)
+    (Store(root).folder(result.digest) / "facts.parquet").write_bytes(b"")
+    assert run_job("slow", payload, root).table("facts")["seed"].tolist() == [0, 1, 2, 3]
+    assert tally(payload).count("finish") == 2
+
+
+def test_full_disk_keeps_what_is_finished(root, payload, monkeypatch):
+    real = engine.sealed.write_synced
+
+    def full(path, content):
+        if tally(payload) == ["0", "1", "2"]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(path, content)
+
+    monkeypatch.setattr(engine.sealed, "write_synced", full)
+    with pytest.raises(StoreError, match="disk is full"):
+        run_job("slow", payload, root)
+    monkeypatch.undo()
+    run_job("slow", payload, root)
+    assert tally(payload) == ["0", "1", "2", "2", "3", "finish"]
+
+
+def test_another_executor_may_work_out_of_order(root, payload):
+    class Backwards:
+        def run(self, keys, work, ledger):
+            yield from ((key, work(key)) for key in reversed(keys))
+
+    run_job("slow", payload, root, executor=Backwards())
+    assert tally(payload) == ["3", "2", "1", "0", "finish"]
+
+
+def test_another_process_may_be_faster(root, payload):
+    class Overtaken(Watch):
+        def report(self, progress):
+            if progress.done == 2 and not Store(root).entries():
+                run_job("slow", payload, root)
+
+    result = run_job("slow", payload, root, watch=Overtaken())
+    assert result == run_job("slow", payload, root) and tally(payload).count("finish") == 1
+    assert not list((root / "chunks").iterdir())
+
+
+@pytest.mark.parametrize(("plan", "output", "said"), [
+    (["a", "a"], {}, "plans a chunk twice"),
+    (["a"], [1], "returned list"),
+])
+def test_kinds_that_are_wrong(root, plan, output, said):
+    KINDS.add("wrong", JobKind("wrong", lambda p: plan, lambda p, k, c: output, lambda p, c, x: {}), replace=True)
+    with pytest.raises(InvalidInput, match=said):
+        run_job("wrong", {}, root)
+    KINDS.remove("wrong")
+
+
+def test_unknown_kind_and_payloads(root):
+    with pytest.raises(InvalidInput, match="no job kind `slwo`; did you mean `slow`"):
+        run_job("slwo", {}, root)
+    with pytest.raises(InvalidInput, match="JSON cannot hold"):
+        run_job("slow", {"x": float("inf")}, root)
+    with pytest.raises(InvalidInput, match="JSON cannot hold"):
+        run_job("slow", {"x": object()}, root)
+
+
+def test_a_job_without_chunks(root):
+    KINDS.add("empty", JobKind("empty", lambda p: [], lambda p, k, c: {}, lambda p, c, x: Output()), replace=True)
+    assert run_job("empty", {}, root).manifest["kind"] == "empty"
+    KINDS.remove("empty")
+
+
+def test_time_left_by_hand():
+    assert time_left(10.0, 2.0, 8.0) == 30.0
+    assert time_left(0.0, 0.0, 8.0) is None
+    watch = Recorder()
+    ledger = Ledger({"light": 1.0, "heavy": 9.0}, watch)
+    ledger.recall("light", 3.0)
+    ledger.begin("heavy")
+    assert watch.seen[-1].seconds_left == 27.0 and watch.seen[-1].share == 0.1
+    ledger.tell("heavy", 0.5, "half way")
+    assert watch.seen[-1].share == 0.55 and watch.seen[-1].message == "half way"
+    ledger.finish("heavy", 30.0)
+    assert watch.seen[-1].seconds_left == 0.0 and watch.seen[-1].done == 2
+
+
+def test_bar(root, payload, capsys):
+    with Bar("Table A-6", hidden=False) as bar:
+        run_job("slow", payload, root, watch=bar)
+    assert "Table A-6" in (shown := capsys.readouterr().err) and "4/4" in shown

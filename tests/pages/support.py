@@ -1,0 +1,68 @@
+"""Pages without a browser: `open` runs one through AppTest, `texts` reads it, `select` stands for a chart click."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).parents[2]
+TIMEOUT = 120
+READ = ("title", "header", "subheader", "markdown", "caption", "text", "code", "success", "info", "warning", "error")
+
+
+def open(page: str, /, state: Mapping[str, Any] | None = None, settle: bool = True, **address: Any) -> AppTest:
+    """Page `page` ("compare") run with the address parameters; with `settle`, after training models are ready.
+
+    A parameter given as a list stands several times in the address. `state` seeds the session.
+    """
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=TIMEOUT)
+    for key, value in (state or {}).items():
+        at.session_state[key] = value
+    for name, value in address.items():
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        at.query_params[name] = [str(item) for item in value] if several else str(value)
+    if page != "home":
+        at.switch_page(f"../pages/{page}.py")
+    at.run()
+    return settled(at) if settle else at
+
+
+def settled(at: AppTest, patience: float = TIMEOUT) -> AppTest:
+    """Run again until no model is in training."""
+    deadline = time.monotonic() + patience
+    while any("Training" in text for text in texts(at)) and time.monotonic() < deadline:
+        time.sleep(0.3)
+        at.run()
+    return at
+
+
+def select(at: AppTest, key: str, parameter: str, *points: Mapping[str, Any]) -> AppTest:
+    """As if the reader had clicked `points` of the Altair chart with that key and named selection."""
+    at.session_state[key] = {"selection": {parameter: list(points)}}
+    return at.run()
+
+
+def texts(at: AppTest) -> list[str]:
+    """Every text on the page and in the sidebar, HTML included (the style sheet is not)."""
+    found = []
+    for kind in READ:
+        for element in at.get(kind):
+            value = getattr(element, "value", None) or getattr(element, "body", None)
+            if isinstance(value, str):
+                found.append(value)
+    return found + [element.proto.body for element in at.get("html") if "<style>" not in element.proto.body]
+
+
+def says(at: AppTest, words: str) -> bool:
+    """Whether any text on the page contains `words`."""
+    return any(words in text for text in texts(at))
+
+
+def sound(at: AppTest) -> AppTest:
+    """The page itself, after an assertion that nothing was raised while it ran."""
+    assert not at.exception, [error.message for error in at.exception]
+    return at

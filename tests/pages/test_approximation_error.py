@@ -1,0 +1,129 @@
+import pandas as pd
+import pytest
+
+from app import published
+from engine.behaviors import BEHAVIORS
+from engine.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable
+from engine.hessians import HESSIANS
+from engine.jobs import run_job
+from engine.problems import ProblemSource
+from engine.score_runs import KIND, payload
+from tests.pages.support import open, says, sound, texts
+
+SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
+SOURCE = ProblemSource(n_train=60, n_queries=20, n_test=500)
+
+
+def address(at, name):
+    """The values of one address parameter, as a list."""
+    value = at.query_params[name]
+    return value if isinstance(value, list) else [value]
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory, monkeypatch):
+    """A store of its own, and no worker processes: jobs stay queued unless a test runs them."""
+    import streamlit as st
+
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path_factory.mktemp("home")))
+    monkeypatch.setattr("app.error_curves.ensure_worker", lambda *_: None)
+    monkeypatch.setattr("app.job_panel.ensure_worker", lambda *_: None)
+    st.cache_resource.clear()
+
+
+def finished(at, draws, most=40):
+    """Run until no point of the η curves is missing."""
+    parts = len(differentiable()) * len(ETAS)
+    while most and (len(curve_table(at)) < parts or (curve_table(at)["n_seeds"] < draws).any()):
+        at, most = at.run(), most - 1
+    return at
+
+
+def metrics(at):
+    return {metric.label: float(metric.value) for metric in at.metric}
+
+
+def curve_table(at):
+    return next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
+
+
+def test_curves_over_eta_for_every_differentiable_behavior():
+    at = finished(sound(open("approximation_error", draws=2, **SMALL)), 2)
+    table = curve_table(sound(at))
+    assert set(table["series"]) == {BEHAVIORS[name].title for name in differentiable()}
+    assert sorted(set(table["x"])) == list(ETAS) and set(table["n_seeds"]) == {2}
+    logit = table[table["series"] == "query logit"]
+    assert (logit["mean"] > 0.999).all()
+
+
+def test_the_slider_recomputes_between_grid_points():
+    at = sound(open("approximation_error", draws=1, eta=0.37, **SMALL))
+    between = metrics(at)
+    at.slider(key="choice:eta").set_value(1.0).run()
+    assert address(sound(at), "eta") == ["1"]
+    assert metrics(at)["Kendall tau"] < between["Kendall tau"] < 1.0
+    assert says(at, "Same question, one answer is approximate")
+
+
+def test_the_logit_stays_exact():
+    at = sound(open("approximation_error", draws=1, eta=1.0, behavior="query_logit", **SMALL))
+    assert set(metrics(at).values()) == {1.0}
+
+
+def test_alpha_point_is_live_while_the_curves_are_queued():
+    at = sound(open("approximation_error", panel="alpha", draws=1, alpha="0.001", **SMALL))
+    assert 0.5 < metrics(at)["Kendall tau"] <= 1.0
+    assert says(at, "0 of 1 draws are ready") and says(at, "Error curves over α on digits, seed 0")
+    assert says(at, "8 of 8 converged")
+
+
+def test_alpha_curves_of_a_finished_run_show_every_solver():
+    run_job(KIND, payload(SOURCE, alpha_scorings(), 8))
+    at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
+    table = curve_table(at)
+    assert set(table["series"]) == {solver.title for solver in HESSIANS.values()}
+    assert sorted(set(table["x"])) == list(ALPHAS)
+    residuals = next(frame.value for frame in at.dataframe if "median residual" in frame.value.columns)
+    assert len(residuals) == len(HESSIANS) and residuals["largest residual"].notna().all()
+    assert not says(at, "draws are ready")
+
+
+def test_published_results_are_overlaid(monkeypatch):
+    rows = [{"curve": "eta", "dataset": "fashion_mnist", "axis": "approximation", "comparison": "first-order",
+             "parameter": f"eta={eta!r}", "behavior": behavior, "metric": "Kendall tau", "mean": 0.9, "ci95": 0.01,
+             "n_seeds": 3, "n_queries": 1000, "n_dropped": 0, "seed_means": "0.9 0.9 0.9"}
+            for eta in ETAS for behavior in ("query_loss", "query_logit")]
+    monkeypatch.setattr(published, "results", lambda name, preset: pd.DataFrame(rows))
+    at = sound(open("approximation_error", draws=1, **SMALL))
+    assert at.toggle(key="choice:published").value is True
+    at.toggle(key="choice:published").set_value(False).run()
+    assert address(sound(at), "published") == ["0"]
+
+
+def test_without_published_results_there_is_no_toggle(monkeypatch):
+    monkeypatch.setattr(published, "results", lambda name, preset: None)
+    at = sound(open("approximation_error", draws=1, **SMALL))
+    assert [toggle.label for toggle in at.toggle] == []
+
+
+@pytest.mark.parametrize("name, value", [("eta", "-1"), ("eta", "huge"), ("alpha", "5"), ("panel", "beta"),
+                                         ("behavior", "correct"), ("metric", "pearson"), ("draws", "7"),
+                                         ("query", "1e9"), ("solver", "gauss")])
+def test_nonsense_is_ignored_with_a_message(name, value):
+    panel = "alpha" if name in ("alpha", "solver") else "eta"
+    at = sound(open("approximation_error", **{**SMALL, "draws": 1, "panel": panel, name: value}))
+    assert says(at, "which was ignored")
+    assert metrics(at)
+
+
+def test_every_choice_stands_in_the_address():
+    at = sound(open("approximation_error", draws=1, **SMALL))
+    assert {"panel", "metric", "behavior", "draws", "eta", "query"} <= set(at.query_params)
+    at.segmented_control(key="choice:panel").set_value("alpha").run()
+    assert {"alpha", "solver"} <= set(sound(at).query_params)
+
+
+def test_plain_words():
+    said = " ".join(texts(sound(open("approximation_error", draws=1, **SMALL))))
+    assert "Same question, worse and worse answer, as the step leaves the tangent point" in said
+    assert "query logit** is linear" in said

@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+
+from app import comparisons, specification_list, workbench
+from app.presets import PRESETS
+from engine import codes
+from engine.comparison import compare
+from engine.compute import compute
+from engine.errors import InvalidInput
+from engine.problems import ProblemSource
+from tests.pages.support import open, says, select, sound
+
+SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
+HEATMAP = "compare:heatmap:0"
+
+
+def opened(preset="first", **more):
+    address = specification_list.address(preset)
+    return sound(open("compare", **{**SMALL, **address, **more}))
+
+
+def address(at, name):
+    value = at.query_params[name]
+    return value if isinstance(value, list) else [value]
+
+
+def charts(at):
+    return len(at.get("vega_lite_chart") or at.get("arrow_vega_lite_chart"))
+
+
+def test_an_empty_page_offers_a_first_look():
+    at = sound(open("compare", **SMALL))
+    assert says(at, "Nothing to compare yet") and charts(at) == 0
+    button = next(button for button in at.button if "Four exact answers" in button.label)
+    sound(button.click().run())
+    assert len(address(at, "s")) == 4 and not says(at, "Nothing to compare yet")
+
+
+def test_one_specification_asks_for_another():
+    at = sound(open("compare", s=["query_loss/add_occurrence/one_step;eta=0.1"], **SMALL))
+    assert says(at, "One more, please") and charts(at) == 0
+
+
+def test_a_comparison_shows_heatmap_verdict_questions_and_numbers():
+    at = opened()
+    assert charts(at) == 4
+    assert says(at, "Different question: the intervention and training process differ")
+    assert says(at, "as the optimum starts to move") and says(at, 'class="wf-mark T"')
+    assert says(at, "60 training examples · 60 candidates · 20 queries · seed 0")
+    assert [metric.label for metric in at.metric] == ["Kendall tau", "Top-5% overlap", "Sign agreement"]
+    assert all("over queries" in metric.delta for metric in at.metric)
+
+
+def test_the_numbers_are_the_engines():
+    at = opened("vary-b", pair="1-4")
+    problem = ProblemSource(n_train=60, n_queries=20, n_test=500).build().problem
+    scorings = [PRESETS["vary-b"].scorings[place] for place in (0, 3)]
+    found = compare([compute(problem, scorings)]).agreement("kendall_tau", 0, 1)
+    assert at.metric[0].value == comparisons.signed(found.mean)
+    assert at.metric[0].delta.startswith(f"± {found.ci95:.3f}")
+
+
+def test_everything_chosen_is_in_the_address():
+    at = opened(metric="sign", ranks="3")
+    assert address(at, "pair") == ["1-4"] and address(at, "metric") == ["sign"] and address(at, "ranks") == ["3"]
+    assert address(at, "s") == [codes.encode(scoring) for scoring in PRESETS["first"].scorings]
+    assert says(at, "for query 3")
+
+
+@pytest.mark.parametrize("name, text", [("s", "nonsense"), ("s", "query_loss/remove/one_step;eta=0.1"),
+                                        ("s", "query_loss/upweight;alpha=-1/reoptimize"), ("pair", "1-99"),
+                                        ("pair", "two"), ("pair", "2-2"), ("metric", "tau2"), ("ranks", "999")])
+def test_nonsense_in_the_address_is_said_and_ignored(name, text):
+    given = specification_list.address("first")
+    given[name] = [*given["s"], text] if name == "s" else text
+    at = sound(open("compare", **SMALL, **given))
+    assert says(at, f"The address said `{name}={text}`, which was ignored")
+    assert charts(at) == 4 and len(address(at, "s")) == 4 and text not in address(at, name)
+
+
+def test_a_repeated_specification_is_said_and_ignored():
+    given = specification_list.address("first")
+    at = sound(open("compare", **SMALL, **{**given, "s": [*given["s"], given["s"][0]]}))
+    assert says(at, "it stands there twice") and len(address(at, "s")) == 4
+
+
+def test_a_clicked_cell_opens_its_pair():
+    at = select(opened(), HEATMAP, "cell", {"row": 2, "column": 1})
+    assert address(sound(at), "pair") == ["2-3"]
+    assert says(at, "Different question: the behavior differs")
+    select(at, HEATMAP, "cell", {"row": 1, "column": 1})
+    assert address(sound(at), "pair") == ["2-3"]
+
+
+def test_the_boxes_open_a_pair_and_never_the_same_one_twice():
+    at = opened()
+    sound(at.selectbox(key="compare:second").set_value(1).run())
+    assert address(at, "pair") == ["1-2"]
+    sound(at.selectbox(key="compare:second").set_value(0).run())
+    assert address(at, "pair") == ["2-1"]
+
+
+def test_a_click_after_the_boxes_counts_again():
+    at = select(opened(), HEATMAP, "cell", {"row": 0, "column": 1})
+    at.selectbox(key="compare:second").set_value(2).run()
+    assert address(at, "pair") == ["1-3"]
+    select(at, "compare:heatmap:1", "cell", {"row": 0, "column": 1})
+    assert address(at, "pair") == ["1-2"]
+
+
+def test_removing_keeps_the_pair_where_it_can():
+    at = opened(pair="2-4")
+    sound(at.button(key=f"remove:{address(at, 's')[0]}").click().run())
+    assert len(address(at, "s")) == 3 and address(at, "pair") == ["1-3"]
+    sound(at.button(key=f"remove:{address(at, 's')[0]}").click().run())
+    assert len(address(at, "s")) == 2 and address(at, "pair") == ["1-2"]
+
+
+def test_a_specification_is_added_and_its_double_refused():
+    at = opened()
+    add = next(button for button in at.button if button.label == "Add to the comparison")
+    assert add.disabled and says(at, "This is number 4 of the list already")
+    at.selectbox(key="add:B").set_value("hard_margin").run()
+    add = next(button for button in at.button if button.label == "Add to the comparison")
+    assert not add.disabled
+    sound(add.click().run())
+    assert address(at, "s")[-1] == "hard_margin/infinitesimal/local_response" and address(at, "pair") == ["1-5"]
+
+
+def test_a_preset_replaces_the_list():
+    at = opened()
+    sound(at.pills(key=specification_list.PILLS).set_value("vary-b").run())
+    assert len(address(at, "s")) == 5 and address(at, "pair") == ["1-2"]
+
+
+def test_many_specifications_are_warned_of():
+    given = specification_list.address("table-a6")
+    given["s"] = [*given["s"], "probability/add_occurrence/one_step;eta=0.1"]
+    at = sound(open("compare", **SMALL, **given))
+    assert says(at, "13 specifications are a lot for one heatmap")
+
+
+def test_reoptimisation_ranks_the_same_candidates_everywhere():
+    at = opened("table-a6")
+    assert says(at, "· 8 candidates ·") and says(at, "every candidate re-optimised, largest gradient norm")
+
+
+def test_several_seeds_are_averaged():
+    at = opened(nseeds=2)
+    assert says(at, "means over seeds 0, 1") and all("over seeds" in metric.delta for metric in at.metric)
+
+
+def test_candidates_that_did_not_converge_are_counted(monkeypatch):
+    whole = workbench.scores
+
+    def flagging(*arguments):
+        found = whole(*arguments)
+        return [scores.__class__(scores.scoring, scores.values, scores.candidates,
+                                 np.arange(len(scores.candidates)) > 1, scores.residual, scores.provenance)
+                for scores in found]
+
+    comparisons._comparison.clear()
+    monkeypatch.setattr("app.comparisons.workbench.scores", flagging)
+    at = opened()
+    comparisons._comparison.clear()
+    assert says(at, "2 candidates left out because they did not converge")
+    assert says(at, "2 candidates did not converge")
+
+
+def test_what_takes_long_becomes_a_job(home, monkeypatch):
+    monkeypatch.setattr(workbench, "LIVE_SECONDS", 0.0)
+    workbench.score_cache().clear() if hasattr(workbench.score_cache(), "clear") else workbench.score_cache.clear()
+    at = opened("vary-p")
+    assert charts(at) == 0 and any(button.label == "Cancel" for button in at.button)
+
+
+def test_an_error_of_the_engine_is_a_sentence(monkeypatch):
+    def refuse(*_):
+        raise InvalidInput("The digits have gone; fetch them again.")
+
+    monkeypatch.setattr(comparisons, "compared", refuse)
+    at = opened()
+    assert [error.value for error in at.error] == ["The digits have gone; fetch them again."]

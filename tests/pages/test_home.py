@@ -1,0 +1,40 @@
+from app import first_look, specification_list
+from app.workbench import Waiting
+from engine.errors import MissingData
+from tests.pages.support import open, says, sound
+
+
+def test_home_says_what_this_is_and_shows_a_real_disagreement():
+    at = sound(open("home"))
+    assert at.title[0].value == "Which influence do you mean?"
+    assert says(at, "the intervention and training process differ")
+    assert says(at, "data:image/png;base64,") and says(at, "number 1,297 in the other answer")
+
+
+def test_one_click_starts_a_comparison():
+    at = open("home", settle=False)
+    sound(at.button[0].click().run())
+    assert at.title[0].value == "Compare"
+    assert list(at.query_params["s"]) == specification_list.address("first")["s"]
+
+
+def test_every_page_is_linked():
+    at = sound(open("home", settle=False))
+    links = {link.proto.page for link in at.get("page_link")}
+    assert {"compare", "approximation_error", "examples", "paper", "runs"} <= links
+
+
+def test_home_stands_while_the_model_trains(monkeypatch):
+    monkeypatch.setattr(first_look, "first_look", lambda: Waiting("Training the model"))
+    monkeypatch.setattr("app.job_panel.watch", lambda waiting: None)
+    at = sound(open("home", settle=False))
+    assert says(at, "What you can do here")
+
+
+def test_home_stands_without_data(monkeypatch):
+    def missing():
+        raise MissingData("The digits are not on this machine; install scikit-learn.")
+
+    monkeypatch.setattr(first_look, "first_look", missing)
+    at = sound(open("home", settle=False))
+    assert at.error[0].value.startswith("The digits are not") and says(at, "What you can do here")

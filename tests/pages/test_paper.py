@@ -1,0 +1,82 @@
+"""Paper: empty, published, computed here, altered; every choice in the address."""
+
+import pytest
+
+from engine import publish
+from engine.experiments import EXPERIMENTS
+from tests.app.test_published import A6, stored
+from tests.pages import support
+from tests.pages.support import says, sound
+
+pytestmark = pytest.mark.usefixtures("home")
+
+
+@pytest.fixture
+def published(tmp_path):
+    """Table A-6 and Figure 4-1 at the paper's scale, 0.01 above the paper."""
+    result = stored()
+    for experiment in EXPERIMENTS.values():
+        publish.publish(experiment, result, "paper", tmp_path / "results")
+    return result
+
+
+def html(at):
+    return " ".join(element.proto.body for element in at.get("html"))
+
+
+def test_without_results_the_page_says_how_to_get_them():
+    at = sound(support.open("paper"))
+    assert says(at, "not here yet") and says(at, "python -m engine reproduce table-a6 --preset paper")
+    assert "0.747" in html(at) and "not run" in html(at)
+
+
+def test_every_cell_stands_beside_ours(published):
+    at = sound(support.open("paper"))
+    assert says(at, "**10 of 10** cells lie within the tolerance")
+    table = html(at)
+    assert "0.747" in table and "0.757" in table and "+0.010" in table and "inside" in table
+    assert says(at, "python -m engine reproduce table-a6 --preset paper")
+
+
+def test_the_manifest_behind_ours_is_told(published):
+    facts = html(sound(support.open("paper")))
+    for told in ("a test", "at most 1.0e-13", "2 flagged and left out", "1.0e-11", published.digest, "20,000 training"):
+        assert told in facts
+
+
+def test_the_address_chooses_table_and_measure(published):
+    at = sound(support.open("paper", experiment="figure-4", measure="Sign agreement"))
+    assert says(at, "Panel (b): approximation error") and "0.784" in html(at) and "n−1 examples left" in html(at)
+    assert at.query_params["measure"] == "Sign agreement" and at.query_params["preset"] == "paper"
+
+
+def test_a_choice_is_written_into_the_address(published):
+    at = sound(support.open("paper"))
+    at.selectbox(key="choice:experiment").set_value("figure-4").run()
+    assert at.query_params["experiment"] == "figure-4"
+
+
+def test_a_cell_outside_its_tolerance_is_marked(tmp_path):
+    publish.publish(A6, stored(shift=0.03), "paper", tmp_path / "results")
+    at = sound(support.open("paper"))
+    assert says(at, "**0 of 10** cells") and "▲ outside" in html(at)
+
+
+def test_a_run_of_this_machine_is_shown_and_said_to_be_one():
+    stored("small")
+    at = sound(support.open("paper"))
+    assert at.query_params["preset"] == "small" and says(at, "computed on this machine")
+    assert says(at, "differences are expected and are not judged")
+
+
+def test_altered_results_are_refused_in_one_sentence(published, tmp_path):
+    path = tmp_path / "results" / "table-a6" / "paper" / "results.csv"
+    path.write_text(path.read_text().replace("0.757", "0.747"))
+    at = sound(support.open("paper"))
+    assert any("do not match their manifest" in error.value for error in at.error)
+
+
+def test_nonsense_in_the_address_is_said_and_ignored(published):
+    at = sound(support.open("paper", experiment="table-99", preset="huge", measure="\0bad"))
+    assert len([warning for warning in at.warning if "which was ignored" in warning.value]) == 3
+    assert "0.757" in html(at)

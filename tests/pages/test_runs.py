@@ -1,0 +1,154 @@
+"""Runs: every state of a job, what can be done with it, and a finished run opened in place."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app import run_view, workbench
+from engine import score_runs
+from engine.experiments import EXPERIMENTS
+from engine.jobs import Progress, Workers, run_job
+from engine.problems import ProblemSource
+from engine.scoring import Scoring
+from engine.store import Store
+from tests.app.test_published import stored
+from tests.pages import support
+from tests.pages.support import says, sound
+
+pytestmark = pytest.mark.usefixtures("home")
+SOURCE = ProblemSource(n_train=60, n_queries=5, n_test=20)
+STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
+
+
+def submit(candidates=4, title="Two specifications"):
+    return workbench.queue().submit(score_runs.KIND, score_runs.payload(SOURCE, [STEP, REMOVE], candidates), title)
+
+
+@pytest.fixture
+def finished():
+    job = submit()
+    run_job(job.kind, job.payload)
+    return submit()
+
+
+def button(at, label):
+    return next(button for button in at.button if button.label == label)
+
+
+def labels(at):
+    return [button.label for button in at.button]
+
+
+def test_an_empty_list_says_what_to_do():
+    at = sound(support.open("runs"))
+    assert says(at, "Nothing has run yet") and "Start" in labels(at) and says(at, "seeds; it takes about")
+
+
+def test_a_reproduction_is_started_once():
+    at = sound(support.open("runs", preset="small"))
+    button(at, "Start").click().run()
+    jobs = workbench.queue().jobs()
+    assert [job.kind for job in jobs] == [EXPERIMENTS["table-a6"].study] and jobs[0].payload["preset"] == "small"
+    assert says(sound(at), "This run is under way") and "Start" not in labels(at)
+
+
+def test_a_waiting_run_is_cancelled_and_resumed():
+    job = submit()
+    at = sound(support.open("runs"))
+    button(at, "Cancel").click().run()
+    assert workbench.queue().get(job.id).state == "cancelled"
+    button(sound(at), "Resume").click().run()
+    assert workbench.queue().get(job.id).state == "queued"
+
+
+def test_a_running_job_tells_how_far_it_is():
+    job = submit()
+    workbench.queue().claim("w")
+    workbench.queue().report(job.id, "w", Progress(1, 2, 0.5, 300.0, "scoring"))
+    at = sound(support.open("runs"))
+    assert any("1 of 2 parts done · about 5 min left" in bar.proto.text for bar in at.get("progress"))
+    assert "Delete for good" not in labels(at)
+
+
+def test_a_failed_run_shows_its_sentence_and_is_deleted_on_the_second_click():
+    job = submit()
+    workbench.queue().claim("w")
+    workbench.queue().fail(job.id, "w", "The disk is full; free some space.")
+    at = sound(support.open("runs"))
+    assert any("The disk is full" in error.value for error in at.error)
+    button(at, "Delete for good").click().run()
+    assert workbench.queue().get(job.id) is None and says(sound(at), "Nothing has run yet")
+
+
+def test_states_can_be_filtered_by_the_address(finished):
+    submit(candidates=5, title="Another one")
+    assert says(support.open("runs", show="finished"), finished.title)
+    assert not says(support.open("runs", show="finished"), "Another one")
+    assert says(support.open("runs", show="failed"), "No run is in this state")
+
+
+def test_trouble_with_workers_is_said():
+    submit()
+    Workers().fail("w", "The worker cannot load the job kinds of `broken`.")
+    assert says(sound(support.open("runs")), "cannot load the job kinds")
+
+
+def test_a_finished_run_is_opened_in_place(finished):
+    at = sound(support.open("runs"))
+    button(at, "Open").click().run()
+    assert at.query_params["run"] == finished.id and not sound(at).exception
+    assert len(at.dataframe) == 1 and list(at.dataframe[0].value["exact"]) == [True, True]
+    button(at, "All runs").click().run()
+    assert "run" not in at.query_params and says(sound(at), finished.title)
+
+
+def test_a_reproduction_is_opened_with_its_tables_and_manifest():
+    stored("small")
+    experiment = EXPERIMENTS["table-a6"]
+    job = workbench.queue().submit(experiment.study, experiment.payload("small"), "Table A-6")
+    at = sound(support.open("runs", run=job.id))
+    assert [len(frame.value) for frame in at.dataframe] == [30, 30]
+    assert says(at, "python -m engine reproduce table-a6 --preset small")
+    assert any("at most 1.0e-13" in text for text in support.texts(at))
+
+
+def test_the_files_of_a_run_hold_what_it_holds(finished):
+    result = Store().read(finished.id)
+    with np.load(io.BytesIO(run_view._npz(result)), allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["0_values"], result.array("0|values"))
+        assert json.loads(str(arrays["manifest"]))["digest"] == finished.id
+    study = stored("small")
+    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(run_view._parquet(study, "table_a6"))),
+                                  study.table("table_a6"))
+    assert len(pd.read_csv(io.BytesIO(run_view._csv(study, "table_a6")))) == 30
+
+
+def test_a_run_whose_result_is_gone_can_be_computed_again(finished):
+    Store().delete(finished.id)
+    at = sound(support.open("runs"))
+    button(at, "Compute again").click().run()
+    assert workbench.queue().get(finished.id).state == "queued"
+
+
+def test_a_damaged_result_is_said_and_set_aside(finished):
+    (Store().folder(finished.id) / "arrays.safetensors").write_bytes(b"cut")
+    at = sound(support.open("runs", run=finished.id))
+    assert any("cannot be trusted" in error.value for error in at.error)
+
+
+@pytest.mark.parametrize("run", ["0" * 64, "nonsense", "../..", "\0"])
+def test_a_run_that_is_not_there_is_said(run):
+    at = sound(support.open("runs", run=run))
+    assert any("there is no such run here" in warning.value for warning in at.warning)
+    assert says(at, "Nothing has run yet")
+
+
+def test_a_damaged_queue_is_a_sentence(home):
+    home.mkdir(parents=True)
+    (home / "queue.sqlite").write_bytes(b"this is not a database at all" * 100)
+    at = sound(support.open("runs"))
+    assert any("is damaged" in error.value for error in at.error)
