@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.errors import Cancelled, WhichfluenceError
@@ -30,10 +31,14 @@ class _Entry:
 
 
 class Trainer:
-    """The most recently wanted problems, drawn and trained by `prepare`, one after the other."""
+    """The most recently wanted problems, drawn and trained by `prepare`, one after the other.
 
-    def __init__(self, prepare: Callable[[ProblemSource], DrawnProblem], kept: int = KEPT) -> None:
-        self._prepare, self._kept = prepare, kept
+    `afterwards` may go on with a problem that is ready, while no other training waits.
+    """
+
+    def __init__(self, prepare: Callable[[ProblemSource], DrawnProblem], kept: int = KEPT,
+                 afterwards: Callable[[DrawnProblem], None] = lambda problem: None) -> None:
+        self._prepare, self._kept, self._afterwards = prepare, kept, afterwards
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="training")
@@ -82,6 +87,13 @@ class Trainer:
                 "choose fewer training examples or another dataset."))
         finally:
             entry.finished = time.monotonic()
+        if entry.future.exception() is None and not self._waiting():
+            with suppress(WhichfluenceError):  # whoever needs it next meets the error
+                self._afterwards(entry.future.result())
+
+    def _waiting(self) -> bool:
+        with self._lock:
+            return any(not entry.future.done() for entry in self._entries.values())
 
 
 def _to_be_repeated(entry: _Entry) -> bool:

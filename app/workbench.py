@@ -72,15 +72,19 @@ def score_cache() -> ScoreCache:
 
 @st.cache_resource(show_spinner=False)
 def trainer() -> Trainer:
-    return Trainer(_prepare)
+    return Trainer(_prepare, afterwards=_factor)
 
 
 def _prepare(source: ProblemSource) -> DrawnProblem:
     drawn = source.build()
     drawn.problem.fit  # noqa: B018 - trains
-    if drawn.problem.parameters <= 2_000:
-        training_data(drawn.problem)
     return drawn
+
+
+def _factor(drawn: DrawnProblem) -> None:
+    """What the first re-optimisation would otherwise wait for."""
+    if drawn.problem.has_dense_hessian:
+        training_data(drawn.problem)
 
 
 def drawn(source: ProblemSource) -> DrawnProblem | Waiting:
@@ -92,9 +96,9 @@ def drawn(source: ProblemSource) -> DrawnProblem | Waiting:
 
 
 def candidate_count(source: ProblemSource, scorings: Sequence[Scoring], optima: int) -> int | None:
-    """How many of the drawn candidates are scored: all, or `optima` where any scoring re-optimises."""
+    """How many of the drawn candidates are scored: all, or `optima` where a candidate of any scoring costs much."""
     drawn_candidates = source.n_candidates or source.n_train
-    if any(cost.is_optimum(scoring) for scoring in scorings):
+    if any(cost.is_slow(scoring, source.parameters()) for scoring in scorings):
         return min(optima, drawn_candidates) if drawn_candidates else optima
     return drawn_candidates
 

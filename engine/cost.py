@@ -10,8 +10,12 @@ from collections.abc import Sequence
 from engine.scoring import Scoring
 
 OPTIMA = ("reoptimize", "retrain")
-GIGAFLOPS = 60.0
-PASSES = {1e-4: 8, 1e-3: 10, 1e-2: 14, 1.0: 22}
+SOLVES = ("local_response", *OPTIMA)
+DOUBLE, SINGLE = 60e9, 90e9  # flops a second of two CPU cores, in float64 and in float32
+PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15}
+DENSE = 12_000
+QUICK_SOLVE = 2_000
+"""Up to so many parameters the linear solves of every training example are a matter of a second."""
 
 
 def is_optimum(scoring: Scoring) -> bool:
@@ -19,21 +23,24 @@ def is_optimum(scoring: Scoring) -> bool:
     return scoring.process.kind in OPTIMA and scoring.exact
 
 
+def is_slow(scoring: Scoring, parameters: int) -> bool:
+    """Whether a candidate costs so much that a live page scores some of them only."""
+    return is_optimum(scoring) or (scoring.process.kind in SOLVES and parameters > QUICK_SOLVE)
+
+
 def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: int, candidates: int) -> float:
-    """Estimated seconds on two CPU cores once the model is trained."""
-    classes_times_features = parameters
-    total = 0.0
-    seen = set()
+    """Estimated seconds on two CPU cores once the model is trained and its Hessian is factored."""
+    dense, one_pass = 2.0 * parameters * min(parameters, DENSE), 4.0 * n * parameters
+    total, seen = 0.0, set()
     for scoring in scorings:
         key = (scoring.intervention, scoring.process, scoring.estimator)
         if is_optimum(scoring) and key not in seen:
-            one_pass = 4.0 * n * classes_times_features + 2.0 * parameters * min(parameters, 12_000)
-            total += candidates * _passes(scoring) * one_pass
-        elif scoring.process.kind in ("local_response", *OPTIMA) and key not in seen:
-            total += 2.0 * candidates * parameters * min(parameters, 12_000)
-        total += 300.0 * queries * candidates
+            total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
+        elif scoring.process.kind in SOLVES and key not in seen:
+            total += candidates * (one_pass + dense) / DOUBLE
+        total += 300.0 * queries * candidates / DOUBLE
         seen.add(key)
-    return total / (GIGAFLOPS * 1e9)
+    return total
 
 
 def _passes(scoring: Scoring) -> int:

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 Solve = Callable[[Tensor], Tensor]
+FEW = 16
 
 
 def dense_inverse(hessian: Tensor, refactor: Callable[[], Tensor]) -> Solve:
@@ -31,8 +32,16 @@ def dense_inverse(hessian: Tensor, refactor: Callable[[], Tensor]) -> Solve:
     """
     factored, info = torch.linalg.cholesky_ex(hessian.float())
     inverse = torch.cholesky_inverse(refactor().float() if info.item() else factored)
-    inverse = (inverse + inverse.mT).mul_(0.5)
-    return lambda r: (inverse @ r.reshape(len(inverse), -1)).view(r.shape)
+    inverse = (inverse + inverse.mT).mul_(0.5).contiguous()
+
+    def solve(r: Tensor) -> Tensor:
+        flat = r.reshape(len(inverse), -1)
+        # The same symmetric matrix by rows or by columns: a CPU multiplies few vectors up to ten times faster by
+        # rows, many a tenth faster by columns.
+        product = inverse @ flat.T.contiguous().T if flat.shape[1] < FEW else inverse.mT @ flat
+        return product.reshape(r.shape)
+
+    return solve
 
 
 def block_inverse(probabilities: Tensor, x: Tensor, l2: Tensor) -> Solve:

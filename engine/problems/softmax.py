@@ -7,6 +7,7 @@ intercept), because every update of z_k lies along x_k. The local response needs
 from __future__ import annotations
 
 import hashlib
+import threading
 from functools import cached_property
 
 import numpy as np
@@ -142,13 +143,16 @@ class SoftmaxProblem:
 
     def memo(self, key: str, build, version=None):
         """What `build()` made for `key`, made again only when `version` changes: what solvers share."""
-        if key not in self._memory or self._memory[key][0] != version:
-            self._memory[key] = (version, build())
-        return self._memory[key][1]
+        memory, lock = self._memory
+        with lock:
+            if key not in memory or memory[key][0] != version:
+                memory[key] = (version, build())
+            return memory[key][1]
 
     @cached_property
-    def _memory(self) -> dict:
-        return {}
+    def _memory(self) -> tuple[dict, threading.RLock]:
+        """Shared by threads: a second one waits for what the first is building."""
+        return {}, threading.RLock()
 
     def accuracy(self, x=None, y=None) -> float:
         """The share classified correctly: of the queries, or of (x, y) given as arrays."""

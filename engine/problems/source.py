@@ -29,6 +29,11 @@ class ProblemSource(Value):
     l2: Annotated[Number, Field(gt=0, le=1e6)] = 1e-4
     intercept: bool = False
 
+    def parameters(self) -> int:
+        """How many parameters the model has, without drawing or training it. Raises as `build` does."""
+        dataset = data.load(self.dataset)
+        return (dataset.n_features // self.pool**2 + self.intercept) * dataset.n_classes
+
     def build(self, device: str = "cpu") -> DrawnProblem:
         """Load, draw and wrap. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset = data.load(self.dataset)

@@ -215,6 +215,45 @@ class TestTraining:
             time.sleep(0.01)
         assert len(trainer._entries) <= 3
 
+    def test_it_goes_on_with_what_is_ready_while_nothing_else_waits(self):
+        done, gate = [], threading.Event()
+
+        def prepare(source):
+            gate.wait(10)
+            return source
+
+        trainer = Trainer(prepare, afterwards=done.append)
+        first, last = trainer.ask(SOURCE), trainer.ask(SOURCE.model_copy(update={"seed": 4}))
+        gate.set()
+        first.result(10)
+        last.result(10)
+        deadline = time.monotonic() + 10
+        while not done and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert done == [last.result()]
+
+    def test_what_fails_afterwards_leaves_the_problem_usable(self):
+        def fail(problem):
+            raise InvalidInput("too ill-conditioned")
+
+        trainer = Trainer(lambda source: source, afterwards=fail)
+        assert trainer.ask(SOURCE).result(10) == SOURCE
+        assert trainer.ask(SOURCE.model_copy(update={"seed": 4})).result(10).seed == 4
+
+
+class TestCandidates:
+    def test_where_each_costs_much_only_some_are_scored(self):
+        assert workbench.candidate_count(SOURCE, [STEP, MARGIN], 30) == 120
+        assert workbench.candidate_count(SOURCE, [STEP, REMOVE], 30) == 30
+        assert workbench.candidate_count(SOURCE, [REMOVE], 300) == 120
+        assert workbench.candidate_count(SOURCE.model_copy(update={"n_train": None}), [STEP], 30) is None
+
+    def test_linear_solves_of_a_large_model_cost_much(self, monkeypatch):
+        local = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
+        assert workbench.candidate_count(SOURCE, [local], 30) == 120
+        monkeypatch.setattr(ProblemSource, "parameters", lambda source: 7_840)
+        assert workbench.candidate_count(SOURCE, [local], 30) == 30
+
 
 def best_seconds(scorings, candidates, attempts=3):
     """The fastest of a few fresh answers; where other work holds the processor, its share of processor time."""

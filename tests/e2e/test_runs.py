@@ -15,7 +15,7 @@ pytestmark = pytest.mark.e2e
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
 REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 SLOW = [Scoring.of("query_loss", {"kind": "upweight", "alpha": alpha}, {"kind": "reoptimize"})
-        for alpha in (0.03, 0.05, 0.07, 0.1)]
+        for alpha in np.linspace(0.03, 0.1, 60).tolist()]  # minutes on a fast machine
 PATIENCE = 90_000
 
 
@@ -72,5 +72,6 @@ def test_a_run_is_cancelled_and_resumed_and_another_browser_sees_it(open_page, s
     card(other, job).get_by_role("button", name="Cancel").click()
     expect(card(other, job)).to_have_count(0, timeout=PATIENCE)
     expect(card(page, job)).to_contain_text("Cancelled", timeout=PATIENCE)
-    assert 10 > JobQueue(home).get(job.id).done >= done
+    now = JobQueue(home).get(job.id)
+    assert now.total > now.done >= done
     assert page.console_errors == [] and other.console_errors == []

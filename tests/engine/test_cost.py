@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cost import is_optimum, seconds
+from engine.cost import QUICK_SOLVE, is_optimum, is_slow, seconds
 from engine.scoring import Scoring
 
 REMOVE, REOPTIMIZE = {"kind": "remove"}, {"kind": "reoptimize"}
@@ -20,6 +20,12 @@ def test_which_scorings_cost_a_reoptimisation_a_candidate():
     assert is_optimum(LOO) and is_optimum(upweight(0.1))
     assert is_optimum(Scoring.of("correct", REMOVE, {"kind": "retrain"}))
     assert not is_optimum(STEP) and not is_optimum(LOCAL) and not is_optimum(upweight(0.1, "cholesky"))
+
+
+def test_solves_are_slow_where_the_model_is_large_and_optima_always():
+    assert is_slow(LOO, 10) and not is_slow(STEP, 10**6)
+    for solve in (LOCAL, upweight(0.1, "cholesky")):
+        assert is_slow(solve, QUICK_SOLVE + 1) and not is_slow(solve, QUICK_SOLVE)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -49,3 +55,8 @@ def test_live_sizes_are_live_and_paper_sizes_are_not():
     assert seconds([STEP], n=1_297, parameters=640, queries=200, candidates=1_297) < 1
     assert seconds([LOO], n=1_297, parameters=640, queries=200, candidates=300) < 2
     assert seconds([LOO], n=20_000, parameters=7_840, queries=1_000, candidates=1_000) > 60
+
+
+def test_fashion_mnist_of_two_thousand_is_live_with_a_hundred_candidates():
+    sizes = {"n": 2_000, "parameters": 7_840, "queries": 200, "candidates": 100}
+    assert all(seconds([scoring], **sizes) < 4 for scoring in (LOO, LOCAL, upweight(1e-3), upweight(0.1)))

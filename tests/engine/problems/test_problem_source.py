@@ -37,6 +37,13 @@ def test_a_seed_decides_and_another_draws_another():
     assert first.fingerprint == again.fingerprint != other.fingerprint
 
 
+@pytest.mark.parametrize(("options", "parameters"), [
+    ({}, 640), ({"intercept": True}, 650), ({"pool": 2}, 160), ({"pool": 4, "intercept": True}, 50)])
+def test_parameters_are_known_before_a_problem_is_built(options, parameters):
+    source = ProblemSource(**TINY, **options)
+    assert source.parameters() == parameters == source.build().problem.parameters
+
+
 def test_pooling_by_hand():
     """Two 4 × 4 pictures to 2 × 2 means; in colour each channel on its own."""
     grey = np.arange(16.0)
