@@ -19,8 +19,8 @@ import streamlit as st
 
 from app import workbench
 from app.workbench import Waiting
+from engine import data, score_runs
 from engine import error_curves as engine_curves
-from engine import score_runs
 from engine.agreement import METRICS, summarize
 from engine.behaviors import BEHAVIORS
 from engine.error_curves import ALPHAS, ETAS, PerQuery
@@ -137,7 +137,7 @@ def alpha_run(source: ProblemSource, candidates: int) -> str | Waiting:
             return digest
     except StoreError:  # damaged: it is set aside, and computed anew
         pass
-    title = f"Error curves over α on {source.dataset}, seed {source.seed}, {candidates} candidates"
+    title = f"Error curves over α on {data.title(source.dataset)}, seed {source.seed}, {candidates} candidates"
     job = workbench.queue().submit(score_runs.KIND, payload, title=title)
     if job.active:
         ensure_worker(home())

@@ -9,8 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from app.pickers import dataset_title
 from app.times import spell
+from engine import data
 
 Facts = list[tuple[str, str]]
 
@@ -52,7 +52,7 @@ def _source(source: Mapping[str, Any], candidates: int | None) -> str:
     parts = [f"{count:,} {noun}" for count, noun in counts if count]
     pool = source.get("pool", 1)
     pooled = f", pixels averaged in {pool}×{pool} squares" if pool > 1 else ""
-    return f"{dataset_title(source['dataset'])}: {', '.join(parts)}{pooled}"
+    return f"{data.title(source['dataset'])}: {', '.join(parts)}{pooled}"
 
 
 def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:

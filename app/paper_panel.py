@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 
-from app import choice, downloads, manifest_view, paper_notes, paper_rows, paper_table, reproductions
+from app import (
+    chips,
+    choice,
+    downloads,
+    manifest_view,
+    paper_notes,
+    paper_rows,
+    paper_table,
+    reproductions,
+    specification_list,
+)
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
-from app.pickers import dataset_title
 from app.published import Published, reproduction
+from engine import data
 from engine.experiments import EXPERIMENTS
+from engine.scoring import Scoring
+from engine.verdict import verdict
 
 FULL = "paper"
 """The preset at the paper's own scale: only there are differences judged."""
@@ -42,7 +56,7 @@ def choose_dataset(found: Published) -> str | None:
     names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
     if len(names) < 2:
         return None
-    return _segments("on", "Our data", names, names[-1], dataset_title)
+    return _segments("on", "Our data", names, names[-1], data.title)
 
 
 def choose_measure(found: Published, joined: pd.DataFrame | None) -> str:
@@ -92,7 +106,27 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     paper_table.show(rows, numbers, notes, judged)
     _kept_mean(found, measure, dataset)
     table = joined.drop(columns=["tolerance", "within"]) if not judged else joined
-    downloads.chart_extras(f"{name}-{preset}", table, command=found.manifest.get("command"))
+    pairs = EXPERIMENTS[name].pairs
+    downloads.chart_extras(f"{name}-{preset}", table, tuple(dict.fromkeys(sum(pairs.values(), ()))),
+                           command=found.manifest.get("command"))
+    questions(rows, pairs)
+
+
+def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]]) -> None:
+    """What the two sides of a chosen row ask, and a link that asks it of other data."""
+    known = {row["label"].replace("|", ", "): pair for row in rows.to_dict("records")
+             if (pair := pairs.get((row["axis"], row["comparison"], paper_rows.written(row)))) is not None}
+    if not known:
+        return
+    st.subheader("The two questions behind a row")
+    labels = list(known)
+    pair = known[_pick("row", "Row", labels, labels[0], str)]
+    for column, scoring, other in zip(st.columns(2, gap="large"), pair, reversed(pair), strict=True):
+        with column:
+            chips.question(scoring, other)
+    chips.verdict_badge(verdict(*pair))
+    st.page_link("../pages/compare.py", label="Compare them on data of your choice", icon=":material/compare_arrows:",
+                 query_params=specification_list.address_of(pair, (0, 1)))
 
 
 def curves(name: str, preset: str, measure: str, dataset: str | None, found: Published) -> None:
@@ -182,7 +216,7 @@ def _differences_alt(rows: pd.DataFrame, measure: str) -> str:
 def _curve(stem: str, found: Published, kind: str, title: str, measure: str, dataset: str) -> None:
     means, seeds = paper_rows.curve(found.table, kind, measure, dataset)
     if means.empty:
-        st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {dataset_title(dataset)}.")
+        st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {data.title(dataset)}.")
         return
     order = list(means["series"].unique())
     st.markdown(f"**{title}**")
@@ -192,6 +226,6 @@ def _curve(stem: str, found: Published, kind: str, title: str, measure: str, dat
     ends = "; ".join(f"{name}: {part['mean'].iloc[0]:.3f} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3f} at "
                      f"{part['x'].iloc[-1]:g}" for name, part in means.sort_values("x").groupby("series", sort=False))
     st.altair_chart(chart, width="stretch", alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
-    st.caption(f"{dataset_title(dataset)}. Lines: means over seeds; bands: 95% intervals; small dots: seeds. "
+    st.caption(f"{data.title(dataset)}. Lines: means over seeds; bands: 95% intervals; small dots: seeds. "
                "1 is full agreement.")
     downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=found.manifest.get("command"))

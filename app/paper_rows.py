@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from app.pickers import dataset_title
+from engine import data
 from engine.agreement import METRICS
 from engine.experiments import Experiment
 
@@ -36,15 +36,21 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     if not judge:
         rows = rows.assign(tolerance=float("nan"), within=pd.array([pd.NA] * len(rows), dtype="boolean"))
     several = "dataset" in rows and rows["dataset"].nunique() > 1
-    second = [" · ".join(part for part in (parameter(row), dataset_title(row["dataset"]) if several else "") if part)
+    second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "") if part)
               for row in rows.to_dict("records")]
     labels = [f"{row}|{text}" if text else row for row, text in zip(rows["comparison"], second, strict=True)]
     return rows.assign(label=labels, second=second)
 
 
+def written(row: dict) -> str:
+    """The parameter as the table holds it, empty where there is none."""
+    value = row.get("parameter", "")
+    return value if isinstance(value, str) else ""
+
+
 def parameter(row: dict) -> str:
     """`α = 0.001` for `alpha=0.001`."""
-    name, equals, value = str(row.get("parameter", "") or "").partition("=")
+    name, equals, value = written(row).partition("=")
     return f"{ {'alpha': 'α', 'eta': 'η'}.get(name, name)} = {value}" if equals else name
 
 

@@ -33,19 +33,13 @@ CHOICES = {
 }
 
 
-def dataset_title(name: str) -> str:
-    if name in data.DATASETS:
-        return data.DATASETS[name].title
-    return "Your arrays (npz)" if name.endswith(".npz") else "Your images (zip)"
-
-
 def problem_picker() -> None:
     """The sidebar's data picker; what it chose is read with `source()` on every page."""
     with st.sidebar:
         st.markdown("#### Data")
         names = [*data.DATASETS, *_uploads()]
         key = choice.bound("data", "digits", choice.from_options(names))
-        name = st.selectbox("Dataset", names, key=key, format_func=dataset_title)
+        name = st.selectbox("Dataset", names, key=key, format_func=data.title)
         if choice.texts("data") not in ([], [name]):
             for size in ("train", "queries", "pool"):
                 choice.keep(size, [])

@@ -46,8 +46,13 @@ def start(name: str) -> None:
 def address(name: str) -> dict[str, list[str] | str]:
     """The address parameters of a preset, for a link to the Compare page."""
     preset = presets.preset(name)
-    first, second = preset.pair
-    return {NAME: [codes.encode(scoring) for scoring in preset.scorings], PAIR: f"{first + 1}-{second + 1}"}
+    return address_of(preset.scorings, preset.pair)
+
+
+def address_of(scorings: Sequence[Scoring], pair: tuple[int, int]) -> dict[str, list[str] | str]:
+    """The address parameters of some scorings with a pair of them opened, counted from 0."""
+    first, second = pair
+    return {NAME: [codes.encode(scoring) for scoring in scorings], PAIR: f"{first + 1}-{second + 1}"}
 
 
 def preset_picker(scorings: Sequence[Scoring]) -> None:

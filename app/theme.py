@@ -3,7 +3,7 @@
 import streamlit as st
 
 AXIS_COLORS = {"B": "#0072B2", "P": "#B34E00", "T": "#00704F"}
-SERIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000"]
+SERIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7F7F7F"]
 
 STYLE = """
 <style>
@@ -69,6 +69,8 @@ STYLE = """
 [data-testid="stMetricValue"], [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
 [data-testid="stBaseButton-primary"]:not(:disabled), [data-testid="stBaseButton-primary"]:not(:disabled):hover {
   color: light-dark(#fff, #0b0e11); }
+[data-testid="stBaseButton-segmented_controlActive"] p, [data-testid="stBaseButton-pillsActive"] p {
+  color: light-dark(#005c91, #8fd0f5); }
 [data-testid="stMain"] [data-testid="stPageLink"] a span { color: light-dark(#0072B2, #56B4E9); }
 [data-testid="stMainBlockContainer"] { padding: 3.2rem 3rem 4rem; }
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }

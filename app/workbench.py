@@ -18,7 +18,7 @@ from typing import Any
 import streamlit as st
 
 from app.training import Trainer
-from engine import cost, score_runs
+from engine import cost, data, score_runs
 from engine.compute import compute
 from engine.errors import StoreError
 from engine.exact.reoptimize import training_data
@@ -190,7 +190,8 @@ def _queued(source: ProblemSource, missing: Sequence[Scoring], count: int) -> Wa
         if set(missing) <= set(_computed({"kind": job.kind, "payload": job.payload}, source, count)):
             break
     else:
-        title = f"{len(missing)} specification{'s' if len(missing) > 1 else ''} on {source.dataset}, {count} candidates"
+        title = (f"{len(missing)} specification{'s' if len(missing) > 1 else ''} on {data.title(source.dataset)}, "
+                 f"{count} candidates")
         job = queue().submit(score_runs.KIND, score_runs.payload(source, missing, count), title=title)
     ensure_worker(home())
     return Waiting(job.title, job=job.id)

@@ -9,7 +9,6 @@ import pandas as pd
 
 from app.theme import SERIES
 
-COLORS = [*SERIES[:6], "#8C6BB1", SERIES[6]]
 DASHES = [[1, 0], [2, 3], [7, 4], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4], [3, 1]]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"]
 SAME, SWITCHED = "#3A92CF", "#D55E00"
@@ -26,7 +25,7 @@ def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[s
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", domain=[min(ticks), max(ticks)], padding=14),
               axis=alt.Axis(values=list(ticks), format="~e" if min(ticks) < 1e-3 else "~g", grid=False,
                             labelOverlap=True))
-    color = alt.Color("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(COLORS, order)),
+    color = alt.Color("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(SERIES, order)),
                       legend=alt.Legend(orient="bottom", columns=3, symbolSize=110, symbolOpacity=1,
                                         symbolStrokeWidth=0, labelLimit=240))
     shape = alt.Shape("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(SHAPES, order)))

@@ -19,7 +19,7 @@ from engine.registry import Registry, unknown
 
 __all__ = [
     "DATASETS", "Arrays", "Dataset", "Sample", "Source", "describe", "draw", "from_arrays", "load",
-    "load_image_folder", "load_npz",
+    "load_image_folder", "load_npz", "title",
 ]  # fmt: skip
 
 
@@ -74,6 +74,13 @@ def _load(source: Source, *key) -> Dataset:
 @lru_cache(maxsize=2)
 def _load_upload(name: str, home) -> Dataset:
     return uploads.load(name)
+
+
+def title(name: str) -> str:
+    """A dataset's name for people; uploads are named after their kind."""
+    if name in DATASETS:
+        return DATASETS[name].title
+    return "Your arrays (npz)" if name.endswith(".npz") else "Your images (zip)"
 
 
 def describe() -> list[tuple[str, bool, str]]:

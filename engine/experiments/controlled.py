@@ -32,6 +32,8 @@ ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 ETA, STEPS, DAMPING = 0.1, 5, 0.01
 BEHAVIORS = ("query_loss", "query_logit", "soft_margin", "hard_margin")
 NUMERICS = 1
+LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
+    "upweighting vs. exact LOO", "one-step vs. five-step", "one-step vs. inverse-Hessian")
 
 PAPER = Preset("paper", "FashionMNIST as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 250, "sources": [
     {"dataset": "fashion_mnist", "n_train": 20_000, "n_test": 2_000, "n_queries": 1_000, "n_candidates": 1_000}]})
@@ -60,6 +62,25 @@ def upweight_scoring(behavior: str, alpha: float, estimator: str = "exact") -> S
 
 def removal_scoring(normalization: str) -> Scoring:
     return Scoring.of("query_loss", {"kind": "remove", "normalization": normalization}, {"kind": "reoptimize"})
+
+
+def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
+    """(axis, comparison, parameter) of Table A-6 -> the two scorings it compares."""
+    step = step_scoring("query_loss", ETA)
+    found = {("B", f"query loss vs. {_words(behavior)}", ""): (step, step_scoring(behavior, ETA))
+             for behavior in BEHAVIORS[1:]}
+    found |= {("P", LEAVE_ONE_OUT, _parameter(alpha)): (upweight_scoring("query_loss", alpha), removal_scoring("n-1"))
+              for alpha in ALPHAS}
+    return found | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()),
+                    ("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
+
+
+def _words(behavior: str) -> str:
+    return behavior.replace("_", " ")
+
+
+def _parameter(alpha: float) -> str:
+    return f"alpha={np.format_float_positional(alpha)}"
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -200,7 +221,7 @@ def _seed_agreements(payload, chunks, place: int, seed: int):
     stepped = steps.arrays()
     found = _from_steps(stepped)
     step = stepped["step"][:, kept]
-    found[("table_a6", "", "T", "one-step vs. inverse-Hessian", "", "query_loss")] = _per_query(
+    found[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = _per_query(
         step, scores[f"response|query_loss|{DAMPING!r}"])
     found |= _from_optima(scores)
     convergence = [part.manifest["convergence"] for part in parts]
@@ -216,9 +237,9 @@ def _seed_agreements(payload, chunks, place: int, seed: int):
 def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
     found = {}
     for behavior in BEHAVIORS[1:]:
-        title = behavior.replace("_", " ")
-        found[("table_a6", "", "B", f"query loss vs. {title}", "", behavior)] = _metrics(arrays, f"B|{behavior}")
-    found[("table_a6", "", "T", "one-step vs. five-step", "", "query_loss")] = _metrics(arrays, "T|unrolled")
+        title = f"query loss vs. {_words(behavior)}"
+        found[("table_a6", "", "B", title, "", behavior)] = _metrics(arrays, f"B|{behavior}")
+    found[("table_a6", "", "T", FIVE_STEPS, "", "query_loss")] = _metrics(arrays, "T|unrolled")
     for behavior in BEHAVIORS:
         for eta in ETAS:
             key = ("figure_4", "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
@@ -234,10 +255,10 @@ def _from_optima(scores: Mapping[str, np.ndarray]) -> dict:
     found = {}
     for alpha in ALPHAS:
         upweighted = scores[f"upweight|query_loss|{alpha!r}"]
-        label = f"alpha={np.format_float_positional(alpha)}"
-        found[("table_a6", "", "P", "upweighting vs. exact LOO", label, "query_loss")] = _per_query(
+        label = _parameter(alpha)
+        found[("table_a6", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = _per_query(
             upweighted, scores["remove|n-1"])
-        found[("figure_4", "normalization", "P", "upweighting vs. exact LOO (mean over n)", label, "query_loss")] = (
+        found[("figure_4", "normalization", "P", f"{LEAVE_ONE_OUT} (mean over n)", label, "query_loss")] = (
             _per_query(upweighted, scores["remove|n"]))
         for behavior in BEHAVIORS:
             key = ("figure_4", "alpha", "approximation", "inverse-Hessian vs. Newton upweight", label, behavior)
@@ -263,9 +284,9 @@ PRESETS = {"small": SMALL, "paper": PAPER}
 TABLE_A6 = Experiment(
     "table-a6", "Table A-6: specification mismatch on FashionMNIST", STUDY.name, PRESETS,
     lambda tables: tables["table_a6"], ("axis", "comparison", "parameter", "metric"),
-    "table_a6_fashionmnist_specification_mismatch.csv")
+    "table_a6_fashionmnist_specification_mismatch.csv", pairs=pairs())
 FIGURE_4 = Experiment(
     "figure-4", "Figure 4-1: specification mismatch (a) and approximation error (b)", STUDY.name, PRESETS,
     lambda tables: tables["figure_4"], ("axis", "comparison", "parameter", "metric"),
     "table_a6_fashionmnist_specification_mismatch.csv",
-    "Panel (a) repeats Table A-6; the paper gives no numbers for panel (b).")
+    "Panel (a) repeats Table A-6; the paper gives no numbers for panel (b).", pairs())

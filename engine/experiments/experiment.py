@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+
+from engine.scoring import Scoring
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Experiment:
     study: the job kind that computes it (several experiments may share one run). view: from the
     study's stored tables to the published table. keys: the columns that join it to the paper's.
     paper_table: file name under assets/paper, or None where the paper gives no numbers.
+    pairs: the two scorings that a row compares, by its (axis, comparison, parameter).
     """
 
     name: str
@@ -36,6 +39,7 @@ class Experiment:
     keys: tuple[str, ...]
     paper_table: str | None = None
     note: str = ""
+    pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]] = field(default_factory=dict)
 
     def payload(self, preset: str, seeds: int | None = None) -> dict[str, Any]:
         """The job's payload: what determines the numbers."""

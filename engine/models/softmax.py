@@ -84,7 +84,8 @@ def factor(dense: Tensor) -> Tensor:
     """The Cholesky factor of a Hessian. Raises `InvalidInput` where it is not positive definite."""
     factored, info = torch.linalg.cholesky_ex(dense)
     if info.item():
-        raise InvalidInput("The Hessian is not positive definite; raise --l2 or the damping.")
+        raise InvalidInput("The Hessian is not positive definite; raise --l2 or the damping, or scale the features to "
+                           "about [0, 1].")
     return factored
 
 

@@ -174,6 +174,8 @@ def pick_device(name: str) -> torch.device:
     """`auto` takes CUDA where there is one, else the CPU. Raises `InvalidInput` for one that is not there."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name == "cpu" or (name.startswith("cuda") and torch.cuda.is_available()):
+    known = {"cpu", *(["cuda"] if torch.cuda.is_available() else ()),
+             *(f"cuda:{number}" for number in range(torch.cuda.device_count()))}
+    if name in known:
         return torch.device(name)
     raise InvalidInput(f"The device `{name}` is not available; use `cpu` or `auto`.")

@@ -91,7 +91,7 @@ class TestQueued:
         first, second = self.ask(REMOVE), self.ask(REMOVE)
         assert isinstance(first, Waiting) and first.job == second.job
         assert [job.id for job in workbench.queue().jobs()] == [first.job]
-        assert "1 specification on digits" in first.what
+        assert "1 specification on Handwritten digits" in first.what
 
     def test_a_run_under_way_that_covers_the_question_is_waited_for(self):
         ready()

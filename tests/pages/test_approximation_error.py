@@ -73,7 +73,7 @@ def test_the_logit_stays_exact():
 def test_alpha_point_is_live_while_the_curves_are_queued():
     at = sound(open("approximation_error", panel="alpha", draws=1, alpha="0.001", **SMALL))
     assert 0.5 < metrics(at)["Kendall tau"] <= 1.0
-    assert says(at, "0 of 1 draws are ready") and says(at, "Error curves over α on digits, seed 0")
+    assert says(at, "0 of 1 draws are ready") and says(at, "Error curves over α on Handwritten digits, seed 0")
     assert says(at, "8 of 8 converged")
 
 

@@ -1,5 +1,7 @@
 """Paper: empty, published, computed here, altered; every choice in the address."""
 
+from urllib.parse import unquote
+
 import pytest
 
 from engine import publish
@@ -42,6 +44,17 @@ def test_the_manifest_behind_ours_is_told(published):
     facts = html(sound(support.open("paper")))
     for told in ("a test", "at most 1.0e-13", "2 flagged and left out", "1.0e-11", published.digest, "20,000 training"):
         assert told in facts
+
+
+def test_a_row_shows_its_two_questions_and_leads_to_compare(published):
+    at = sound(support.open("paper", row="one-step vs. inverse-Hessian"))
+    assert html(at).count("wf-question") >= 2
+    assert "Different question: the intervention and training process differ" in html(at)
+    link = next(link for link in at.get("page_link") if link.proto.label.startswith("Compare them"))
+    assert "query_loss/add_occurrence/one_step" in unquote(link.proto.query_string)
+    assert "local_response;damping=0.01" in unquote(link.proto.query_string)
+    at.selectbox(key="choice:row").set_value("query loss vs. hard margin").run()
+    assert at.query_params["row"] == "query loss vs. hard margin" and "the behavior differs" in html(at)
 
 
 def test_the_address_chooses_table_and_measure(published):

@@ -32,6 +32,16 @@ METRICS = ("Kendall tau", "Top-5% overlap", "Sign agreement")
 LITERAL = {(*comparison, metric) for comparison in COMPARISONS for metric in METRICS}
 
 
+@pytest.mark.parametrize("name", ["table-a6", "figure-4"])
+def test_every_row_names_the_two_questions_it_compares(name):
+    pairs = EXPERIMENTS[name].pairs
+    assert set(pairs) == set(COMPARISONS)
+    for (axis, comparison, parameter), (a, b) in pairs.items():
+        assert a.exact and b.exact and axis in a.differing_axes(b)
+        assert a.differing_axes(b) == ((axis,) if "inverse-Hessian" not in comparison else ("P", "T"))
+        assert axis != "P" or a.intervention.alpha == float(parameter.removeprefix("alpha="))
+
+
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     return run_job(controlled.STUDY.name, TINY, tmp_path_factory.mktemp("home"))
