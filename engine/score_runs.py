@@ -11,15 +11,13 @@ from engine.compute import compute
 from engine.errors import InvalidInput
 from engine.exact.response import Options
 from engine.jobs import Context, JobKind, Output
-from engine.problems import DrawnProblem, ProblemSource
+from engine.problems import DrawnProblem, ProblemSource, build_kept
 from engine.scores import Scores
 from engine.scoring import Scoring
 
 KIND = "scores"
 SLICE = 100
 NUMERICS = 1
-
-_PREPARED: dict[str, DrawnProblem] = {}
 
 
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
@@ -50,13 +48,7 @@ def _groups(data: Mapping[str, Any]) -> list[list[int]]:
 
 
 def _prepared(data: Mapping[str, Any], context: Context) -> DrawnProblem:
-    source = ProblemSource.parse(data["source"])
-    device = context.options.get("device", "cpu")
-    key = f"{device}:{source.model_dump_json()}"
-    if key not in _PREPARED:
-        _PREPARED.clear()
-        _PREPARED[key] = source.build(device)
-    return _PREPARED[key]
+    return build_kept(ProblemSource.parse(data["source"]), context.options.get("device", "cpu"))
 
 
 def _candidates(data: Mapping[str, Any]) -> int:

@@ -23,7 +23,7 @@ from engine.compute import compute
 from engine.exact.response import Options
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
-from engine.problems import ProblemSource
+from engine.problems import DrawnProblem, ProblemSource, build_kept
 from engine.provenance import device_name
 from engine.scoring import Scoring
 
@@ -100,18 +100,9 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     return scale * (150 if key.endswith("steps") else 0.5 * payload["settings"]["slice"])
 
 
-_PREPARED: dict[str, Any] = {}
-
-
-def _prepared(payload, place: int, seed: int, context: Context):
-    """The drawn and trained problem of one seed; the last one is kept, since its chunks follow each other."""
+def _prepared(payload, place: int, seed: int, context: Context) -> DrawnProblem:
     source = ProblemSource.parse({**payload["settings"]["sources"][place], "seed": seed})
-    device = context.options.get("device", "cpu")
-    key = f"{device}:{source.model_dump_json()}"
-    if key not in _PREPARED:
-        _PREPARED.clear()
-        _PREPARED[key] = source.build(device)
-    return _PREPARED[key]
+    return build_kept(source, context.options.get("device", "cpu"))
 
 
 def _options(context: Context) -> Options:

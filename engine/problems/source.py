@@ -61,6 +61,17 @@ class DrawnProblem:
         return self.problem.accuracy(self.x_test, self.sample.y_test)
 
 
+_KEPT: dict[tuple[ProblemSource, str], DrawnProblem] = {}
+
+
+def build_kept(source: ProblemSource, device: str = "cpu") -> DrawnProblem:
+    """`source.build(device)`, kept until another is asked for: the chunks of a run follow each other."""
+    if (source, device) not in _KEPT:
+        _KEPT.clear()  # before the next is built, so that memory holds one
+        _KEPT[source, device] = source.build(device)
+    return _KEPT[source, device]
+
+
 def average_pool(x: np.ndarray, image_shape: tuple[int, ...] | None, pool: int) -> np.ndarray:
     """Means over pool × pool squares of pixels: (n, h·w) → (n, (h/pool)·(w/pool)), colours kept apart.
 

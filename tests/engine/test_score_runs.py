@@ -23,7 +23,6 @@ SCORINGS = [Scoring.of("query_loss", REMOVE, REOPTIMIZE), Scoring.of("query_loss
 @pytest.fixture(autouse=True)
 def small_slices(monkeypatch):
     monkeypatch.setattr(score_runs, "SLICE", 3)
-    score_runs._PREPARED.clear()
 
 
 class Recorder(Watch):

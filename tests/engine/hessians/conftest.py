@@ -1,12 +1,3 @@
-"""One torch thread: the problems are tiny, and threads that wait for a busy core cost minutes."""
+"""Tests of this folder run in one torch thread."""
 
-import pytest
-import torch
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+from tests.engine.single_thread import one_thread  # noqa: F401

@@ -8,7 +8,7 @@ import torch
 
 from engine import data
 from engine.errors import InvalidInput
-from engine.problems import ProblemSource
+from engine.problems import ProblemSource, build_kept
 from engine.problems.source import average_pool
 
 TINY = {"dataset": "digits", "n_train": 50, "n_test": 20, "n_queries": 6, "n_candidates": 8}
@@ -42,6 +42,13 @@ def test_a_seed_decides_and_another_draws_another():
 def test_parameters_are_known_before_a_problem_is_built(options, parameters):
     source = ProblemSource(**TINY, **options)
     assert source.parameters() == parameters == source.build().problem.parameters
+
+
+def test_the_last_problem_is_kept_and_only_that():
+    source, other = ProblemSource(**TINY), ProblemSource(**TINY, seed=1)
+    first = build_kept(source)
+    assert build_kept(ProblemSource(**TINY)) is first
+    assert build_kept(other).source == other and build_kept(source) is not first
 
 
 def test_pooling_by_hand():
