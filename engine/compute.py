@@ -47,13 +47,14 @@ def _groups(scorings: Sequence[Scoring]) -> list[list[int]]:
 def _compute_group(problem, scorings, members: list[int], options: Options) -> dict[int, Scores]:
     first = scorings[members[0]]
     interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
+    respond = first.route.route(problem, first.process.kind)
     chunks = problem.candidates.split(_chunk(problem, len(interventions), first.process, options.budget))
     columns: dict[int, list] = {place: [] for place in members}
     spent, started = {}, time.perf_counter()
     for number, chunk in enumerate(chunks):
         options.check()
         share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(chunks)))
-        responses = first.route.routes[first.process.kind](problem, interventions, first.process, chunk, share)
+        responses = respond(problem, interventions, first.process, chunk, share)
         by_intervention = dict(zip(interventions, responses, strict=True))
         for place in members:
             response = by_intervention[scorings[place].intervention]
@@ -89,8 +90,8 @@ def _gather(problem, scoring: Scoring, columns, spent: dict, seconds: float) -> 
         "spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,
         "orientation": scoring.orientation, "exact": scoring.exact, "data": problem.fingerprint,
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
-                  "features": problem.dimension, "classes": problem.classes},
-        "l2": problem.l2, "intercept": problem.intercept, "factual_gradient_norm": problem.fit.gradient_norm,
+                  **problem.sizes},
+        **problem.facts,
         "convergence": {"converged": int(converged.sum()), "of": len(converged),
                         "largest_residual": float(residual.max(initial=0.0)), **spent},
         "device": device_name(str(problem.device)), "versions": versions(), "wall_seconds": round(seconds, 3),

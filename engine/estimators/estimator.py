@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.errors import InvalidInput
@@ -16,7 +16,8 @@ Respond = Callable[..., list[Response]]
 class Estimator:
     """A route from a specification to scores.
 
-    routes: process kind -> respond(problem, interventions, process, candidates, options) -> responses.
+    routes: problem kind -> process kind -> respond(problem, interventions, process, candidates, options) ->
+    responses, one an intervention.
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
     needs_gradient: whether it reads the behavior through its gradient.
     """
@@ -27,14 +28,14 @@ class Estimator:
     note: str
     source: str = ""
     needs_gradient: bool = False
-    routes: dict[str, Respond] = field(default_factory=dict, repr=False)
+    routes: Mapping[str, dict[str, Respond]] = field(default_factory=dict, repr=False)
     unfit_interventions: Sequence[str] = ()
 
     def refusal(self, specification: Specification) -> str | None:
         """Why this estimator cannot target a specification, as a sentence; None if it can."""
         behavior, process = specification.readout, specification.process.kind
-        if process not in self.routes:
-            fits = " or ".join(f"`{kind}`" for kind in self.routes)
+        if process not in self.processes:
+            fits = " or ".join(f"`{kind}`" for kind in self.processes)
             return f"The estimator `{self.name}` does not target `{process}`; use it with {fits}, or use `exact`."
         if specification.intervention.kind in self.unfit_interventions:
             return (f"The estimator `{self.name}` does not target `{specification.intervention.kind}`, which is "
@@ -43,6 +44,20 @@ class Estimator:
             return (f"The behavior `{behavior.name}` has no gradient, so the estimator `{self.name}` cannot score it; "
                     "use `exact` with a finite process.")
         return None
+
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """The kinds of process it can target, on one kind of problem or another."""
+        return tuple(dict.fromkeys(kind for routes in self.routes.values() for kind in routes))
+
+    def route(self, problem, process_kind: str) -> Respond:
+        """How it answers on this kind of problem. Raises `InvalidInput` where it cannot."""
+        routes = self.routes.get(problem.kind, {})
+        if process_kind not in routes:
+            fits = " or ".join(f"`{kind}`" for kind in routes)
+            raise InvalidInput(f"The estimator `{self.name}` does not target `{process_kind}` for {problem.noun}; "
+                               + (f"use it with {fits}, or use `exact`." if routes else "use another estimator."))
+        return routes[process_kind]
 
     def check(self, specification: Specification) -> None:
         """Raise `InvalidInput` with the refusal, if there is one."""

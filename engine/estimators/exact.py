@@ -15,11 +15,13 @@ EXACT = Estimator(
     "The estimand itself: the counterfactual model is computed, not approximated.",
     "paper, Eq. 1",
     routes={
-        "one_step": unrolled,
-        "unrolled": unrolled,
-        "trajectory": trajectory,
-        "local_response": partial(linear_responses, cholesky.solve),
-        "reoptimize": reoptimize,
-        "retrain": reoptimize,
+        "softmax": {
+            "one_step": unrolled,
+            "unrolled": unrolled,
+            "trajectory": trajectory,
+            "local_response": partial(linear_responses, cholesky.solve),
+            "reoptimize": reoptimize,
+            "retrain": reoptimize,
+        },
     },
 )

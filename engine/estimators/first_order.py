@@ -37,6 +37,6 @@ FIRST_ORDER = Estimator(
     "The behavior's gradient times the step: the tangent at the trained model instead of the curve.",
     "paper, Eq. 5; Charpiat et al. 2019; Pruthi et al. 2020",
     needs_gradient=True,
-    routes={"one_step": steps, "unrolled": steps, "trajectory": trajectory},
+    routes={"softmax": {"one_step": steps, "unrolled": steps, "trajectory": trajectory}},
     unfit_interventions=("auxiliary",),
 )

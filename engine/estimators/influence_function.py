@@ -22,7 +22,7 @@ def influence_function(solver: InverseHessian) -> Estimator:
     return Estimator(
         solver.name, f"inverse Hessian ({solver.title})", False,
         f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
-        solver.source, needs_gradient=True, routes=routes,
+        solver.source, needs_gradient=True, routes={"softmax": routes},
     )
 
 

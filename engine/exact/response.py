@@ -49,12 +49,34 @@ class Part:
         if not self.linear:
             expanded = labels[:, None].expand(self.logits.shape[:2])
             return behavior.value(self.logits, expanded) - behavior.value(self.baseline, labels)[:, None]
-        if behavior.signal is None:
-            raise InvalidInput(
-                f"The behavior `{behavior.name}` has no gradient, so no first-order or inverse-Hessian estimator can "
-                "score it; use the estimator `exact` with a finite process."
-            )
-        return torch.einsum("mbc,mc->mb", self.logits, behavior.signal(self.baseline, labels))
+        return torch.einsum("mbc,mc->mb", self.logits, signal_of(behavior, self.baseline, labels))
+
+
+@dataclass(frozen=True)
+class GradientPart:
+    """A first-order change of the behavior along one parameter direction v_k a candidate.
+
+    baseline (m, C): the query logits at which the behavior is differentiated. products: s_B (m, C) ->
+    (m, b), the inner products ⟨J_qᵀ s_B(q), v_k⟩; no behavior is known before it is called, so that all
+    behaviors share the v_k.
+    """
+
+    baseline: Tensor
+    products: Callable[[Tensor], Tensor]
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): ∇_θ B(q)ᵀ v_k."""
+        return self.products(signal_of(behavior, self.baseline, labels))
+
+
+def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
+    """s_B (m, C). Raises `InvalidInput` for a behavior without a gradient."""
+    if behavior.signal is None:
+        raise InvalidInput(
+            f"The behavior `{behavior.name}` has no gradient, so no first-order or inverse-Hessian estimator can "
+            "score it; use the estimator `exact` with a finite process."
+        )
+    return behavior.signal(logits, labels)
 
 
 @dataclass(frozen=True)
@@ -65,7 +87,7 @@ class Response:
     solve; 0 for closed forms. work: what was counted on the way (passes, rounds, iterations).
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Part | GradientPart, ...]
     converged: Tensor
     residual: Tensor
     work: dict[str, float] = field(default_factory=dict)

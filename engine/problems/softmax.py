@@ -28,6 +28,8 @@ class SoftmaxProblem:
     Raises `InvalidInput` for an unknown device, a bad l2, or more classes than `classes`.
     """
 
+    kind, noun = "softmax", "softmax regression"
+
     def __init__(self, x_train, y_train, x_query, y_query, candidates=None, *, l2: float = 1e-4,
                  intercept: bool = False, classes: int | None = None, device: str = "cpu") -> None:
         if not 0 < l2 < float("inf"):
@@ -153,6 +155,15 @@ class SoftmaxProblem:
     def _memory(self) -> tuple[dict, threading.RLock]:
         """Shared by threads: a second one waits for what the first is building."""
         return {}, threading.RLock()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"features": self.dimension, "classes": self.classes}
+
+    @property
+    def facts(self) -> dict[str, float | bool]:
+        """What a manifest says of the model."""
+        return {"l2": self.l2, "intercept": self.intercept, "factual_gradient_norm": self.fit.gradient_norm}
 
     def accuracy(self, x=None, y=None) -> float:
         """The share classified correctly: of the queries, or of (x, y) given as arrays."""

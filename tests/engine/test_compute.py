@@ -55,13 +55,13 @@ def test_the_same_scoring_twice_is_given_twice():
 def test_what_shares_process_and_estimator_is_computed_once(monkeypatch):
     """Four behaviors and two interventions of re-optimisation: one call for all, each objective minimised once."""
     routed, minimised = [], []
-    real, minimise = EXACT.routes["reoptimize"], engine.exact.reoptimize.minimise
+    real, minimise = EXACT.routes["softmax"]["reoptimize"], engine.exact.reoptimize.minimise
 
     def route(problem, interventions, process, candidates, options):
         routed.append([intervention.kind for intervention in interventions])
         return real(problem, interventions, process, candidates, options)
 
-    monkeypatch.setitem(EXACT.routes, "reoptimize", route)
+    monkeypatch.setitem(EXACT.routes["softmax"], "reoptimize", route)
     monkeypatch.setattr(engine.exact.reoptimize, "minimise",
                         lambda *a, **k: (minimised.append(1), minimise(*a, **k))[1])
     behaviors = ("query_loss", "query_logit", "soft_margin", "correct")
@@ -94,12 +94,13 @@ def test_a_budget_below_the_training_data_is_refused():
 def chunks_of(budget, problem, scoring):
     seen = []
     kind = scoring.process.kind
-    real = EXACT.routes[kind]
-    EXACT.routes[kind] = lambda p, i, t, candidates, o: (seen.append(len(candidates)), real(p, i, t, candidates, o))[1]
+    routes = EXACT.routes["softmax"]
+    real = routes[kind]
+    routes[kind] = lambda p, i, t, candidates, o: (seen.append(len(candidates)), real(p, i, t, candidates, o))[1]
     try:
         compute(problem, scoring, Options(budget=budget))
     finally:
-        EXACT.routes[kind] = real
+        routes[kind] = real
     return seen
 
 

@@ -43,8 +43,8 @@ def test_upweighting_is_alpha_times_the_response(solver):
 
 
 def test_cholesky_on_a_local_response_is_exact_itself_and_not_offered_twice():
-    assert "local_response" not in ESTIMATORS["cholesky"].routes and not ESTIMATORS["cholesky"].exact
-    assert all("local_response" in ESTIMATORS[name].routes for name in ITERATIVE)
+    assert "local_response" not in ESTIMATORS["cholesky"].processes and not ESTIMATORS["cholesky"].exact
+    assert all("local_response" in ESTIMATORS[name].processes for name in ITERATIVE)
     assert set(HESSIANS) < set(ESTIMATORS)
 
 
