@@ -13,7 +13,7 @@ from engine.cli.scoring import budget
 from engine.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Bar, run_job
-from engine.problems.softmax import pick_device
+from engine.problems.problem import pick_device
 from engine.registry import unknown
 
 PAPER = "paper"

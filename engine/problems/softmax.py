@@ -6,8 +6,6 @@ intercept), because every update of z_k lies along x_k. The local response needs
 
 from __future__ import annotations
 
-import hashlib
-import threading
 from functools import cached_property
 
 import numpy as np
@@ -16,9 +14,10 @@ from torch import Tensor
 
 from engine.errors import InvalidInput
 from engine.models import softmax
+from engine.problems.problem import Problem, pick_device
 
 
-class SoftmaxProblem:
+class SoftmaxProblem(Problem):
     """Softmax regression on arrays, in float64, on one device.
 
     x_train (n, d), y_train (n,), x_query (m, d), y_query (m,), candidates (k,) indices into the
@@ -52,25 +51,9 @@ class SoftmaxProblem:
         return cls(arrays.x_train, arrays.y_train, arrays.x_query, arrays.y_query, arrays.candidates,
                    classes=arrays.n_classes, **options)
 
-    def with_candidates(self, candidates: Tensor) -> SoftmaxProblem:
-        """The same trained problem with other candidates (k,); what was computed of the model is shared."""
-        self.fit, self._memory  # noqa: B018 - so that both are shared
-        other = object.__new__(SoftmaxProblem)
-        other.__dict__.update(self.__dict__)
-        other.__dict__.pop("fingerprint", None)
-        other.candidates = torch.as_tensor(candidates, dtype=torch.int64).to(self.device)
-        return other
-
-    def _labels(self, labels) -> Tensor:
-        return torch.as_tensor(np.array(labels, dtype=np.int64)).to(self.device)
-
     def _features(self, features) -> Tensor:
         x = torch.as_tensor(np.array(features, dtype=np.float64)).to(self.device)
         return torch.cat([x, x.new_ones(len(x), 1)], 1) if self.intercept else x
-
-    @property
-    def n(self) -> int:
-        return len(self.y)
 
     @property
     def dimension(self) -> int:
@@ -143,19 +126,6 @@ class SoftmaxProblem:
         """L with LLᵀ = H + damping·I; the last damping's factor is kept."""
         return self.memo("cholesky", lambda: softmax.factor(self.pinned_hessian(damping)), damping)
 
-    def memo(self, key: str, build, version=None):
-        """What `build()` made for `key`, made again only when `version` changes: what solvers share."""
-        memory, lock = self._memory
-        with lock:
-            if key not in memory or memory[key][0] != version:
-                memory[key] = (version, build())
-            return memory[key][1]
-
-    @cached_property
-    def _memory(self) -> tuple[dict, threading.RLock]:
-        """Shared by threads: a second one waits for what the first is building."""
-        return {}, threading.RLock()
-
     @property
     def sizes(self) -> dict[str, int]:
         return {"features": self.dimension, "classes": self.classes}
@@ -171,22 +141,6 @@ class SoftmaxProblem:
         labels = self.query_labels if y is None else self._labels(y)
         return (logits.argmax(-1) == labels).double().mean().item()
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over data, candidates, l2 and intercept: what a stored result is tied to."""
-        digest = hashlib.sha256(f"softmax:{self.l2!r}:{self.intercept}:{self.classes}".encode())
-        for tensor in (self.x, self.y, self.queries, self.query_labels, self.candidates):
-            digest.update(str(tuple(tensor.shape)).encode())
-            digest.update(tensor.cpu().contiguous().numpy().tobytes())
-        return digest.hexdigest()
-
-
-def pick_device(name: str) -> torch.device:
-    """`auto` takes CUDA where there is one, else the CPU. Raises `InvalidInput` for one that is not there."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    known = {"cpu", *(["cuda"] if torch.cuda.is_available() else ()),
-             *(f"cuda:{number}" for number in range(torch.cuda.device_count()))}
-    if name in known:
-        return torch.device(name)
-    raise InvalidInput(f"The device `{name}` is not available; use `cpu` or `auto`.")
+    @property
+    def described(self) -> str:
+        return f"softmax:{self.l2!r}:{self.intercept}:{self.classes}"

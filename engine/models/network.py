@@ -1,0 +1,137 @@
+r"""A torch module as a pure function of the parameters that count: f_θ(x), θ one flat vector.
+
+The module runs in evaluation mode: dropout is off and BatchNorm uses its stored statistics, so that an
+example's logits depend on that example alone and per-example gradients exist. The statistics are part of the
+factual model and are not moved by any intervention; a model that is trained anew computes its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from engine.errors import InvalidInput
+
+ALL, LAST_BLOCK, LAST_LAYER = "all", "last_block", "last_layer"
+
+
+class Network:
+    """f_θ with the P selected parameters as θ; all others, and all buffers, stay as they are.
+
+    parameters: `all`, `last_block` (the head and the block before it: of a residual network the last residual
+    block), `last_layer` (the last module with parameters of its own), or a regular expression that is searched
+    for in the parameters' names. The module is copied, so that the user's own is left alone.
+
+    Raises `InvalidInput` where nothing is selected or the expression is not one.
+    """
+
+    def __init__(self, module: nn.Module, parameters: str = ALL, *, device: torch.device | str = "cpu",
+                 dtype: torch.dtype = torch.float32) -> None:
+        self.module = copy.deepcopy(module).to(device=device, dtype=dtype).eval().requires_grad_(False)
+        self.device, self.dtype = torch.device(device), dtype
+        self.selection = parameters
+        self.names = selected(self.module, parameters)
+        own = dict(self.module.named_parameters())
+        self.shapes = {name: tuple(own[name].shape) for name in self.names}
+        self.slices = _slices({name: own[name].numel() for name in self.names})
+        self.theta = self.flatten({name: own[name] for name in self.names})
+
+    @property
+    def size(self) -> int:
+        """P, the number of parameters that count."""
+        return len(self.theta)
+
+    def flatten(self, values: Mapping[str, Tensor]) -> Tensor:
+        """One tensor a selected name -> (P,); with a leading batch dimension (b, …) -> (b, P)."""
+        batch = values[self.names[0]].ndim - len(self.shapes[self.names[0]])
+        return torch.cat([values[name].flatten(batch) for name in self.names], -1)
+
+    def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
+        """(…, P) -> one tensor (…, *shape) a selected name."""
+        return {name: theta[..., self.slices[name]].unflatten(-1, self.shapes[name] or (1,)).reshape(
+            *theta.shape[:-1], *self.shapes[name]) for name in self.names}
+
+    def logits(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
+        """f_θ(x): x (b, …) -> (b, C); θ (P,) is the factual one where it is left out. Differentiable in θ."""
+        if theta is None:
+            return self.module(x)
+        return functional_call(self.module, self.unflatten(theta), (x,))
+
+    def predict(self, x: Tensor, theta: Tensor | None = None, batch: int = 512) -> Tensor:
+        """The logits of many examples, without gradients, a batch at a time."""
+        with torch.no_grad():
+            return torch.cat([self.logits(part, theta) for part in x.split(batch)])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the architecture as printed, the selected names, and every parameter and buffer."""
+        digest = hashlib.sha256(f"{self.module}{self.names}{self.dtype}".encode())
+        for name, tensor in self.module.state_dict().items():
+            digest.update(f"{name}{tuple(tensor.shape)}".encode())
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+
+
+def selected(module: nn.Module, which: str) -> tuple[str, ...]:
+    """The names of the parameters that `which` selects, in the module's order."""
+    names = [name for name, _ in module.named_parameters()]
+    if not names:
+        raise InvalidInput("The model has no parameters; give one that can be trained.")
+    if which in SELECTIONS:
+        return SELECTIONS[which](module, names)
+    try:
+        found = tuple(name for name in names if re.search(which, name))
+    except re.error as error:
+        raise InvalidInput(f"`{which}` is neither one of {', '.join(SELECTIONS)} nor a regular expression "
+                           f"({error}).") from None
+    if not found:
+        raise InvalidInput(f"No parameter's name matches `{which}`; the names are {_listed(names)}.")
+    return found
+
+
+def _last_block(module: nn.Module, names: list[str]) -> tuple[str, ...]:
+    prefix = ""
+    while len(children := _trainable_children(module)) == 1:
+        name, module = children[0]
+        prefix += f"{name}."
+    if not children:
+        return tuple(names)
+    (body, block), (head, _) = children[-2:]
+    if isinstance(block, nn.Sequential) and (blocks := _trainable_children(block)):
+        body = f"{body}.{blocks[-1][0]}"
+    return tuple(name for name in names if name.startswith((f"{prefix}{body}.", f"{prefix}{head}.")))
+
+
+def _trainable_children(module: nn.Module) -> list[tuple[str, nn.Module]]:
+    return [(name, child) for name, child in module.named_children() if next(child.parameters(), None) is not None]
+
+
+def _last_layer(module: nn.Module, names: list[str]) -> tuple[str, ...]:
+    prefix = names[-1].rpartition(".")[0]
+    return tuple(name for name in names if name.rpartition(".")[0] == prefix)
+
+
+SELECTIONS: dict[str, Callable[[nn.Module, list[str]], tuple[str, ...]]] = {
+    ALL: lambda module, names: tuple(names),
+    LAST_BLOCK: _last_block,
+    LAST_LAYER: _last_layer,
+}
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 8 else f"{', '.join(names[:8])} and {len(names) - 8} more"
+
+
+def _slices(sizes: Mapping[str, int]) -> dict[str, slice]:
+    found, start = {}, 0
+    for name, size in sizes.items():
+        found[name] = slice(start, start + size)
+        start += size
+    return found
