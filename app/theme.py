@@ -69,7 +69,7 @@ STYLE = """
 [data-testid="stMetricValue"], [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
 [data-testid="stBaseButton-primary"]:not(:disabled), [data-testid="stBaseButton-primary"]:not(:disabled):hover {
   color: light-dark(#fff, #0b0e11); }
-[data-testid="stBaseButton-segmented_controlActive"] p, [data-testid="stBaseButton-pillsActive"] p {
+button[data-variant][data-selected="true"], button[data-variant][data-selected="true"] * {
   color: light-dark(#005c91, #8fd0f5); }
 [data-testid="stMain"] [data-testid="stPageLink"] a span { color: light-dark(#0072B2, #56B4E9); }
 [data-testid="stMainBlockContainer"] { padding: 3.2rem 3rem 4rem; }
