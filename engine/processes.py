@@ -10,7 +10,7 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_serializer
 
 from engine.values import Count, Number, Value, short
 
@@ -116,24 +116,35 @@ class Reoptimize(_Process):
     """From θ_D to the optimum of the intervened objective.
 
     `baseline` is what the counterfactual is compared with: the factual model θ_D (the paper), or the
-    model re-optimised in the same way without any intervention.
+    model re-optimised in the same way without any intervention. `damping` δ keeps it local: the objective
+    gains (δ/2)‖θ − θ_D‖², whose linear response is that of the damped inverse Hessian.
     """
 
     kind: Literal["reoptimize"] = "reoptimize"
     baseline: Literal["factual", "reoptimized"] = "factual"
+    damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
+
+    @model_serializer(mode="wrap")
+    def _as_before_damping(self, serialize) -> dict:
+        """Zero damping is not written, so that digests are those of the time before there was any."""
+        return {key: value for key, value in serialize(self).items() if key != "damping" or value}
 
     @property
     def title(self) -> str:
-        return "re-optimise" if self.baseline == "factual" else "re-optimise (drift removed)"
+        remarks = [*(["drift removed"] if self.baseline != "factual" else []),
+                   *([f"damping {short(self.damping)}"] if self.damping else [])]
+        return f"re-optimise ({', '.join(remarks)})" if remarks else "re-optimise"
 
     @property
     def clause(self) -> str:
+        near = f", held near it by a damping of {short(self.damping)}" if self.damping else ""
         against = "" if self.baseline == "factual" else ", compared with re-optimising without the change"
-        return f"and the model were then re-optimised from where it stands{against}"
+        return f"and the model were then re-optimised from where it stands{near}{against}"
 
     @property
     def latex(self) -> str:
-        return r"\arg\min_{\theta}\left[{P}\right]\ \text{from }\theta_{\mathcal D}"
+        damped = rf"+\tfrac{{{short(self.damping)}}}{{2}}\|\theta-\theta_{{\mathcal D}}\|^2" if self.damping else ""
+        return rf"\arg\min_{{\theta}}\left[{{P}}{damped}\right]\ \text{{from }}\theta_{{\mathcal D}}"
 
 
 class Retrain(_Process):

@@ -2,7 +2,7 @@ r"""Newton with preconditioned conjugate gradients, for many intervened softmax 
 
 Candidate k's objective is
 
-    F_k(W) = (a/n) Σ_i ℓ(z_i; W) + (1/2) Σ_j λ_j ‖W_j‖² + β_k logsumexp(u) − t_kᵀu,   u = Wᵀx_k,
+    F_k(W) = (a/n) Σ_i ℓ(z_i; W) + (1/2) Σ_j λ_j ‖W_j‖² + (δ/2)‖W − W_D‖² + β_k logsumexp(u) − t_kᵀu,   u = Wᵀx_k,
 
 which covers upweighting (a=1, β=α, t=α e_y), removal (β=−1/(n−1), a=n/(n−1), or −1/n, a=1) and relabelling
 (β=0, t=(e_y' − e_y)/n). All candidates share the products with the training matrix, so the work is
@@ -32,7 +32,7 @@ LEAST_LOGIT = -45.0
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What every candidate shares: x (n, D) in both precisions, y (n,), l2 (D,), the factual H⁻¹."""
+    """What every candidate shares: x (n, D) in both precisions, y (n,), l2 (D,), (H + δI)⁻¹, W_D (D, C) and δ."""
 
     x: Tensor
     x_single: Tensor
@@ -40,6 +40,8 @@ class TrainingData:
     l2: Tensor
     classes: int
     solve: Solve
+    factual: Tensor
+    damping: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -138,10 +140,12 @@ def evaluate(data: TrainingData, objectives: Objectives, weights: Tensor, dtype:
         p.scatter_add_(1, index, p.new_tensor(-1.0).expand(index.shape))
         sums.addmm_(rows.T, p.view(-1, c * b))
     own_loss, own_gradient, own = objectives.candidate_gradient(weights)
-    penalty = data.l2[:, None, None] * weights
+    penalty, moved = data.l2[:, None, None] * weights, weights - data.factual[:, :, None]
     weight = objectives.scale / len(x)
     gradient = weight * sums.view(d, c, b).double() + penalty + objectives.inputs[:, None] * own_gradient
+    gradient.add_(moved, alpha=data.damping)
     value = weight * loss + 0.5 * (penalty * weights).sum((0, 1)) + own_loss
+    value = value + 0.5 * data.damping * moved.square().sum((0, 1))
     return _Point(value, gradient, gradient.flatten(0, 1).norm(dim=0), kept, own)
 
 
@@ -160,7 +164,7 @@ def _hessian_product(data: TrainingData, vectors: Tensor, probabilities: Tensor,
     u = torch.einsum("db,dcb->cb", inputs, vectors)
     u = own * (u - (own * u).sum(0))
     out = sums.view(d, c, b).mul_(scale / len(data.x))
-    out += data.l2.float()[:, None, None] * vectors
+    out += (data.l2.float() + data.damping)[:, None, None] * vectors
     if data.l2[-1] == 0:
         out[-1] += vectors[-1].mean(0)
     return out.add_(inputs[:, None] * (mass * u))

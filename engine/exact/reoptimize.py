@@ -19,17 +19,18 @@ KEPT_BYTES = 256 << 20
 SMALLEST_TOLERANCE = 1e-13
 
 
-def training_data(problem) -> TrainingData:
+def training_data(problem, damping: float = 0.0) -> TrainingData:
     """What the Newton solver shares between candidates, with the factual inverse as preconditioner."""
 
     def build() -> TrainingData:
         if problem.has_dense_hessian:
-            solve = dense_inverse(problem.pinned_hessian(), problem.cholesky)
+            solve = dense_inverse(problem.pinned_hessian(damping), lambda: problem.cholesky(damping))
         else:
-            solve = block_inverse(problem.probabilities, problem.x, problem.penalty)
-        return TrainingData(problem.x, problem.x.float(), problem.y, problem.penalty, problem.classes, solve)
+            solve = block_inverse(problem.probabilities, problem.x, problem.penalty + damping)
+        return TrainingData(problem.x, problem.x.float(), problem.y, problem.penalty, problem.classes, solve,
+                            problem.weights, damping)
 
-    return problem.memo("training_data", build)
+    return problem.memo("training_data", build, damping)
 
 
 def batch_size(problem, budget: int) -> int:
@@ -44,7 +45,7 @@ def batch_size(problem, budget: int) -> int:
 
 def reoptimize(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
     """One response an intervention; the candidates' preconditioner terms are shared between them."""
-    data, factual_weights = training_data(problem), problem.weights[:, :, None]
+    data, factual_weights = training_data(problem, _damping(process)), problem.weights[:, :, None]
     size = batch_size(problem, options.budget)
     gathered = [[] for _ in interventions]
     total = len(interventions) * len(candidates)
@@ -74,7 +75,11 @@ def _candidate_terms(problem, data: TrainingData, batch: Tensor) -> CandidateTer
 
     if 4 * len(batch) * problem.parameters * problem.classes > KEPT_BYTES:
         return build()
-    return problem.memo("candidate_terms", build, tuple(batch.tolist()))
+    return problem.memo("candidate_terms", build, (data.damping, *batch.tolist()))
+
+
+def _damping(process) -> float:
+    return getattr(process, "damping", 0.0)
 
 
 def tolerances(problem, terms: Objectives, tolerance: float) -> Tensor:
@@ -98,7 +103,7 @@ def _baseline(problem, process, options: Options) -> Tensor:
         return problem.query_logits
     zero = problem.x.new_zeros
     nobody = Objectives(1.0, zero(problem.dimension, 1), zero(1), zero(problem.classes, 1))
-    data = training_data(problem)
+    data = training_data(problem, _damping(process))
     uniform = zero(1, problem.classes) + 1.0 / problem.classes
     terms = CandidateTerms(data.solve, nobody.inputs, uniform, problem.n)
     optimum = minimise(data, nobody, problem.weights[:, :, None].clone(), terms, tolerance=options.tolerance,

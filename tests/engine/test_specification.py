@@ -29,7 +29,7 @@ PROCESSED = [
     *({"kind": "unrolled", "eta": eta, "steps": steps} for eta in (0.1, 0.2) for steps in (1, 5, 51)),
     *({"kind": "trajectory", "eta": 0.1, "checkpoints": c, "every": e} for c in (1, 5, 20) for e in (1, 5, 20)),
     *({"kind": "local_response", "damping": damping} for damping in (0, 1e-9, 0.01, 1)),
-    REOPTIMIZE, {"kind": "reoptimize", "baseline": "reoptimized"},
+    REOPTIMIZE, {"kind": "reoptimize", "baseline": "reoptimized"}, {"kind": "reoptimize", "damping": 0.01},
     *({"kind": "retrain", "seeds": seeds} for seeds in (1, 2, 12)),
 ]
 
@@ -123,6 +123,14 @@ def test_latex_is_balanced_and_names_both_sides():
         assert latex.startswith(r"I_{\mathcal S}(q,k)=") and spec.readout.formula in latex
         if spec.process.kind not in ("local_response",):
             assert spec.intervention.latex in latex
+
+
+def test_a_damped_optimum_is_another_specification_and_zero_damping_is_none():
+    damped, plain = (Specification.of("query_loss", REMOVE, {**REOPTIMIZE, "damping": damping})
+                     for damping in (0.01, 0.0))
+    assert plain.digest == Specification.of("query_loss", REMOVE, REOPTIMIZE).digest != damped.digest
+    assert '"damping":0.01' in damped.canonical_json and "damping of 0.01" in damped.question
+    assert r"\tfrac{0.01}{2}" in damped.latex and Specification.parse(damped.canonical()) == damped
 
 
 def test_a_drift_corrected_estimand_reads_differently():

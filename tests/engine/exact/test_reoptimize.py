@@ -73,6 +73,23 @@ def test_matches_naive_newton(intervention, intercept, preconditioner, monkeypat
         assert (np.abs(scores.values - expected.numpy()).max(0) <= allowed).all(), scores.scoring.title
 
 
+@pytest.mark.parametrize("preconditioner", ["dense", "blocks"])
+@pytest.mark.parametrize("intervention", SOME, ids=lambda value: value.title)
+def test_damping_holds_the_optimum_near_the_factual_model(intervention, preconditioner, seen, monkeypatch):
+    """∇F_k(W) + δ(W − W_D) = 0 at the weights found, by autograd on the spelt-out objective."""
+    if preconditioner == "blocks":
+        monkeypatch.setattr(softmax, "DENSE_LIMIT", 1)
+    problem, damping = small(), 0.05
+    scores = compute(problem, Scoring.of("query_loss", intervention, Reoptimize(damping=damping)))[0]
+    [(_, optima)] = seen
+    assert scores.converged.all()
+    for place, k in enumerate(CANDIDATES):
+        found = optima.weights[..., place]
+        change = naive.intervened(problem, intervention, k)
+        left = naive.gradient(found, problem, **change) + damping * (found - problem.weights)
+        assert left.norm() <= 1.1e-10 and (found - problem.weights).norm() > 1e-8
+
+
 @pytest.mark.parametrize("intervention", SOME, ids=lambda value: value.title)
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 def test_the_reported_norm_is_that_of_the_objective(intervention, intercept, seen):
