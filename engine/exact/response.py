@@ -44,6 +44,11 @@ class Part:
     baseline: Tensor
     linear: bool = False
 
+    @property
+    def count(self) -> int:
+        """b, the number of candidates."""
+        return self.logits.shape[1]
+
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): B(counterfactual) − B(baseline), or s_Bᵀ δf where linear."""
         if not self.linear:
@@ -58,11 +63,12 @@ class GradientPart:
 
     baseline (m, C): the query logits at which the behavior is differentiated. products: s_B (m, C) ->
     (m, b), the inner products ⟨J_qᵀ s_B(q), v_k⟩; no behavior is known before it is called, so that all
-    behaviors share the v_k.
+    behaviors share the v_k. count: b.
     """
 
     baseline: Tensor
     products: Callable[[Tensor], Tensor]
+    count: int
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): ∇_θ B(q)ᵀ v_k."""
@@ -93,10 +99,9 @@ class Response:
     work: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def closed_form(cls, *parts: Part) -> Response:
-        b = parts[0].logits.shape[1]
-        like = parts[0].logits
-        return cls(parts, torch.ones(b, dtype=torch.bool, device=like.device), like.new_zeros(b))
+    def closed_form(cls, *parts: Part | GradientPart) -> Response:
+        b, device = parts[0].count, parts[0].baseline.device
+        return cls(parts, torch.ones(b, dtype=torch.bool, device=device), torch.zeros(b, device=device).double())
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return sum(part.scores(behavior, labels) for part in self.parts)

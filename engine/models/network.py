@@ -70,6 +70,30 @@ class Network:
             return torch.cat([self.logits(part, theta) for part in x.split(batch)])
 
     @cached_property
+    def readout(self) -> str:
+        """The name of the last linear layer, which reads the logits off the representation.
+
+        Raises `InvalidInput` where the model does not end in one.
+        """
+        name = list(self.module.named_parameters())[-1][0].rpartition(".")[0]
+        if not isinstance(self.module.get_submodule(name), nn.Linear):
+            raise InvalidInput("The model does not end in a linear layer, so it has no representation to compare; use "
+                               "an estimator that reads gradients.")
+        return name
+
+    def features(self, x: Tensor, batch: int = 512) -> Tensor:
+        """φ(x): the representation (b, F) that the last linear layer reads, with a 1 appended for its bias."""
+        kept: list[Tensor] = []
+        layer = self.module.get_submodule(self.readout)
+        hook = layer.register_forward_pre_hook(lambda _, inputs: kept.append(inputs[0].flatten(1)))
+        try:
+            self.predict(x, batch=batch)
+        finally:
+            hook.remove()
+        found = torch.cat(kept)
+        return found if layer.bias is None else torch.cat([found, found.new_ones(len(found), 1)], 1)
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the architecture as printed, the selected names, and every parameter and buffer."""
         digest = hashlib.sha256(f"{self.module}{self.names}{self.dtype}".encode())

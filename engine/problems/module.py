@@ -45,7 +45,8 @@ class ModuleProblem(Problem):
     x_train (n, …) float, y_train (n,), x_query (m, …), y_query (m,), candidates (k,) indices into the training
     set (default: all n). parameters: which parameters count, as `engine.models.network.Network` reads it. loss:
     (logits (b, C), labels (b,)) -> (b,), per example. l2: λ. checkpoints: of the training run, in its order, for
-    `trajectory`. retrain: (rows, labels, seed, initial) -> module, for `retrain`; see `engine.models.training`.
+    `trajectory`. recipe and build () -> untrained module: how it was trained, for `retrain`; see
+    `engine.models.training`.
 
     Raises `InvalidInput` for a device that is not there, no selected parameters, shapes that do not match, more
     labels than classes, or logits or losses that are not finite.
@@ -55,20 +56,31 @@ class ModuleProblem(Problem):
 
     def __init__(self, module: nn.Module, x_train, y_train, x_query, y_query, candidates=None, *,
                  parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,
-                 checkpoints: Sequence[Checkpoint] = (), recipe=None, device: str = "cpu",
-                 dtype: str = "float32") -> None:
+                 checkpoints: Sequence[Checkpoint] = (), recipe=None, build=None,
+                 device: str = "cpu", dtype: str = "float32") -> None:
         if not 0 <= l2 < float("inf"):
             raise InvalidInput(f"l2 is {l2}; give zero or a positive number, such as 1e-4.")
         if dtype not in DTYPES:
             raise InvalidInput(f"The precision `{dtype}` is not known; use {' or '.join(DTYPES)}.")
         self.device = pick_device(device)
         self.network = Network(module, parameters, device=self.device, dtype=DTYPES[dtype])
-        self.l2, self.loss, self.recipe = float(l2), loss, recipe
+        self.l2, self.loss = float(l2), loss
+        self.recipe, self.build = recipe, build
         self.checkpoints = tuple(checkpoints)
         self.y, self.query_labels = self._labels(y_train), self._labels(y_query)
         self.x, self.queries = self._inputs(x_train), self._inputs(x_query)
         self._check_shapes()
         self.candidates = self._labels(range(len(self.y)) if candidates is None else candidates)
+
+    def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
+        """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""
+        other = object.__new__(ModuleProblem)
+        other.__dict__.update(self.__dict__)
+        other.y = self.y.clone()
+        other.y[rows] = label
+        for kept in ("fingerprint", "factual", "_memory"):
+            other.__dict__.pop(kept, None)
+        return other
 
     def _inputs(self, x) -> Tensor:
         x = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
