@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.agreement import METRICS, pairwise, summarize
 from engine.compute import compute
 from engine.exact.response import Options
+from engine.experiments.agreements import alpha_parameter, facts, per_query, restored, stored, summaries, words
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
-from engine.provenance import device_name
 from engine.scoring import Scoring
 
 ETAS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -67,20 +66,13 @@ def removal_scoring(normalization: str) -> Scoring:
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
     """(axis, comparison, parameter) of Table A-6 -> the two scorings it compares."""
     step = step_scoring("query_loss", ETA)
-    found = {("B", f"query loss vs. {_words(behavior)}", ""): (step, step_scoring(behavior, ETA))
+    found = {("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
              for behavior in BEHAVIORS[1:]}
-    found |= {("P", LEAVE_ONE_OUT, _parameter(alpha)): (upweight_scoring("query_loss", alpha), removal_scoring("n-1"))
+    removed = removal_scoring("n-1")
+    found |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (upweight_scoring("query_loss", alpha), removed)
               for alpha in ALPHAS}
     return found | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()),
                     ("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
-
-
-def _words(behavior: str) -> str:
-    return behavior.replace("_", " ")
-
-
-def _parameter(alpha: float) -> str:
-    return f"alpha={np.format_float_positional(alpha)}"
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -127,15 +119,14 @@ def _steps_chunk(drawn, context: Context) -> Output:
     reference = compute(problem, step_scoring("query_loss", ETA))[0]
     for behavior in BEHAVIORS[1:]:
         other = compute(problem, step_scoring(behavior, ETA))[0]
-        found[f"B|{behavior}"] = _per_query(reference.oriented, other.oriented)
-    found["T|unrolled"] = _per_query(reference.oriented, compute(problem, unrolled_scoring())[0].oriented)
+        found[f"B|{behavior}"] = per_query(reference.oriented, other.oriented)
+    found["T|unrolled"] = per_query(reference.oriented, compute(problem, unrolled_scoring())[0].oriented)
     for number, eta in enumerate(ETAS):
         context.progress(0.1 + 0.9 * number / len(ETAS), f"first order against exact, η = {eta:g}")
         for behavior in BEHAVIORS:
             pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
-            found[f"eta|{behavior}|{eta!r}"] = _per_query(pair[0].oriented, pair[1].oriented)
-    arrays = {f"{name}|{metric}": values for name, metrics in found.items() for metric, values in metrics.items()}
-    return Output(arrays={**arrays, "step": reference.oriented}, manifest=_facts(drawn))
+            found[f"eta|{behavior}|{eta!r}"] = per_query(pair[0].oriented, pair[1].oriented)
+    return Output(arrays={**stored(found), "step": reference.oriented}, manifest=_facts(drawn))
 
 
 def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
@@ -149,15 +140,15 @@ def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
     computed = dict(zip((*scorings, *linear), compute(problem, [*scorings.values(), *linear.values()],
                                                       _options(context)), strict=True))
     exact = [scores for name, scores in computed.items() if name in scorings]
-    facts = _facts(drawn)
-    facts["convergence"] = {
+    told = _facts(drawn)
+    told["convergence"] = {
         "flagged": int(sum((~scores.converged).sum() for scores in exact)),
         "largest_gradient_norm": max(float(scores.residual.max()) for scores in exact),
         "flops": _group_work(computed, "flops"), "seconds": computed["remove|n-1"].provenance["wall_seconds"],
     }
     converged = np.logical_and.reduce([scores.converged for scores in computed.values()])
     arrays = {name: scores.oriented for name, scores in computed.items()}
-    return Output(arrays={**arrays, "converged": converged}, manifest=facts)
+    return Output(arrays={**arrays, "converged": converged}, manifest=told)
 
 
 def _group_work(computed, name: str) -> float:
@@ -167,33 +158,28 @@ def _group_work(computed, name: str) -> float:
 
 
 def _facts(drawn) -> dict[str, Any]:
-    problem = drawn.problem
-    return {"data": problem.fingerprint, "device": device_name(str(problem.device)),
-            "factual": {"gradient_norm": problem.fit.gradient_norm, "lbfgs_iterations": problem.fit.lbfgs_iterations,
-                        "newton_iterations": problem.fit.newton_iterations, "test_accuracy": drawn.test_accuracy()}}
-
-
-def _per_query(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
-    return {metric: values[0, 1] for metric, values in pairwise(np.stack([a, b]), tuple(METRICS)).items()}
+    fit = drawn.problem.fit
+    return facts(drawn, gradient_norm=fit.gradient_norm, lbfgs_iterations=fit.lbfgs_iterations,
+                 newton_iterations=fit.newton_iterations)
 
 
 def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
     """Agreement of every comparison, averaged over queries and seeds, as the tables `table_a6` and `figure_4`."""
-    rows, facts = [], {"spec": _declared(), "seeds": payload["seeds"], "runs": []}
+    rows, told = [], {"spec": _declared(), "seeds": payload["seeds"], "runs": []}
     for place, source in enumerate(payload["settings"]["sources"]):
         per_seed = []
         for seed in payload["seeds"]:
             agreements, manifest = _seed_agreements(payload, chunks, place, seed)
             per_seed.append(agreements)
-            facts["runs"].append({"source": {**source, "seed": seed}, **manifest})
-            context.progress(len(facts["runs"]) / len(payload["seeds"]) / len(payload["settings"]["sources"]))
+            told["runs"].append({"source": {**source, "seed": seed}, **manifest})
+            context.progress(len(told["runs"]) / len(payload["seeds"]) / len(payload["settings"]["sources"]))
         for comparison in per_seed[0]:
-            rows += _summaries(source["dataset"], comparison, [seed[comparison] for seed in per_seed])
+            rows += summaries(source["dataset"], comparison, [seed[comparison] for seed in per_seed])
     frame = pd.DataFrame(rows)
-    facts["device"] = facts["runs"][0]["device"]
+    told["device"] = told["runs"][0]["device"]
     tables = {"table_a6": frame[frame.table == "table_a6"].drop(columns=["table", "curve", "behavior"]),
               "figure_4": frame.drop(columns=["table"])}
-    return Output({name: table.reset_index(drop=True) for name, table in tables.items()}, manifest=facts)
+    return Output({name: table.reset_index(drop=True) for name, table in tables.items()}, manifest=told)
 
 
 def _declared() -> dict[str, Any]:
@@ -212,7 +198,7 @@ def _seed_agreements(payload, chunks, place: int, seed: int):
     stepped = steps.arrays()
     found = _from_steps(stepped)
     step = stepped["step"][:, kept]
-    found[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = _per_query(
+    found[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
         step, scores[f"response|query_loss|{DAMPING!r}"])
     found |= _from_optima(scores)
     convergence = [part.manifest["convergence"] for part in parts]
@@ -228,46 +214,29 @@ def _seed_agreements(payload, chunks, place: int, seed: int):
 def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
     found = {}
     for behavior in BEHAVIORS[1:]:
-        title = f"query loss vs. {_words(behavior)}"
-        found[("table_a6", "", "B", title, "", behavior)] = _metrics(arrays, f"B|{behavior}")
-    found[("table_a6", "", "T", FIVE_STEPS, "", "query_loss")] = _metrics(arrays, "T|unrolled")
+        title = f"query loss vs. {words(behavior)}"
+        found[("table_a6", "", "B", title, "", behavior)] = restored(arrays, f"B|{behavior}")
+    found[("table_a6", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
     for behavior in BEHAVIORS:
         for eta in ETAS:
             key = ("figure_4", "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
-            found[key] = _metrics(arrays, f"eta|{behavior}|{eta!r}")
+            found[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
     return found
-
-
-def _metrics(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-    return {metric: arrays[f"{name}|{metric}"] for metric in METRICS}
 
 
 def _from_optima(scores: Mapping[str, np.ndarray]) -> dict:
     found = {}
     for alpha in ALPHAS:
         upweighted = scores[f"upweight|query_loss|{alpha!r}"]
-        label = _parameter(alpha)
-        found[("table_a6", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = _per_query(
+        label = alpha_parameter(alpha)
+        found[("table_a6", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(
             upweighted, scores["remove|n-1"])
         found[("figure_4", "normalization", "P", f"{LEAVE_ONE_OUT} (mean over n)", label, "query_loss")] = (
-            _per_query(upweighted, scores["remove|n"]))
+            per_query(upweighted, scores["remove|n"]))
         for behavior in BEHAVIORS:
             key = ("figure_4", "alpha", "approximation", "inverse-Hessian vs. Newton upweight", label, behavior)
-            found[key] = _per_query(scores[f"upweight|{behavior}|{alpha!r}"], scores[f"response|{behavior}|0.0"])
+            found[key] = per_query(scores[f"upweight|{behavior}|{alpha!r}"], scores[f"response|{behavior}|0.0"])
     return found
-
-
-def _summaries(dataset: str, comparison: tuple, seeds: list[dict]) -> list[dict[str, Any]]:
-    table, curve, axis, title, parameter, behavior = comparison
-    rows = []
-    for name, metric in METRICS.items():
-        found = summarize([seed[name] for seed in seeds])
-        rows.append({"table": table, "curve": curve, "dataset": dataset, "axis": axis, "comparison": title,
-                     "parameter": parameter, "behavior": behavior, "metric": metric.title, "mean": found.mean,
-                     "ci95": found.ci95, "n_seeds": found.n_seeds, "n_queries": found.n_queries,
-                     "n_dropped": found.n_dropped,
-                     "seed_means": " ".join(f"{value:.6f}" for value in found.per_seed)})
-    return rows
 
 
 STUDY = JobKind("controlled_fashion_mnist", plan, run_chunk, finish, weight)

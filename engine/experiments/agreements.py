@@ -1,0 +1,56 @@
+"""What the controlled studies share: agreement of two score arrays per query, and its summary over seeds as rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.agreement import METRICS, pairwise, summarize
+from engine.provenance import device_name
+
+
+def per_query(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
+    """metric -> (m,) of two oriented score arrays (m, k)."""
+    return {metric: values[0, 1] for metric, values in pairwise(np.stack([a, b]), tuple(METRICS)).items()}
+
+
+def stored(found: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """name -> metric -> (m,) as flat arrays `name|metric`, which a chunk can hold."""
+    return {f"{name}|{metric}": values for name, metrics in found.items() for metric, values in metrics.items()}
+
+
+def restored(arrays, name: str) -> dict[str, np.ndarray]:
+    """metric -> (m,) out of what `stored` made."""
+    return {metric: arrays[f"{name}|{metric}"] for metric in METRICS}
+
+
+def summaries(dataset: str, comparison: tuple[str, str, str, str, str, str], seeds: list[dict]) -> list[dict[str, Any]]:
+    """One row a metric of a comparison (table, curve, axis, title, parameter, behavior) over its seeds."""
+    table, curve, axis, title, parameter, behavior = comparison
+    rows = []
+    for name, metric in METRICS.items():
+        found = summarize([seed[name] for seed in seeds])
+        rows.append({"table": table, "curve": curve, "dataset": dataset, "axis": axis, "comparison": title,
+                     "parameter": parameter, "behavior": behavior, "metric": metric.title, "mean": found.mean,
+                     "ci95": found.ci95, "n_seeds": found.n_seeds, "n_queries": found.n_queries,
+                     "n_dropped": found.n_dropped,
+                     "seed_means": " ".join(f"{value:.6f}" for value in found.per_seed)})
+    return rows
+
+
+def facts(drawn, **factual) -> dict[str, Any]:
+    """What a chunk says of its problem: data, device, and the factual model with its test accuracy."""
+    problem = drawn.problem
+    return {"data": problem.fingerprint, "device": device_name(str(problem.device)),
+            "factual": {**factual, "test_accuracy": drawn.test_accuracy()}}
+
+
+def words(behavior: str) -> str:
+    """`query_loss` as the tables write it."""
+    return behavior.replace("_", " ")
+
+
+def alpha_parameter(alpha: float) -> str:
+    """`alpha=0.001`, as the paper's tables write it."""
+    return f"alpha={np.format_float_positional(alpha)}"
