@@ -44,8 +44,8 @@ STYLE = """
 @media (max-width: 900px) { .wf-cards { grid-template-columns: 1fr; } }
 .wf-num { font-variant-numeric: tabular-nums; }
 .wf-lead { font-size: 1.15rem; line-height: 1.55; max-width: 54rem; margin: 0; }
-[data-testid="stSidebarHeader"] [data-testid="stLogoLink"] { display: flex; align-items: center; gap: .55rem; }
-[data-testid="stSidebarHeader"] [data-testid="stLogoLink"]::after { content: "Whichfluence"; font-size: 1.12rem;
+[data-testid="stSidebarHeader"] > :has(> img) { display: flex; align-items: center; gap: .55rem; }
+[data-testid="stSidebarHeader"] > :has(> img)::after { content: "Whichfluence"; font-size: 1.12rem;
   font-weight: 650; letter-spacing: -.01em; }
 .wf-scroll { overflow-x: auto; margin: .4rem 0; }
 .wf-table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
