@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.data import digits, fashion_mnist, uploads
+from engine.data import cifar10, digits, fashion_mnist, uploads
 from engine.data.arrays import Arrays, from_arrays
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
@@ -45,6 +45,8 @@ for _source in (
            note="8 × 8 pixels, 1,297 training and 500 test images; needs no download."),
     Source("fashion_mnist", "FashionMNIST", fashion_mnist.load, fashion_mnist.available, needs_download=True,
            note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
+    Source("cifar10", "CIFAR-10", cifar10.load, cifar10.available, needs_download=True,
+           note="32 × 32 pixels in three colours, 50,000 training and 10,000 test photographs; 144 MB."),
 ):  # fmt: skip
     DATASETS.add(_source.name, _source)
 

@@ -1,0 +1,160 @@
+"""CIFAR-10, decoded from the Hugging Face hub's parquet files under WHICHFLUENCE_DATA, our own folder or a download."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from engine.data.dataset import SPLITS, Dataset
+from engine.errors import MissingData, StoreError
+from engine.files import atomic_write
+from engine.folders import DATA, HOME, data_folder, home_folder, home_name
+
+FOLDER = Path("cifar10") / "plain_text"
+FILES = {split: f"{split}-00000-of-00001.parquet" for split in SPLITS}
+REPOSITORY = "uoft-cs/cifar10"
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+SHAPE = (32, 32, 3)
+REMEDY = f"set {DATA} to a folder that holds {FOLDER.as_posix()}/*.parquet"
+DOWNLOAD = "144 MB"
+
+
+def load(*, download: bool = True) -> Dataset:
+    """50,000 training and 10,000 test photographs of ten classes; features are pixels / 255, d = 3,072.
+
+    Looked for under WHICHFLUENCE_DATA, then under WHICHFLUENCE_HOME, and if `download` is allowed fetched there. The
+    decoded pixels are kept in our own folder, so that a second load reads them at once.
+    Raises MissingData if it is nowhere, cannot be fetched, or is damaged.
+    """
+    root = _root(download)
+    (raw_train, y_train), (raw_test, y_test) = (_read(root / FOLDER / FILES[split]) for split in SPLITS)
+    return Dataset(
+        name="cifar10",
+        title="CIFAR-10",
+        raw_train=raw_train,
+        y_train=y_train,
+        raw_test=raw_test,
+        y_test=y_test,
+        class_names=CLASSES,
+        image_shape=SHAPE,
+        scale=255.0,
+        note=f"{len(y_train):,} training and {len(y_test):,} test photographs of 32 × 32 pixels in three colours "
+        "divided by 255 (Krizhevsky 2009).",
+    )
+
+
+def available() -> tuple[bool, str]:
+    """Whether `load` works without a network, and a sentence on where the files are or what to do."""
+    named = data_folder()
+    if named is not None and not _lacking(named):
+        return True, f"Found under {DATA} in {FOLDER.as_posix()}: {', '.join(FILES.values())}."
+    if not _lacking(_downloads()):
+        return True, f"Found in {home_name()} in {_downloads().name}/{FOLDER.as_posix()}: {', '.join(FILES.values())}."
+    return False, f"{_absence()}; {REMEDY}, or load it once with a network ({DOWNLOAD})."
+
+
+def _downloads() -> Path:
+    return home_folder() / "datasets"
+
+
+def _lacking(root: Path) -> list[str]:
+    return [name for name in FILES.values() if not (root / FOLDER / name).is_file()]
+
+
+def _absence() -> str:
+    named = data_folder()
+    if named is None:
+        return f"CIFAR-10 is not on this machine ({DATA} is not set)"
+    return f"CIFAR-10 is not complete under {DATA} ({FOLDER.as_posix()}/{_lacking(named)[0]} is not there)"
+
+
+def _root(download: bool) -> Path:
+    """A folder in which both files are, downloading them if need be."""
+    named = data_folder()
+    if named is not None and not _lacking(named):
+        return named
+    if _lacking(_downloads()):
+        if not download:
+            raise MissingData(f"{_absence()}; {REMEDY}, or allow the download ({DOWNLOAD}).")
+        _download()
+    return _downloads()
+
+
+def _download() -> None:
+    """Both files from the hub; each gets its name when it is whole."""
+    from huggingface_hub import hf_hub_download
+
+    target = _downloads() / FOLDER.parts[0]
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MissingData(f"CIFAR-10 cannot be downloaded to {home_name()} ({error.strerror}); set {HOME} to a folder "
+                          "with 400 MB of free space that may be written.") from None
+    try:
+        for name in _lacking(_downloads()):
+            hf_hub_download(repo_id=REPOSITORY, repo_type="dataset", filename=f"{FOLDER.name}/{name}", local_dir=target)
+    except Exception:  # the hub raises its own errors, those of its HTTP client and those of the disk
+        raise MissingData(f"{_absence()} and could not be downloaded; {REMEDY}, or connect to a network.") from None
+    if lacking := _lacking(_downloads()):
+        raise MissingData(f"The download of CIFAR-10 brought no {lacking[0]}; {REMEDY}.")
+
+
+def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """(pixels uint8 (n, 3072), labels int64 (n,)) of one split; the pixels as decoded the first time."""
+    import pyarrow.parquet as parquet
+
+    try:
+        labels = parquet.read_table(path, columns=["label"])["label"].to_numpy().astype(np.int64)
+    except (OSError, ValueError, KeyError, TypeError):  # pyarrow's errors are ValueErrors
+        raise MissingData(_damaged(path)) from None
+    if len(labels) == 0 or not 0 <= labels.min() <= labels.max() < len(CLASSES):
+        raise MissingData(_damaged(path))
+    kept = _downloads() / f"cifar10-{_state(path)}.npy"
+    pixels = _kept(kept, len(labels))
+    if pixels is None:
+        pixels = _decode(path, len(labels))
+        with suppress(OSError, StoreError):  # decoded again the next time
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            atomic_write(kept, lambda file: np.save(file, pixels, allow_pickle=False))
+    return pixels, labels
+
+
+def _state(path: Path) -> str:
+    stat = path.stat()
+    return hashlib.sha256(repr((path.name, stat.st_size, stat.st_mtime_ns)).encode()).hexdigest()[:16]
+
+
+def _kept(path: Path, n: int) -> np.ndarray | None:
+    """The pixels that were decoded before, mapped into memory; None where there are none of this shape."""
+    try:
+        pixels = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return pixels if pixels.shape == (n, np.prod(SHAPE)) and pixels.dtype == np.uint8 else None
+
+
+def _decode(path: Path, n: int) -> np.ndarray:
+    import pyarrow.compute as compute
+    import pyarrow.parquet as parquet
+    from PIL import Image
+
+    pixels = np.empty((n, *SHAPE), dtype=np.uint8)
+    try:
+        packed = compute.struct_field(parquet.read_table(path, columns=["img"])["img"], "bytes")
+        for place, content in enumerate(packed):
+            with Image.open(io.BytesIO(content.as_py()), formats=("PNG", "JPEG")) as image:
+                if image.size != SHAPE[:2]:  # before anything is decoded
+                    raise ValueError("another size")
+                pixels[place] = image.convert("RGB")
+    except (OSError, ValueError, KeyError, TypeError, SyntaxError, NotImplementedError):
+        raise MissingData(_damaged(path)) from None
+    return pixels.reshape(n, -1)
+
+
+def _damaged(path: Path) -> str:
+    return (f"{FOLDER.as_posix()}/{path.name} is damaged or no CIFAR-10 parquet file; replace it under {DATA}, or "
+            f"delete {_downloads().name}/{FOLDER.as_posix()} in {home_name()} and load again.")

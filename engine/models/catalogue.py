@@ -1,0 +1,88 @@
+"""Models by name: our own, and every classification model of torchvision."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.func import functional_call
+
+from engine.errors import InvalidInput
+from engine.models.cnn import cnn
+from engine.models.mlp import mlp
+from engine.registry import Registry
+
+Build = Callable[[tuple[int, ...], int], nn.Module]
+
+MODELS: Registry[Build] = Registry("model")
+"""name -> build(shape, classes) -> module with fresh weights; shape is (channels, height, width) of a picture."""
+MODELS.add("cnn", cnn)
+MODELS.add("mlp", mlp)
+
+# While they train, these two return the logits of an auxiliary head as well, unless they are built without.
+TORCHVISION_OPTIONS: dict[str, dict[str, Any]] = {
+    "googlenet": {"aux_logits": False, "init_weights": True},
+    "inception_v3": {"aux_logits": False, "init_weights": True},
+}
+SIZED = "vit_"
+"""torchvision's models of this prefix are built for one size of picture."""
+
+
+def build_model(name: str, shape: tuple[int, ...], classes: int) -> nn.Module:
+    """The model `name` with fresh weights: registered here, or a classification model of torchvision.
+
+    shape: of one input, for a picture (channels, height, width). The module maps (b, *shape) to (b, classes).
+    Raises `InvalidInput` for an unknown name, and for inputs that the model does not take.
+    """
+    shape = tuple(shape)
+    if name in MODELS:
+        return MODELS[name](shape, classes)
+    if name not in torchvision_names():
+        raise InvalidInput(_unknown(name))
+    return _torchvision(name, shape, classes)
+
+
+def torchvision_names() -> tuple[str, ...]:
+    """The classification models that torchvision has, in its spelling."""
+    from torchvision import models
+
+    return tuple(models.list_models(module=models))
+
+
+def _torchvision(name: str, shape: tuple[int, ...], classes: int) -> nn.Module:
+    from torchvision import models
+
+    options = dict(TORCHVISION_OPTIONS.get(name, {}))
+    if name.startswith(SIZED):
+        options["image_size"] = shape[-1]
+    try:
+        module = models.get_model(name, weights=None, num_classes=classes, **options)
+        found = _shape_of_logits(module, shape)
+    except (RuntimeError, ValueError, TypeError, AssertionError, IndexError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise InvalidInput(f"torchvision's `{name}` does not take inputs of shape {shape} ({reason}); give larger "
+                           "pictures with three colours, or use `cnn`.") from None
+    if found != (2, classes):
+        raise InvalidInput(f"torchvision's `{name}` returns shape {found} for two inputs; choose another model.")
+    return module
+
+
+def _shape_of_logits(module: nn.Module, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """What two inputs come out as, in evaluation mode, without a multiplication."""
+    state = {key: value.to("meta") for key, value in module.state_dict().items()}
+    training = module.training
+    try:
+        return tuple(functional_call(module.eval(), state, (torch.empty(2, *shape, device="meta"),)).shape)
+    finally:
+        module.train(training)
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(str(name), [*MODELS, *torchvision_names()], n=1)
+    own = ", ".join(f"`{known}`" for known in MODELS)
+    hint = f"did you mean `{near[0]}`?" if near else (f"use {own} or a classification model of torchvision, such as "
+                                                      "`resnet18`.")
+    return f"There is no model `{name}`; {hint}"

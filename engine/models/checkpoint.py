@@ -1,0 +1,110 @@
+"""Weights from and to files: safetensors, or a torch state dict read without running any code in it."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+
+from engine.errors import InvalidInput, MissingData
+from engine.files import atomic_write
+
+NESTED = ("state_dict", "model")
+"""Keys under which trainers save the weights beside their own notes."""
+OPTIONAL = "num_batches_tracked"
+"""Counters of BatchNorm that no prediction depends on; old files lack them."""
+NAMED = 3
+
+
+def load_checkpoint(module: nn.Module, path: Path | str) -> nn.Module:
+    """Put the weights in the file `path` into `module`, all of them or none, and return it.
+
+    The file is safetensors or a state dict of `torch.save`, alone or under `state_dict` or `model`. Tensors are
+    cast to the module's precision and device. Raises MissingData if there is no such file, InvalidInput if it is
+    damaged, holds anything but tensors, or does not fit the module.
+    """
+    state = read_state(path)
+    own = module.state_dict()
+    _check_fit(own, state, Path(path).name)
+    module.load_state_dict({key: state.get(key, value) for key, value in own.items()})
+    return module
+
+
+def save_checkpoint(state: Mapping[str, Tensor], path: Path | str) -> Path:
+    """Write a state dict as safetensors, whole or not at all; `StoreError` on a fault of the disk."""
+    return atomic_write(path, save({key: value.detach().to("cpu", copy=True).contiguous()
+                                    for key, value in state.items()}))
+
+
+def read_state(path: Path | str) -> dict[str, Tensor]:
+    """The named tensors of a checkpoint file, on the CPU; raises as `load_checkpoint` does."""
+    path = Path(path)
+    if not path.is_file():
+        raise MissingData(f"There is no checkpoint `{path}`; check the path.")
+    found = _read_safetensors(path) if _is_safetensors(path) else _read_torch(path)
+    while isinstance(found, Mapping) and (inner := next((key for key in NESTED if _holds_state(found, key)), None)):
+        found = found[inner]
+    if not isinstance(found, Mapping) or not found or not all(isinstance(value, Tensor) for value in found.values()):
+        raise InvalidInput(f"The checkpoint `{path.name}` is not a dictionary of tensors; save `model.state_dict()`.")
+    return {str(key): value for key, value in found.items()}
+
+
+def _holds_state(found: Mapping, key: str) -> bool:
+    return isinstance(found.get(key), Mapping)
+
+
+def _is_safetensors(path: Path) -> bool:
+    """By the name, or by what the file starts with: the length of a JSON header, and the header."""
+    if path.suffix == ".safetensors":
+        return True
+    with path.open("rb") as file:
+        return file.read(9)[8:] == b"{"
+
+
+def _read_safetensors(path: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InvalidInput(_damaged(path, error)) from None
+
+
+def _read_torch(path: Path):
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about pickle protocols
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise InvalidInput(f"The checkpoint `{path.name}` holds more than tensors (code, Python objects or another "
+                           "format) and was not opened; save `model.state_dict()` as safetensors.") from None
+    except Exception as error:  # a damaged file makes torch raise almost anything
+        raise InvalidInput(_damaged(path, error)) from None
+
+
+def _damaged(path: Path, error: Exception) -> str:
+    reason = " ".join(str(error).split(".")[0].split())[:100] or type(error).__name__
+    return (f"The checkpoint `{path.name}` is cut short, damaged or in another format ({reason}); save it again, best "
+            "as safetensors.")
+
+
+def _check_fit(own: Mapping[str, Tensor], state: Mapping[str, Tensor], name: str) -> None:
+    faults = {
+        "lacks": [key for key in own if key not in state and not key.endswith(OPTIONAL)],
+        "has the unknown": sorted(key for key in state if key not in own),
+        "has other shapes for": [f"{key} {tuple(state[key].shape)} instead of {tuple(own[key].shape)}"
+                                 for key in own if key in state and state[key].shape != own[key].shape],
+    }
+    said = [f"{verb} {_listed(keys)}" for verb, keys in faults.items() if keys]
+    if said:
+        raise InvalidInput(f"The checkpoint `{name}` does not fit the model: it {' and '.join(said)}; choose the model "
+                           "that it was saved from.")
+
+
+def _listed(keys: list[str]) -> str:
+    more = f" and {len(keys) - NAMED:,} more" if len(keys) > NAMED else ""
+    return ", ".join(keys[:NAMED]) + more
