@@ -1,0 +1,1 @@
+"""Gradients of a `ModuleProblem`: per example, along directions, and their inner products."""

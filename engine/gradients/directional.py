@@ -1,0 +1,133 @@
+r"""Derivatives along directions of parameter space: ∇ℓ(z_k)ᵀ v and J_q v, without per-example gradients.
+
+Forward-mode differentiation (Jacobian–vector products of the batched network) gives one direction's derivative for a
+whole batch at about three forward passes. Where an operator has no forward rule, the same number comes from two
+backward passes, J v = ∂_u ⟨Jᵀu, v⟩, and where that fails too, from per-example gradients. Which of them a network
+takes is found out once, on two examples; per-example gradients decide where they disagree, as they do over a part that
+the module runs without gradients, which forward mode does not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, jvp
+
+from engine.gradients.attention import plain_attention
+from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
+from engine.gradients.findings import first_that_works, found_once
+from engine.gradients.layout import arranged
+from engine.gradients.per_example import Read, gradients_of
+from engine.models.network import Network
+
+TOLERANCE = 1e-2
+"""Coarse, because a max-pool winner may flip in float32: it finds a derivative that ignores a no_grad block."""
+
+
+def loss_derivatives(problem, rows: Tensor, direction: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
+                     check: Callable[[], None] = unchecked) -> Tensor:
+    """∇ℓ(z_k; θ)ᵀ v of the training examples `rows` (b,): shape (b,) for v (P,), (r, b) for directions (r, P).
+
+    The cost is one forward-mode pass a direction; for more than a few directions over the same rows,
+    `TrainingGradients.along` shares the passes. Arguments as for `loss_gradients`.
+    """
+    directions = direction.reshape(-1, problem.parameters)
+    found = derivatives_of(problem.network, problem.x[rows], problem.y[rows], problem.loss, directions, theta, budget,
+                           check=check)
+    return found[0] if direction.ndim == 1 else found
+
+
+def logit_derivatives(problem, x: Tensor, directions: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
+                      check: Callable[[], None] = unchecked) -> Tensor:
+    """J_x v_k of inputs x (m, …) for directions (b, P): the first-order change of the logits, (m, b, C)."""
+    targets = torch.zeros(len(x), device=x.device)
+    found = derivatives_of(problem.network, x, targets, logits_alone, directions, theta, budget, check=check)
+    return found.transpose(0, 1)
+
+
+def logits_alone(logits: Tensor, _targets: Tensor) -> Tensor:
+    """f itself, (b, C)."""
+    return logits
+
+
+def derivatives_of(network: Network, x: Tensor, targets: Tensor, read: Read, directions: Tensor,
+                   theta: Tensor | None = None, budget: int = BUDGET, *,
+                   check: Callable[[], None] = unchecked) -> Tensor:
+    """The derivative of read(f_θ(x), targets) (b, …) along directions (r, P): shape (r, b, …)."""
+    parameters = network.unflatten((network.theta if theta is None else theta).detach())
+    tangents = [network.unflatten(direction.to(network.theta)) for direction in directions]
+    x = arranged(network, x)
+    route = found_once(network, ("derivative", read), lambda: _route(network, parameters, x[:2], targets[:2], read))
+    shape = read(network.predict(x[:1]), targets[:1]).shape[1:]
+    out = allocated("derivatives", len(tangents), len(x), *shape, like=network.theta)
+
+    def run(part: slice) -> None:
+        for row, found in enumerate(route(network, parameters, x[part], targets[part], read, tangents)):
+            out[row, part] = found
+            check()
+
+    in_chunks(run, len(x), fitting(6 * activation_bytes(network, x), budget, out.device), check)
+    return out
+
+
+def _route(network: Network, *example) -> Callable:
+    """The first route that works, and agrees with per-example gradients on two examples."""
+    parameters, (expected,) = example[0], per_example(network, *example, [example[0]])
+
+    def attempt(route: Callable) -> None:
+        (found,) = route(network, *example, [parameters])
+        if (found - expected).norm() > TOLERANCE * expected.norm():
+            raise ArithmeticError("the route disagrees with per-example gradients")
+
+    return first_that_works(ROUTES, attempt)
+
+
+def forward_mode(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
+    """One (b, …) a direction, by forward-mode differentiation."""
+    def value(moved: dict) -> Tensor:
+        return read(functional_call(network.module, moved, (x,)), targets)
+
+    for tangent in tangents:
+        with torch.no_grad(), plain_attention():
+            found = jvp(value, (parameters,), (tangent,))[1]
+        yield found
+
+
+def double_backward(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
+    """One (b, …) a direction: Jᵀu is linear in u, and ⟨Jᵀu, v⟩ differentiated with respect to u is J v."""
+    leaves = {name: value.detach().clone().requires_grad_() for name, value in parameters.items()}
+    with torch.enable_grad(), plain_attention():
+        value = read(functional_call(network.module, leaves, (x,)), targets)
+        weights = torch.zeros_like(value, requires_grad=True)
+        pulled = torch.autograd.grad(value, list(leaves.values()), weights, create_graph=True, allow_unused=True,
+                                     materialize_grads=True)
+    for tangent in tangents:
+        with torch.enable_grad():
+            inner = sum((own * tangent[name]).sum() for name, own in zip(leaves, pulled, strict=True))
+        yield torch.autograd.grad(inner, weights, retain_graph=True, materialize_grads=True)[0]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One number of what is read: the place-th of those that an example has."""
+
+    read: Read
+    place: int
+
+    def __call__(self, logits: Tensor, targets: Tensor) -> Tensor:
+        return self.read(logits, targets).reshape(len(logits), -1)[:, self.place]
+
+
+def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
+    """One (b, …) a direction, by inner products with the per-example gradient of each output."""
+    theta, directions = network.flatten(parameters), torch.stack([network.flatten(tangent) for tangent in tangents])
+    shape = read(network.predict(x), targets).shape
+    outputs = [gradients_of(network, x, targets, Output(read, place), theta) @ directions.T
+               for place in range(shape[1:].numel())]
+    yield from torch.stack(outputs, -1).transpose(0, 1).reshape(len(tangents), *shape)
+
+
+ROUTES = (forward_mode, double_backward, per_example)

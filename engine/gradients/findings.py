@@ -1,0 +1,32 @@
+"""What is found out of a network once, by trying it, and then relied on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from engine.models.network import Network
+
+Found = TypeVar("Found")
+_LOCK = threading.RLock()
+
+
+def found_once(network: Network, key: Hashable, build: Callable[[], Found]) -> Found:
+    """What `build()` found for `key`, the first time it was asked; kept with the network."""
+    with _LOCK:
+        findings = vars(network).setdefault("findings", {})
+        if key not in findings:
+            findings[key] = build()
+        return findings[key]
+
+
+def first_that_works(routes: Sequence[Callable], attempt: Callable[[Callable], object]) -> Callable:
+    """The first route of which `attempt(route)` raises nothing; the last is taken without an attempt."""
+    for route in routes[:-1]:
+        try:
+            attempt(route)
+        except Exception:  # noqa: BLE001 - whatever an operator says when it lacks a rule
+            continue
+        return route
+    return routes[-1]

@@ -1,0 +1,140 @@
+r"""Inner products of query and training gradients, ⟨J_qᵀ s_q, ∇ℓ_k⟩, for all pairs (paper, Eq. 6 without −η).
+
+Training gradients are computed once, layer by layer in their cheapest form, and serve every behavior:
+
+    training = TrainingGradients(problem, rows)
+    training.products(problem.queries, signal)     (m, b), at each behavior's signal s_B = ∂B/∂f
+    training.norms()                               (b,)
+    training.along(directions)                     (r, b)
+
+All are without the regulariser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from engine.gradients import forms
+from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
+from engine.gradients.factors import gradient_forms, planned
+from engine.gradients.findings import found_once
+from engine.gradients.layout import arranged
+from engine.gradients.per_example import along_signal
+from engine.models.network import Network
+
+
+class TrainingGradients:
+    """∇ℓ(z_k; θ) of the training examples `rows` (b,), held as factors or written out.
+
+    theta (P,): θ_D where it is left out; the queries are differentiated there too. budget: bytes of working memory;
+    what is held comes to `held_bytes` an example beside it (see `blocks`). check: called often; raises to cancel.
+    """
+
+    def __init__(self, problem, rows: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
+                 check: Callable[[], None] = unchecked) -> None:
+        self.network, self.theta, self.budget, self.check = problem.network, theta, budget, check
+        self.rows = rows
+        self._parts: list[tuple[slice, list[forms.Form]]] = []
+
+        def run(part: slice) -> None:
+            self._parts.append((part, gradient_forms(self.network, problem.x[rows[part]], problem.y[rows[part]],
+                                                     problem.loss, theta)))
+
+        in_chunks(run, len(rows), fitting(pass_bytes(self.network, problem.x), budget, problem.device), check)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def products(self, queries: Tensor, signal: Tensor) -> Tensor:
+        """⟨J_qᵀ s_q, ∇ℓ_k⟩ for queries (m, …) and signals (m, C): shape (m, b). No training gradient is recomputed."""
+        out = allocated("products", len(queries), len(self), like=self.network.theta)
+
+        def use(part: slice, own: list[forms.Form]) -> None:
+            for columns, training in self._parts:
+                out[part, columns] = forms.inner_products(own, training)
+
+        _each_query_chunk(self.network, queries, signal, self.theta, self.budget, self.check, use)
+        return out
+
+    def norms(self) -> Tensor:
+        """‖∇ℓ_k‖, shape (b,)."""
+        return torch.cat([forms.squared_norms(training) for _, training in self._parts]).sqrt()
+
+    def along(self, directions: Tensor) -> Tensor:
+        """∇ℓ_kᵀ v for directions (r, P): shape (r, b)."""
+        return torch.cat([forms.along(training, directions).T for _, training in self._parts], 1)
+
+
+def products_with(problem, queries: Tensor, signal: Tensor, directions: Tensor, theta: Tensor | None = None,
+                  budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
+    """⟨J_qᵀ s_q, v_k⟩ for queries (m, …), signals (m, C) and any directions (b, P): shape (m, b)."""
+    out = allocated("products", len(queries), len(directions), like=problem.network.theta)
+    directions = directions.to(out.dtype)
+
+    def use(part: slice, own: list[forms.Form]) -> None:
+        out[part] = forms.along(own, directions)
+
+    _each_query_chunk(problem.network, queries, signal, theta, budget, check, use)
+    return out
+
+
+def query_norms(problem, queries: Tensor, signal: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
+                check: Callable[[], None] = unchecked) -> Tensor:
+    """‖J_qᵀ s_q‖ for queries (m, …) and signals (m, C): shape (m,)."""
+    out = problem.network.theta.new_empty(len(queries))
+
+    def use(part: slice, own: list[forms.Form]) -> None:
+        out[part] = forms.squared_norms(own).sqrt()
+
+    _each_query_chunk(problem.network, queries, signal, theta, budget, check, use)
+    return out
+
+
+def mean_direction(problem, queries: Tensor, signal: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
+                   check: Callable[[], None] = unchecked) -> Tensor:
+    """(1/m) Σ_q J_qᵀ s_q, the gradient (P,) of the mean behavior: `loss_derivatives` along it scores every example."""
+    network = problem.network
+    x, total = arranged(network, queries), torch.zeros_like(network.theta)
+    parameters = {name: value.detach().requires_grad_()
+                  for name, value in network.unflatten(network.theta if theta is None else theta).items()}
+
+    def run(part: slice) -> None:
+        with torch.enable_grad():
+            value = along_signal(functional_call(network.module, parameters, (x[part],)),
+                                 signal[part].to(network.dtype)).sum() / len(x)
+        found = torch.autograd.grad(value, list(parameters.values()), allow_unused=True, materialize_grads=True)
+        total.add_(network.flatten(dict(zip(parameters, found, strict=True))))
+
+    in_chunks(run, len(x), fitting(4 * activation_bytes(network, x), budget, problem.device), check)
+    return total
+
+
+def blocks(problem, rows: Tensor, budget: int = BUDGET) -> Iterator[Tensor]:
+    """`rows` in blocks of which the training gradients take at most half the budget."""
+    yield from rows.split(max(1, budget // 2 // held_bytes(problem)))
+
+
+def held_bytes(problem) -> int:
+    """Bytes that the training gradient of one example takes while it is held."""
+    network, x, y = problem.network, problem.x[:1], problem.y[:1]
+    return found_once(network, ("held", tuple(x.shape[1:])), lambda: sum(
+        form.nbytes for form in gradient_forms(network, x, y, problem.loss)))
+
+
+def pass_bytes(network: Network, x: Tensor) -> int:
+    """Bytes of working memory an example of a forward and backward pass with its factors."""
+    return 4 * activation_bytes(network, x) + planned(network, x).numbers * network.theta.element_size()
+
+
+def _each_query_chunk(network: Network, queries: Tensor, signal: Tensor, theta: Tensor | None, budget: int,
+                      check: Callable[[], None], use: Callable[[slice, list[forms.Form]], None]) -> None:
+    signal = signal.to(network.dtype)
+
+    def run(part: slice) -> None:
+        use(part, gradient_forms(network, queries[part], signal[part], along_signal, theta))
+
+    in_chunks(run, len(queries), fitting(pass_bytes(network, queries), budget, network.device), check)

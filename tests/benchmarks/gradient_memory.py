@@ -1,0 +1,31 @@
+"""Peak memory of the products of N training gradients with Q queries, in a process of its own: prints it in GiB.
+
+    python -m tests.benchmarks.gradient_memory N Q
+"""
+
+import resource
+import sys
+import time
+
+import torch
+
+from engine.gradients.products import TrainingGradients, blocks
+from engine.models.cnn import cnn
+from engine.problems.module import ModuleProblem
+
+
+def main(n, queries):
+    torch.manual_seed(0)
+    problem = ModuleProblem(cnn((1, 28, 28), 10), torch.rand(n, 1, 28, 28), torch.arange(n) % 10,
+                            torch.rand(queries, 1, 28, 28), torch.arange(queries) % 10)
+    signal = torch.randn(queries, 10)
+    start, found = time.perf_counter(), torch.empty(queries, n)
+    for rows in blocks(problem, torch.arange(n)):
+        found[:, rows] = TrainingGradients(problem, rows).products(problem.queries, signal)
+    seconds = time.perf_counter() - start
+    assert found.isfinite().all()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, seconds)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

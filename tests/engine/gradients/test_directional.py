@@ -1,0 +1,55 @@
+"""Derivatives along directions against per-example gradients of a loop, and against finite differences."""
+
+import pytest
+import torch
+
+from engine.gradients import directional
+from engine.gradients.directional import logit_derivatives, loss_derivatives
+from tests.engine.gradients.networks import ZOO, assert_close, directions, loop_behaviors, loop_losses, moved, problem
+
+ROWS = torch.tensor([2, 6, 0, 4])
+ROUTE = {"backwards": directional.double_backward, "frozen": directional.double_backward}
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_of_the_loss_equal_products_with_a_loop_of_gradients(name):
+    p = problem(name)
+    v, theta = directions(p, 3), moved(p)
+    assert_close(loss_derivatives(p, ROWS, v), v @ loop_losses(p, ROWS).T)
+    assert_close(loss_derivatives(p, ROWS, v[1], theta), loop_losses(p, ROWS, theta) @ v[1])
+    assert vars(p.network)["findings"][("derivative", p.loss)] is ROUTE.get(name, directional.forward_mode)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_of_the_logits_equal_products_with_a_loop_of_gradients(name):
+    p = problem(name)
+    v, x = directions(p, 2), p.queries
+    one_hot = torch.eye(p.classes, dtype=p.theta.dtype)
+    expected = torch.stack([loop_behaviors(p, x, one_hot[c].expand(len(x), -1)) @ v.T for c in range(p.classes)], -1)
+    assert_close(logit_derivatives(p, x, v), expected)
+
+
+@pytest.mark.parametrize("route", directional.ROUTES)
+def test_every_route_gives_the_same(route):
+    p = problem("small_cnn")
+    v = directions(p, 2)
+    vars(p.network)["findings"] = {("derivative", p.loss): route, ("derivative", directional.logits_alone): route}
+    assert_close(loss_derivatives(p, ROWS, v), v @ loop_losses(p, ROWS).T)
+    assert_close(logit_derivatives(p, p.queries, v), logit_derivatives(problem("small_cnn"), p.queries, v))
+
+
+def test_equal_finite_differences():
+    p = problem("sequences")
+    v, step = directions(p, 1)[0], 1e-6
+    ahead, behind = (p.loss(p.network.predict(p.x[ROWS], p.theta + sign * step * v), p.y[ROWS]) for sign in (1, -1))
+    assert_close(loss_derivatives(p, ROWS, v), (ahead - behind) / (2 * step), 1e-7)
+    ahead, behind = (p.network.predict(p.queries, p.theta + sign * step * v) for sign in (1, -1))
+    assert_close(logit_derivatives(p, p.queries, v[None])[:, 0], (ahead - behind) / (2 * step), 1e-7)
+
+
+@pytest.mark.parametrize("name", ["small_cnn", "images"])
+def test_the_same_at_any_budget(name):
+    p = problem(name)
+    v = directions(p, 2)
+    assert_close(loss_derivatives(p, ROWS, v, budget=1), loss_derivatives(p, ROWS, v), 1e-13)
+    assert_close(logit_derivatives(p, p.queries, v, budget=1), logit_derivatives(p, p.queries, v), 1e-13)
