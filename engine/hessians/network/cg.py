@@ -1,0 +1,72 @@
+r"""The inverse Hessian by conjugate gradients, truncated at a relative residual.
+
+EK-FAC's inverse Gauss–Newton matrix is the preconditioner where λ + damping > 0; it is positive definite
+whatever the Hessian is. The true Hessian of a network need not be: a column that meets a direction d with
+dᵀ(H + damping·I)d ≤ 0 stops at the iterate before it (Steihaug 1983) and counts as not converged.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.exact.response import Options
+from engine.hessians.network import ekfac
+from engine.hessians.network.measure import measured
+from engine.hessians.network.products import Curvature, column_blocks
+from engine.hessians.solution import InverseHessian, Solution
+from engine.models.linear_solvers import Iterate, Linear, conjugate_gradients
+
+TOLERANCE = 1e-2
+ITERATIONS = 100
+MATRICES = 10
+"""Matrices (P, b) that the iterations hold at once."""
+AIM = 0.9
+"""The recurrence's residual is driven below AIM·tolerance, so that rounding keeps the true one below tolerance."""
+
+
+def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, *, tolerance: float = TOLERANCE,
+          iterations: int = ITERATIONS, preconditioned: bool = True, gauss_newton: bool = False) -> Solution:
+    """Conjugate gradients (Hestenes & Stiefel 1952; Martens 2010) from x = 0, rhs (P, b).
+
+    Each column stops at the relative residual `tolerance`, after `iterations` products with the curvature of all
+    n examples, or at negative curvature; columns are solved together, as many as fit in half of options.budget.
+    gauss_newton: with the Gauss–Newton matrix in place of the Hessian. info: the largest and mean number of
+    iterations, and how many columns met negative curvature.
+    """
+    options = Options() if options is None else options
+    precondition = _preconditioner(problem, damping, options) if preconditioned else None
+    result = _iterated(problem, rhs, damping, options, tolerance, iterations, precondition, gauss_newton)
+    negative = (result.residual > AIM * tolerance) & (result.iterations < iterations)
+    counted = result.iterations.double()
+    info = {"tolerance": tolerance, "iterations": counted.max().item(), "mean_iterations": counted.mean().item(),
+            "columns_with_negative_curvature": float(negative.sum())}
+    solution = measured(problem, result.x, rhs, damping, options, info, gauss_newton=gauss_newton,
+                        tolerance=tolerance, negative=bool(negative.any()))
+    return Solution(solution.x, solution.residual, solution.converged & ~negative, solution.info)
+
+
+def _iterated(problem, rhs: Tensor, damping: float, options: Options, tolerance: float, limit: int,
+              precondition: Linear | None, gauss_newton: bool) -> Iterate:
+    """All columns, a block at a time."""
+    curvature = Curvature(problem, None, gauss_newton, options)
+    x, residuals, counts = torch.empty_like(rhs), [], []
+    for part in column_blocks(problem, rhs.shape[1], MATRICES, options):
+        block = conjugate_gradients(lambda v: curvature(v, damping), rhs[:, part], tolerance=AIM * tolerance,
+                                    limit=limit, precondition=precondition)
+        x[:, part] = block.x
+        residuals.append(block.residual)
+        counts.append(block.iterations)
+        options.progress(part.stop / rhs.shape[1])
+    return Iterate(x, torch.cat(residuals), torch.cat(counts))
+
+
+def _preconditioner(problem, damping: float, options: Options) -> Linear | None:
+    shift = problem.l2 + damping
+    if shift <= 0:
+        return None
+    factors = ekfac.factors(problem, options)
+    return lambda r: factors.inverse(problem, r, shift)
+
+
+CG = InverseHessian("cg", "Conjugate gradients", "Hestenes & Stiefel 1952; Martens 2010", solve)
