@@ -1,0 +1,128 @@
+r"""Retraining of a network from scratch: (1/S) Σ_s [B(q; θ_k^(s)) − B(q; θ_D^(s))] over S seeds.
+
+Seed s trains a model under the intervention and one without, on the same initial weights and batches, so that
+nothing but the intervention is between them (`engine.models.training`). All parameters are trained, by the problem's
+own recipe, whichever of them the problem selects for gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.behaviors import Behavior
+from engine.errors import InvalidInput
+from engine.exact.response import Options, Part, Response
+from engine.models.training import Diverged, train
+
+BATCH = 512
+"""Queries at a time."""
+
+
+@dataclass(frozen=True)
+class AveragePart:
+    """The mean over the parts of equally likely seeds: the estimand's expectation."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def count(self) -> int:
+        """b, the number of candidates."""
+        return self.parts[0].count
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): the mean of the seeds' scores."""
+        return sum(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
+
+
+def retrain(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """One response an intervention, over the seeds s = problem.seed, problem.seed + 1, ….
+
+    What a model answers to the queries is kept on the problem for its (intervention, candidate, seed), so that no
+    model is trained twice. `converged` is False where a training diverged. Raises `InvalidInput` where it is not
+    known how the problem's model was trained, or for a relabelling to a class that does not exist.
+    """
+    if problem.recipe is None or problem.build is None:
+        raise InvalidInput("How this model was trained is not known, so it cannot be trained again; give the problem a "
+                           "`recipe` and a `build`, or use the process `reoptimize`.")
+    seeds = range(problem.seed, problem.seed + process.seeds)
+    rows = candidates.tolist()
+    for intervention in interventions:  # so that what is refused is refused before anything is trained
+        CHANGES[intervention.kind](problem, intervention, rows[0])
+    runs = _Runs(problem, options, total=len(seeds) * (1 + len(interventions) * len(rows)))
+    baselines = [runs.query_logits(None, None, seed) for seed in seeds]
+    if not all(logits.isfinite().all() for logits in baselines):
+        raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
+    return [_response([[runs.query_logits(intervention, row, seed) for row in rows] for seed in seeds], baselines)
+            for intervention in interventions]
+
+
+@dataclass
+class _Runs:
+    """The trainings of one call, with their share of its progress."""
+
+    problem: Any
+    options: Options
+    total: int
+    done: int = 0
+
+    def query_logits(self, intervention, row: int | None, seed: int) -> Tensor:
+        """(m, C) of the model trained with `seed` under the intervention on example `row`; NaN where it diverged."""
+        kept = self.problem.memo("retrained", dict)
+        key = intervention and intervention.model_dump_json(), row, seed
+        if key not in kept:
+            change = CHANGES[intervention.kind](self.problem, intervention, row) if intervention else {}
+            kept[key] = self._trained(seed, change)
+        self.done += 1
+        self.options.progress(self.done / self.total)
+        return kept[key]
+
+    def _trained(self, seed: int, change: dict[str, Any]) -> Tensor:
+        problem, options = self.problem, self.options
+        arguments = {"y": problem.y, "recipe": problem.recipe.model_copy(update={"checkpoints": 0}), **change}
+        try:
+            module = train(problem.build, problem.x, seed=seed, loss=problem.loss, device=problem.device,
+                           check=options.check, progress=self._within, **arguments).module
+        except Diverged:
+            return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
+        with torch.no_grad():
+            return torch.cat([module(part) for part in problem.queries.split(BATCH)])
+
+    def _within(self, share: float) -> None:
+        self.options.progress((self.done + share) / self.total)
+
+
+def _response(logits: list[list[Tensor]], baselines: list[Tensor]) -> Response:
+    """From logits[seed][candidate] (m, C) and one baseline a seed."""
+    parts = tuple(Part(torch.stack(row, 1), baseline) for row, baseline in zip(logits, baselines, strict=True))
+    converged = torch.stack([part.logits.isfinite().all(-1).all(0) for part in parts]).all(0)
+    return Response((AveragePart(parts),), converged, torch.zeros(len(converged), device=converged.device).double(),
+                    {"seeds": len(parts)})
+
+
+def _remove(problem, intervention, row: int) -> dict[str, Any]:
+    weights = torch.ones(problem.n, device=problem.device)
+    weights[row] = 0.0
+    return {"weights": weights, "normalization": intervention.normalization}
+
+
+def _upweight(problem, intervention, row: int) -> dict[str, Any]:
+    weights = torch.ones(problem.n, dtype=torch.float64, device=problem.device)
+    weights[row] += problem.n * intervention.alpha
+    return {"weights": weights}
+
+
+def _relabel(problem, intervention, row: int) -> dict[str, Any]:
+    if intervention.label >= problem.classes:
+        raise InvalidInput(f"There is no class {intervention.label} to relabel to; use 0 to {problem.classes - 1}.")
+    y = problem.y.clone()
+    y[row] = intervention.label
+    return {"y": y}
+
+
+CHANGES: dict[str, Callable[..., dict[str, Any]]] = {"remove": _remove, "upweight": _upweight, "relabel": _relabel}
+"""What an intervention on a training example changes of the arguments of `train`."""

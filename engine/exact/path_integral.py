@@ -1,0 +1,228 @@
+r"""The path integral of an upweighting (paper, Eq. 7): what the behavior gains along the path of optima.
+
+    B(q; θ_k(α)) − B(q; θ_k(0)) = ∫₀^α ∇B(q; θ_k(a))ᵀ dθ_k/da da,     dθ_k/da = −H_a⁻¹ ∇ℓ(z_k; θ_k(a)),
+
+θ_k(a) the optimum of L_D + a·ℓ_k and H_a its Hessian there. The integral is taken by Gauss–Legendre quadrature at
+re-optimised points, the left side at re-optimised ends: two routes to one estimand, whose gap is a diagnostic of the
+process. Everything is dense and in float64, for small problems whose objective is strictly convex along the path.
+
+The first moves of an example that already fits are the largest: the speed falls like 1/(a + c) with 1/c the example's
+leverage, ‖H^{-1/2}∇ℓ_k‖²/‖s_ℓ‖². The nodes are therefore those of u = log(1 + a/c), in which the speed is even.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import grad, jacrev, jvp
+from torch.nn.functional import cross_entropy
+
+from engine.behaviors import Behavior
+from engine.errors import InvalidInput
+from engine.exact.response import signal_of
+from engine.models import softmax
+
+LIMIT = 4_000
+"""Parameters up to which the Hessian is built."""
+TOLERANCE, ITERATIONS = 1e-14, 50
+COLUMNS = 64
+"""Rows of a network's Hessian that are computed at a time."""
+
+
+@dataclass(frozen=True)
+class PathIntegral:
+    """Both sides of Eq. 7 for every query, and the path.
+
+    integral (m,), difference (m,): the two sides. alphas (nodes,): where the integrand (nodes, m) was evaluated.
+    gradient_norm: the largest one at any point that was taken for an optimum.
+    """
+
+    integral: Tensor
+    difference: Tensor
+    alphas: Tensor
+    integrand: Tensor
+    gradient_norm: float
+
+    @property
+    def gap(self) -> float:
+        """max_q |integral − difference|."""
+        return (self.integral - self.difference).abs().max().item()
+
+
+class Family(Protocol):
+    """The objectives L_D + a·ℓ_k of one candidate, as functions of one flat θ (P,)."""
+
+    start: Tensor
+
+    def value(self, theta: Tensor, a: float) -> Tensor: ...
+    def own_gradient(self, theta: Tensor) -> Tensor: ...
+    def gradient(self, theta: Tensor, a: float) -> Tensor: ...
+    def hessian(self, theta: Tensor, a: float) -> Tensor: ...
+    def query_logits(self, theta: Tensor) -> Tensor: ...
+
+
+def path_integral(problem, candidate: int, alpha: float, behavior: Behavior, *, nodes: int = 8,
+                  check: Callable[[], None] = lambda: None) -> PathIntegral:
+    """Both sides of Eq. 7 for upweighting training example `candidate` from 0 to α > 0.
+
+    Raises `InvalidInput` above LIMIT parameters, for a network in single precision, for a behavior without a
+    gradient, and where a Hessian on the path is not positive definite or no optimum is found.
+    """
+    if not 0 <= candidate < problem.n:
+        raise InvalidInput(f"There is no training example {candidate}; choose one of 0 to {problem.n - 1:,}.")
+    if problem.parameters > LIMIT:
+        raise InvalidInput(f"The path integral needs the Hessian of {problem.parameters:,} parameters; select at most "
+                           f"{LIMIT:,} of them.")
+    if problem.x.dtype != torch.float64:
+        raise InvalidInput("The path integral needs optima to the last digits; give the problem the precision float64.")
+    family = FAMILIES[problem.kind](problem, candidate)
+    read = partial(_read, behavior, problem.query_labels)
+    here = _follow(family, None, 0.0)
+    start, _ = read(family, here)
+    alphas, weights = quadrature(alpha, here.scale(problem, candidate), nodes)
+    slopes, norms = [], [here.gradient_norm]
+    for a in alphas.tolist():
+        check()
+        here = _follow(family, here, a)
+        slopes.append(read(family, here)[1])
+        norms.append(here.gradient_norm)
+    here = _follow(family, here, alpha)
+    end, _ = read(family, here)
+    integrand = torch.stack(slopes)
+    return PathIntegral(weights.to(integrand) @ integrand, end - start, alphas, integrand,
+                        max(*norms, here.gradient_norm))
+
+
+def quadrature(alpha: float, scale: float, nodes: int) -> tuple[Tensor, Tensor]:
+    """Gauss–Legendre nodes and weights on [0, α], those of u = log(1 + a/scale): two tensors (nodes,)."""
+    places, shares = np.polynomial.legendre.leggauss(nodes)
+    end = np.log1p(alpha / scale)
+    u = end * (1 + places) / 2
+    return torch.as_tensor(scale * np.expm1(u)), torch.as_tensor(0.5 * end * shares * scale * np.exp(u))
+
+
+@dataclass(frozen=True)
+class _Station:
+    """A point of the path: a, θ_k(a), dθ_k/da, ∇ℓ_k there, and ‖∇F‖, which an optimum would have at 0."""
+
+    a: float
+    theta: Tensor
+    velocity: Tensor
+    force: Tensor
+    gradient_norm: float
+
+    def scale(self, problem, candidate: int) -> float:
+        """c, one over the example's leverage; 1 for an example without a force."""
+        signal = problem.training_signal(torch.tensor([candidate], device=self.theta.device)).square().sum()
+        leverage = -(self.force @ self.velocity / signal).item()
+        return 1.0 / leverage if 0 < leverage < np.inf else 1.0
+
+
+def _follow(family: Family, before: _Station | None, a: float) -> _Station:
+    """The optimum at `a`, looked for where the last one was heading."""
+    guess = family.start if before is None else before.theta + (a - before.a) * before.velocity
+    theta, norm, factor = _optimum(family, guess, a)
+    force = family.own_gradient(theta)
+    return _Station(a, theta, -torch.cholesky_solve(force[:, None], factor)[:, 0], force, norm)
+
+
+def _read(behavior: Behavior, labels: Tensor, family: Family, here: _Station) -> tuple[Tensor, Tensor]:
+    """(B (m,), dB/da (m,)) at a point of the path."""
+    logits, change = jvp(family.query_logits, (here.theta,), (here.velocity,))
+    return behavior.value(logits, labels), (signal_of(behavior, logits, labels) * change).sum(-1)
+
+
+def _optimum(family: Family, theta: Tensor, a: float) -> tuple[Tensor, float, Tensor]:
+    """Newton with halved steps: (θ_k(a), ‖∇F‖, the Cholesky factor of H_a there)."""
+    gradient = family.gradient(theta, a)
+    for _ in range(ITERATIONS):
+        factor, info = torch.linalg.cholesky_ex(family.hessian(theta, a))
+        if info.item():
+            raise InvalidInput("The Hessian is not positive definite on the path; raise l2, or select fewer "
+                               "parameters, such as the last layer.")
+        norm = gradient.norm().item()
+        if norm <= TOLERANCE:
+            return theta, norm, factor
+        step = torch.cholesky_solve(gradient[:, None], factor)[:, 0]
+        length, value = 1.0, family.value(theta, a).item()
+        rounding = 1e-14 * abs(value)
+        while length > 1e-6 and not family.value(theta - length * step, a).item() <= value + rounding:
+            length /= 2
+        moved = theta - length * step
+        fresh = family.gradient(moved, a)
+        if norm < 1e-9 and not fresh.norm().item() < 0.5 * norm:
+            return theta, norm, factor
+        theta, gradient = moved, fresh
+    raise InvalidInput(f"No optimum was found on the path within {ITERATIONS} Newton steps; raise l2.")
+
+
+class _SoftmaxFamily:
+    """Softmax regression; θ is W (D, C) in the order (feature, class)."""
+
+    def __init__(self, problem, candidate: int) -> None:
+        self.problem, self.start = problem, problem.weights.flatten()
+        self.x, self.y = problem.x[candidate:candidate + 1], problem.y[candidate:candidate + 1]
+
+    def _weights(self, theta: Tensor) -> Tensor:
+        return theta.view(self.problem.dimension, self.problem.classes)
+
+    def value(self, theta: Tensor, a: float) -> Tensor:
+        weights, problem = self._weights(theta), self.problem
+        return softmax.objective(weights, problem.x, problem.y, problem.penalty) + a * cross_entropy(
+            self.x @ weights, self.y)
+
+    def own_gradient(self, theta: Tensor) -> Tensor:
+        nothing = torch.zeros_like(self.problem.penalty)
+        return softmax.gradient(self._weights(theta), self.x, self.y, nothing).flatten()
+
+    def gradient(self, theta: Tensor, a: float) -> Tensor:
+        problem = self.problem
+        whole = softmax.gradient(self._weights(theta), problem.x, problem.y, problem.penalty).flatten()
+        return whole + a * self.own_gradient(theta)
+
+    def hessian(self, theta: Tensor, a: float) -> Tensor:
+        problem, weights = self.problem, self._weights(theta)
+        whole = softmax.hessian((problem.x @ weights).softmax(-1), problem.x, problem.penalty)
+        whole += a * softmax.hessian((self.x @ weights).softmax(-1), self.x, torch.zeros_like(problem.penalty))
+        return softmax.pin_intercept(whole, problem.classes) if problem.intercept else whole
+
+    def query_logits(self, theta: Tensor) -> Tensor:
+        return self.problem.queries @ self._weights(theta)
+
+
+class _NetworkFamily:
+    """A network; derivatives by automatic differentiation of the flat θ."""
+
+    def __init__(self, problem, candidate: int) -> None:
+        self.problem, self.start = problem, problem.theta
+        self.x, self.y = problem.x[candidate:candidate + 1], problem.y[candidate:candidate + 1]
+
+    def _own(self, theta: Tensor) -> Tensor:
+        return self.problem.loss(self.problem.network.logits(self.x, theta), self.y)[0]
+
+    def value(self, theta: Tensor, a: float) -> Tensor:
+        problem = self.problem
+        data = problem.loss(problem.network.logits(problem.x, theta), problem.y).mean()
+        return data + 0.5 * problem.l2 * theta.square().sum() + a * self._own(theta)
+
+    def own_gradient(self, theta: Tensor) -> Tensor:
+        return grad(self._own)(theta)
+
+    def gradient(self, theta: Tensor, a: float) -> Tensor:
+        return grad(self.value)(theta, a)
+
+    def hessian(self, theta: Tensor, a: float) -> Tensor:
+        return jacrev(grad(self.value), chunk_size=COLUMNS)(theta, a)
+
+    def query_logits(self, theta: Tensor) -> Tensor:
+        return self.problem.network.logits(self.problem.queries, theta)
+
+
+FAMILIES: dict[str, Callable[..., Family]] = {"softmax": _SoftmaxFamily, "module": _NetworkFamily}
+"""(problem, candidate) -> the objectives along the path, for each kind of problem."""
