@@ -16,6 +16,8 @@ from engine.scoring import Scoring
 from engine.specification import Specification, fitting
 
 OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
+POOL = {"cifar10": 2}
+"""Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
 DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
 PARAMETERS = {
     "eta": ("step size η", 0.1, 1e-6, 100.0),
@@ -45,6 +47,8 @@ def problem_picker() -> None:
                 choice.keep(size, [])
                 st.session_state.pop(choice.widget(size), None)
         choice.keep("data", name)
+        if name in POOL:
+            st.caption(f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
         _upload()
         with st.expander("Sizes and seed"):
             _sizes(name)
@@ -126,7 +130,7 @@ def source(seed_offset: int = 0) -> ProblemSource:
     limits = _limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
-                         n_test=min(limits[1], max(500, queries)), n_candidates=None,
+                         n_test=min(limits[1], max(500, queries)), n_candidates=None, pool=POOL.get(name, 1),
                          seed=choice.one("seed", 0, int) + seed_offset)
 
 
@@ -159,7 +163,8 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
     except WhichfluenceError as error:
         st.error(str(error))
         return None
-    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification) is None]
+    kind = source().kind
+    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification, kind) is None]
     with columns[3]:
         estimator = _select(name, "E", "answered by", routes, default.estimator,
                             lambda route: ESTIMATORS[route].title)

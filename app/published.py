@@ -66,7 +66,7 @@ def with_paper(experiment: Experiment, table: pd.DataFrame | None) -> pd.DataFra
         return None
     if table is None:
         table = publish.read_table(path).head(0).drop(columns="spread").assign(ci95=0.0, n_seeds=0)
-    return publish.comparison_with_paper(table, path)
+    return publish.comparison_with_paper(table, path, experiment.tolerance)
 
 
 def _published(name: str, preset: str) -> Published | None:

@@ -115,9 +115,9 @@ class LocalResponse(_Process):
 class Reoptimize(_Process):
     """From θ_D to the optimum of the intervened objective.
 
-    `baseline` is what the counterfactual is compared with: the factual model θ_D (the paper), or the
-    model re-optimised in the same way without any intervention. `damping` δ keeps it local: the objective
-    gains (δ/2)‖θ − θ_D‖², whose linear response is that of the damped inverse Hessian.
+    Its `baseline` is what the counterfactual is compared with: the factual model θ_D (the paper), or the
+    model re-optimised in the same way without any intervention. Its `damping` δ keeps it local: the
+    objective gains (δ/2)‖θ − θ_D‖², whose linear response is that of the damped inverse Hessian.
     """
 
     kind: Literal["reoptimize"] = "reoptimize"

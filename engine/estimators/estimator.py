@@ -31,15 +31,18 @@ class Estimator:
     routes: Mapping[str, dict[str, Respond]] = field(default_factory=dict, repr=False)
     unfit_interventions: Sequence[str] = ()
 
-    def refusal(self, specification: Specification) -> str | None:
-        """Why this estimator cannot target a specification, as a sentence; None if it can."""
+    def refusal(self, specification: Specification, kind: str | None = None) -> str | None:
+        """Why this estimator cannot target a specification, on problems of a kind if one is named; None if it can."""
         behavior, process = specification.readout, specification.process.kind
-        if process not in self.processes:
-            fits = " or ".join(f"`{kind}`" for kind in self.processes)
+        processes = self.processes if kind is None else tuple(self.routes.get(kind, ()))
+        if process not in processes:
+            fits = " or ".join(f"`{name}`" for name in processes)
+            if not fits:
+                return f"The estimator `{self.name}` has nothing to say of this kind of model; use `exact`."
             return f"The estimator `{self.name}` does not target `{process}`; use it with {fits}, or use `exact`."
         if specification.intervention.kind in self.unfit_interventions:
-            return (f"The estimator `{self.name}` does not target `{specification.intervention.kind}`, which is "
-                    "already linear; use `exact`.")
+            return (f"The estimator `{self.name}` does not target `{specification.intervention.kind}`; use `exact`, or "
+                    "another intervention.")
         if self.needs_gradient and not behavior.differentiable:
             return (f"The behavior `{behavior.name}` has no gradient, so the estimator `{self.name}` cannot score it; "
                     "use `exact` with a finite process.")

@@ -1,11 +1,14 @@
-"""The exact route to every estimand: finite steps, Cholesky for linear responses, Newton for optima."""
+"""The exact route to every estimand: finite steps, factorised Hessians for linear responses, new optima, retraining."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from engine.estimators.estimator import Estimator
+from engine.exact import network_reoptimize, network_retrain, network_steps
 from engine.exact.local_response import linear_responses
+from engine.exact.network_response import DENSE
+from engine.exact.network_response import linear_responses as network_responses
 from engine.exact.reoptimize import reoptimize
 from engine.exact.steps import trajectory, unrolled
 from engine.hessians import cholesky
@@ -22,6 +25,14 @@ EXACT = Estimator(
             "local_response": partial(linear_responses, cholesky.solve),
             "reoptimize": reoptimize,
             "retrain": reoptimize,
+        },
+        "module": {
+            "one_step": network_steps.unrolled,
+            "unrolled": network_steps.unrolled,
+            "trajectory": network_steps.trajectory,
+            "local_response": partial(network_responses, DENSE),
+            "reoptimize": network_reoptimize.reoptimize,
+            "retrain": network_retrain.retrain,
         },
     },
 )

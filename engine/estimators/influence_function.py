@@ -10,20 +10,28 @@ from functools import partial
 
 from engine.estimators.estimator import Estimator
 from engine.exact.local_response import linear_responses
-from engine.hessians import HESSIANS, InverseHessian
+from engine.exact.network_response import linear_responses as network_responses
+from engine.hessians import HESSIANS
+from engine.hessians.network import NETWORK_HESSIANS
 
 
-def influence_function(solver: InverseHessian) -> Estimator:
-    """The influence function that uses `solver`. Cholesky on `local_response` is `exact` itself."""
-    respond = partial(linear_responses, solver.solve)
-    routes = {"reoptimize": respond, "retrain": respond}
-    if not solver.exact:
-        routes = {"local_response": respond, **routes}
+def influence_function(name: str) -> Estimator:
+    """The influence function that uses the solver of this name. Cholesky on `local_response` is `exact` itself."""
+    routes = {}
+    for kind, (solvers, responses_of) in KINDS.items():
+        if name in solvers:
+            respond = responses_of(solvers[name])
+            routes[kind] = {"reoptimize": respond, "retrain": respond}
+            if not solvers[name].exact:
+                routes[kind] = {"local_response": respond, **routes[kind]}
+    solver = HESSIANS[name] if name in HESSIANS else NETWORK_HESSIANS[name]
     return Estimator(
-        solver.name, f"inverse Hessian ({solver.title})", False,
+        name, f"inverse Hessian ({solver.title})", False,
         f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
-        solver.source, needs_gradient=True, routes={"softmax": routes},
+        solver.source, needs_gradient=True, routes=routes,
     )
 
 
-INFLUENCE_FUNCTIONS = tuple(influence_function(solver) for solver in HESSIANS.values())
+KINDS = {"softmax": (HESSIANS, lambda solver: partial(linear_responses, solver.solve)),
+         "module": (NETWORK_HESSIANS, lambda solver: partial(network_responses, solver))}
+INFLUENCE_FUNCTIONS = tuple(influence_function(name) for name in dict.fromkeys([*HESSIANS, *NETWORK_HESSIANS]))

@@ -7,7 +7,7 @@ every manifest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,7 +45,7 @@ class ModuleProblem(Problem):
     x_train (n, …) float, y_train (n,), x_query (m, …), y_query (m,), candidates (k,) indices into the training
     set (default: all n). parameters: which parameters count, as `engine.models.network.Network` reads it. loss:
     (logits (b, C), labels (b,)) -> (b,), per example. l2: λ. checkpoints: of the training run, in its order, for
-    `trajectory`. recipe and build () -> untrained module: how it was trained, for `retrain`; see
+    `trajectory`. recipe, build () -> untrained module, and seed: how it was trained, for `retrain`; see
     `engine.models.training`.
 
     Raises `InvalidInput` for a device that is not there, no selected parameters, shapes that do not match, more
@@ -56,7 +56,7 @@ class ModuleProblem(Problem):
 
     def __init__(self, module: nn.Module, x_train, y_train, x_query, y_query, candidates=None, *,
                  parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,
-                 checkpoints: Sequence[Checkpoint] = (), recipe=None, build=None,
+                 checkpoints: Sequence[Checkpoint] = (), recipe=None, build=None, seed: int = 0,
                  device: str = "cpu", dtype: str = "float32") -> None:
         if not 0 <= l2 < float("inf"):
             raise InvalidInput(f"l2 is {l2}; give zero or a positive number, such as 1e-4.")
@@ -65,12 +65,22 @@ class ModuleProblem(Problem):
         self.device = pick_device(device)
         self.network = Network(module, parameters, device=self.device, dtype=DTYPES[dtype])
         self.l2, self.loss = float(l2), loss
-        self.recipe, self.build = recipe, build
+        self.recipe, self.build, self.seed = recipe, build, seed
         self.checkpoints = tuple(checkpoints)
         self.y, self.query_labels = self._labels(y_train), self._labels(y_query)
         self.x, self.queries = self._inputs(x_train), self._inputs(x_query)
         self._check_shapes()
         self.candidates = self._labels(range(len(self.y)) if candidates is None else candidates)
+
+    def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
+        """Set the training run's checkpoints from state dicts and learning rates, in the order of training.
+
+        Only the selected parameters are taken: everything else stays as in the factual model.
+        """
+        names = self.network.names
+        self.checkpoints = tuple(
+            Checkpoint(self.network.flatten({name: state[name] for name in names}).to(self.theta), rate)
+            for state, rate in states)
 
     def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
         """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""

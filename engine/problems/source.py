@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_serializer
 
 from engine import data
 from engine.errors import InvalidInput
+from engine.models.catalogue import build_model
+from engine.models.network import ALL, selected
+from engine.models.training import PAPER_CNN, Recipe
+from engine.problems.module import ModuleProblem
+from engine.problems.problem import Problem, pick_device
 from engine.problems.softmax import SoftmaxProblem
+from engine.problems.trained import trained, weights_file
 from engine.values import Count, Number, Value
 
 Size = Annotated[Count, Field(ge=1)]
 
 
+SOFTMAX = "softmax"
+NETWORK_RECIPE = PAPER_CNN.model_copy(update={"checkpoints": 5})
+
+
 class ProblemSource(Value):
-    """A drawn softmax problem. Sizes left out take all there is; `pool` averages pixels in pool × pool squares."""
+    """A drawn problem. Sizes left out take all there is; `pool` averages pixels in pool × pool squares.
+
+    model: `softmax` for softmax regression, or a network by the name that `engine.models.catalogue` knows it under,
+    trained by `recipe` (default: the paper's for its CNN) with l2 as weight decay and the seed of the draw.
+    selection: which of a network's parameters count, as `engine.models.network.Network` reads it.
+    """
 
     dataset: str = "digits"
     n_train: Size | None = None
@@ -28,23 +44,84 @@ class ProblemSource(Value):
     pool: Annotated[Count, Field(ge=1, le=64)] = 1
     l2: Annotated[Number, Field(gt=0, le=1e6)] = 1e-4
     intercept: bool = False
+    model: str = SOFTMAX
+    selection: str = ALL
+    recipe: Recipe | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_network(self, serialize) -> dict:
+        """What only networks have is written for them alone: softmax problems keep the digests they had."""
+        return {key: value for key, value in serialize(self).items()
+                if key not in ("model", "selection", "recipe") or self.model != SOFTMAX}
+
+    @property
+    def kind(self) -> str:
+        """The kind of problem it builds: what estimators choose their route by."""
+        return SoftmaxProblem.kind if self.model == SOFTMAX else ModuleProblem.kind
 
     def parameters(self) -> int:
         """How many parameters the model has, without drawing or training it. Raises as `build` does."""
         dataset = data.load(self.dataset)
+        if self.model != SOFTMAX:
+            module = build_model(self.model, self.input_shape(dataset), dataset.n_classes)
+            named = dict(module.named_parameters())
+            return sum(named[name].numel() for name in selected(module, self.selection))
         return (dataset.n_features // self.pool**2 + self.intercept) * dataset.n_classes
 
-    def build(self, device: str = "cpu") -> DrawnProblem:
-        """Load, draw and wrap. Raises `InvalidInput` or `MissingData` with what to do."""
+    def input_shape(self, dataset: data.Dataset) -> tuple[int, ...]:
+        """The shape of one input to a network: (channels, height, width) of a picture, else (features,)."""
+        if dataset.image_shape is None:
+            return (dataset.n_features,)
+        h, w, *colours = dataset.image_shape
+        return (colours[0] if colours else 1, h // self.pool, w // self.pool)
+
+    def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
+              progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
+        """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset = data.load(self.dataset)
         sample = data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
                            n_candidates=self.n_candidates, seed=self.seed)
         features = (sample.x_train, sample.x_query, sample.x_test)
         if self.pool > 1:
             features = tuple(average_pool(x, dataset.image_shape, self.pool) for x in features)
-        problem = SoftmaxProblem(features[0], sample.y_train, features[1], sample.y_query, sample.candidates,
-                                 l2=self.l2, intercept=self.intercept, classes=sample.n_classes, device=device)
+        if self.model != SOFTMAX:
+            shape = self.input_shape(dataset)
+            features = tuple(as_inputs(x, shape) for x in features)
+            problem = self._network_problem(features, sample, device, check, progress)
+        else:
+            problem = SoftmaxProblem(features[0], sample.y_train, features[1], sample.y_query, sample.candidates,
+                                     l2=self.l2, intercept=self.intercept, classes=sample.n_classes, device=device)
         return DrawnProblem(self, problem, dataset, sample, features[2])
+
+    @property
+    def training_recipe(self) -> Recipe:
+        """How a network is trained: the recipe with l2 as its weight decay."""
+        return (self.recipe or NETWORK_RECIPE).model_copy(update={"weight_decay": self.l2})
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether `build` takes a moment only; softmax regression always does, next to a network."""
+        return self.model == SOFTMAX or weights_file(self._identity).is_file()
+
+    @property
+    def _identity(self) -> dict[str, Any]:
+        """What determines a network's weights."""
+        given = {name: getattr(self, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
+        return {**given, "recipe": self.training_recipe.model_dump(mode="json")}
+
+    def _network_problem(self, features, sample: data.Sample, device: str, check, progress) -> ModuleProblem:
+        recipe, device, classes = self.training_recipe, str(pick_device(device)), sample.n_classes
+
+        def build():
+            return build_model(self.model, features[0].shape[1:], classes)
+
+        network = trained(self._identity, build, features[0], sample.y_train, recipe, self.seed, device=device,
+                          check=check, progress=progress)
+        problem = ModuleProblem(network.module, features[0], sample.y_train, features[1], sample.y_query,
+                                sample.candidates, parameters=self.selection, l2=self.l2, recipe=recipe, build=build,
+                                seed=self.seed, device=device)
+        problem.keep_checkpoints(network.checkpoints)
+        return problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +129,7 @@ class DrawnProblem:
     """A problem with its dataset (for pictures and class names), its draw, and its test features (t, d)."""
 
     source: ProblemSource
-    problem: SoftmaxProblem
+    problem: Problem
     dataset: data.Dataset
     sample: data.Sample
     x_test: np.ndarray
@@ -64,12 +141,21 @@ class DrawnProblem:
 _KEPT: dict[tuple[ProblemSource, str], DrawnProblem] = {}
 
 
-def build_kept(source: ProblemSource, device: str = "cpu") -> DrawnProblem:
-    """`source.build(device)`, kept until another is asked for: the chunks of a run follow each other."""
+def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) -> DrawnProblem:
+    """`source.build(device, **watch)`, kept until another is asked for: the chunks of a run follow each other."""
     if (source, device) not in _KEPT:
         _KEPT.clear()  # before the next is built, so that memory holds one
-        _KEPT[source, device] = source.build(device)
+        _KEPT[source, device] = source.build(device, **watch)
     return _KEPT[source, device]
+
+
+def as_inputs(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Flat features (n, d), pictures with colours last, as float32 inputs (n, *shape), channels first."""
+    x = x.astype(np.float32)
+    if len(shape) == 1:
+        return x
+    channels, h, w = shape
+    return np.ascontiguousarray(x.reshape(len(x), h, w, channels).transpose(0, 3, 1, 2))
 
 
 def average_pool(x: np.ndarray, image_shape: tuple[int, ...] | None, pool: int) -> np.ndarray:

@@ -18,13 +18,29 @@ TABLE_1 = {
     "influence_function_cg": ("query_loss", "infinitesimal", "local_response", "cg", "Influence functions"),
     "influence_function_lissa": ("query_loss", "infinitesimal", "local_response", "lissa", "Influence functions"),
     "loo": ("query_loss", "remove", "retrain", "exact", "Leave-one-out"),
+    "repsim_cosine": ("query_logit", "auxiliary", "one_step", "cosine", "Feature similarity"),
+    "ntk": ("query_logit", "auxiliary", "one_step", "ntk", "Feature similarity"),
+    "ntk_last_layer": ("query_logit", "auxiliary", "one_step", "ntk_last_layer", "Feature similarity"),
+    "gradsim_cosine": ("query_loss", "add_occurrence", "one_step", "cosine", "Gradient similarity"),
+    "representer": ("query_logit", "add_occurrence", "one_step", "representer", "Gradient similarity"),
+    "influence_function_arnoldi": ("query_loss", "infinitesimal", "local_response", "arnoldi", "Influence functions"),
+    "influence_function_ekfac": ("query_loss", "infinitesimal", "local_response", "ekfac", "Influence functions"),
+    "influence_function_datainf": ("query_loss", "infinitesimal", "local_response", "datainf", "Influence functions"),
+    "trak": ("soft_margin", "remove", "retrain", "trak", "Leave-one-out"),
 }
+NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "representer", "influence_function_ekfac",
+                "influence_function_datainf", "trak"}
 
 
 def test_the_implied_specifications():
     assert {name: (s.behavior, s.intervention.kind, s.process.kind, s.estimator, method.row)
             for name, method in NAMED.items() for s in [method.implied()]} == TABLE_1
     assert all(method.title and method.source for method in NAMED.values())
+
+
+def test_which_methods_answer_for_which_kind_of_model():
+    assert {name for name, method in NAMED.items() if not method.answers("softmax")} == NETWORK_ONLY
+    assert all(method.answers("module") for method in NAMED.values())
 
 
 @pytest.mark.parametrize("name", NAMED)

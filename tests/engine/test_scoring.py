@@ -27,7 +27,7 @@ PROCESSES = {
     "unrolled": {"eta": number, "steps": st.integers(1, 10_000)},
     "trajectory": {"eta": number, "checkpoints": st.integers(1, 1_000), "every": st.integers(1, 10_000)},
     "local_response": {"damping": st.one_of(st.just(0.0), number)},
-    "reoptimize": {"baseline": st.sampled_from(["factual", "reoptimized"])},
+    "reoptimize": {"baseline": st.sampled_from(["factual", "reoptimized"]), "damping": st.sampled_from([0.0, 0.01])},
     "retrain": {"seeds": st.integers(1, 9)},
 }
 
@@ -102,7 +102,11 @@ ROUTES = {
     "cholesky": set(itertools.product(("reoptimize", "retrain"), ("remove", "upweight", "relabel"))),
 }
 ROUTES |= {solver: ROUTES["cholesky"] | {("local_response", "infinitesimal")}
-           for solver in ("cg", "lissa", "arnoldi", "kfac")}
+           for solver in ("cg", "lissa", "arnoldi", "kfac", "ekfac", "datainf")}
+ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary")},
+           "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
+           "representer": {("one_step", "add_occurrence")},
+           "trak": set(itertools.product(("reoptimize", "retrain"), ("remove",)))}
 COMPLETE = {"upweight": {"alpha": 0.1}, "relabel": {"label": 1}, "one_step": {"eta": 0.1},
             "unrolled": {"eta": 0.1, "steps": 2}, "trajectory": {"eta": 0.1}}
 

@@ -1,0 +1,56 @@
+r"""Similarities scaled to [−1, 1]: the cosine of gradients, and of representations.
+
+    one_step, add_occurrence   −η cos(∇B(q), ∇ℓ(z_k))         gradient similarity, Charpiat et al. (2019)
+    one_step, auxiliary         η cos(φ(q), φ(x_k))            representation similarity, Hanawa et al. (2021)
+
+They target the same steps as their inner products, with every example's update scaled to length one; the scale of
+a query does not change its ranking, that of a candidate does.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize, one_hot
+
+from engine.estimators.estimator import Estimator
+from engine.estimators.first_order import along, shared_gradients
+from engine.exact.response import GradientPart, Options, Part, Response
+from engine.gradients.products import query_norms
+
+
+def one_step(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """One response an intervention, of gradients or of representations."""
+    return [CONSTRUCTIONS[intervention.kind](problem, process.eta, candidates, options)
+            for intervention in interventions]
+
+
+def _gradients(problem, eta: float, candidates: Tensor, options: Options) -> Response:
+    gradients = shared_gradients(problem, candidates, options)
+    inner, lengths = along(problem, gradients, -eta), gradients.norms().clamp_min(torch.finfo(problem.x.dtype).tiny)
+
+    def products(signal: Tensor) -> Tensor:
+        own = query_norms(problem, problem.queries, signal).clamp_min(torch.finfo(problem.x.dtype).tiny)
+        return inner.products(signal) / own[:, None] / lengths
+
+    return Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
+
+
+def _representations(problem, eta: float, candidates: Tensor, options: Options) -> Response:
+    """The query's own class logit rises by η cos(φ(q), φ(x_k))."""
+    network = problem.network
+    cosine = normalize(network.features(problem.queries)) @ normalize(network.features(problem.x[candidates])).T
+    raised = one_hot(problem.query_labels, problem.classes).to(cosine.dtype)
+    baseline = problem.query_logits
+    return Response.closed_form(Part(baseline[:, None] + eta * cosine[:, :, None] * raised[:, None], baseline))
+
+
+CONSTRUCTIONS = {"add_occurrence": _gradients, "auxiliary": _representations}
+
+COSINE = Estimator(
+    "cosine", "cosine similarity", False,
+    "The inner product of gradients or representations, divided by their lengths.",
+    "Charpiat et al. 2019; Hanawa et al. 2021",
+    needs_gradient=True,
+    routes={"module": {"one_step": one_step}},
+)

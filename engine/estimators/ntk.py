@@ -1,0 +1,59 @@
+r"""Tangent-kernel similarity: η ⟨∇f_y(q), ∇f_y(x_k)⟩, y the query's class (Jacot et al. 2018; paper, Eq. 4).
+
+One step on the auxiliary loss −f_y(x_k), to first order in the selected parameters: the similarity construction with
+the feature map φ(x) = ∇_θ f_y(x). `ntk_last_layer` keeps the gradient of the last linear layer alone, where the
+kernel is φ(q)ᵀφ(x_k) for the representation φ.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from engine.estimators.estimator import Estimator
+from engine.exact.response import GradientPart, Options, Response
+from engine.gradients.per_example import behavior_gradients
+from engine.gradients.products import products_with
+
+
+def full(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """The kernel over the selected parameters, class by class of the queries."""
+
+    def products(signal: Tensor) -> Tensor:
+        found = signal.new_zeros(len(problem.queries), len(candidates))
+        for label in problem.query_labels.unique():
+            rows = (problem.query_labels == label).nonzero()[:, 0]
+            raised = one_hot(label.expand(len(candidates)), problem.classes).to(signal.dtype)
+            tangents = behavior_gradients(problem, problem.x[candidates], raised, budget=options.budget // 4)
+            found[rows] = products_with(problem, problem.queries[rows], signal[rows], tangents)
+            options.check()
+        return process.eta * found
+
+    return [Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
+            for _ in interventions]
+
+
+def last_layer(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """φ(q)ᵀφ(x_k) times the signal at the query's own class."""
+    network, labels = problem.network, problem.query_labels
+    kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
+
+    def products(signal: Tensor) -> Tensor:
+        return process.eta * signal.gather(1, labels[:, None]) * kernel
+
+    return [Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
+            for _ in interventions]
+
+
+NTK = Estimator(
+    "ntk", "tangent kernel", False,
+    "First order of the auxiliary step in all selected parameters: the neural tangent kernel.",
+    "Jacot et al. 2018", needs_gradient=True, routes={"module": {"one_step": full}},
+    unfit_interventions=("add_occurrence",),
+)
+NTK_LAST_LAYER = Estimator(
+    "ntk_last_layer", "tangent kernel, last layer", False,
+    "The tangent kernel of the last linear layer alone.",
+    "Jacot et al. 2018; Hanawa et al. 2021", needs_gradient=True, routes={"module": {"one_step": last_layer}},
+    unfit_interventions=("add_occurrence",),
+)

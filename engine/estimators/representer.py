@@ -1,0 +1,38 @@
+r"""Representer points: f(q) = Σ_k α_k φ(x_k)ᵀφ(q) with α_k = −s_ℓ(z_k) / (n λ) (Yeh et al. 2018).
+
+At a stationary point of the last layer under an ℓ2 penalty λ/2 ‖W‖² the logits are such a sum over the training
+set, so that a term says how much z_k holds the logits up. It equals the first-order term of a step of size
+η = 1/(n λ) on z_k in the last layer alone; here it is scaled to the η that was asked for, so it approximates
+`one_step` with every layer before the last held fixed.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from engine.errors import InvalidInput
+from engine.estimators.estimator import Estimator
+from engine.exact.response import Options, Part, Response
+
+
+def one_step(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """δf(q) = −η φ(x_k)ᵀφ(q) s_ℓ(z_k), a linear part (m, b, C)."""
+    network = problem.network
+    kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
+    change = -process.eta * kernel[:, :, None] * problem.training_signal(candidates)
+    return [Response.closed_form(Part(change, problem.query_logits, linear=True)) for _ in interventions]
+
+
+def coefficients(problem, rows: Tensor) -> Tensor:
+    """α_k (b, C), the representer values. Raises `InvalidInput` without an l2 penalty."""
+    if problem.l2 == 0:
+        raise InvalidInput("Representer points need an l2 penalty on the last layer; give l2 above zero.")
+    return -problem.training_signal(rows) / (problem.n * problem.l2)
+
+
+REPRESENTER = Estimator(
+    "representer", "representer points", False,
+    "The example's term in the last layer's expansion over the training set.",
+    "Yeh et al. 2018", needs_gradient=True, routes={"module": {"one_step": one_step}},
+    unfit_interventions=("auxiliary",),
+)

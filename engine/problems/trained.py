@@ -1,0 +1,74 @@
+"""Trained networks, kept on disk under the digest of what determines them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.errors import InvalidInput
+from engine.folders import home_folder
+from engine.models.checkpoint import read_state, save_checkpoint
+from engine.models.training import Recipe, train
+from engine.sealed import digest_of
+
+FINAL = "final/"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A trained module with the state dicts and learning rates of its checkpoints, in the order of training."""
+
+    module: nn.Module
+    checkpoints: tuple[tuple[dict[str, Tensor], float], ...]
+
+
+def weights_file(identity: Mapping[str, Any]) -> Path:
+    """Where the weights of a training are kept; `identity` is what determines them."""
+    return home_folder() / "models" / f"{digest_of(identity)}.safetensors"
+
+
+def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray, recipe: Recipe,
+            seed: int, *, device: str = "cpu", check: Callable[[], None] = lambda: None,
+            progress: Callable[[float], None] = lambda share: None) -> Network:
+    """The module of `build` trained on x (n, …) float32 and y (n,), or as it was trained before.
+
+    Raises `InvalidInput` for inputs that the model does not take, and for a training that diverges.
+    """
+    path = weights_file(identity)
+    if path.is_file():
+        try:
+            return _loaded(build(), read_state(path), recipe)
+        except (InvalidInput, RuntimeError):
+            path.unlink(missing_ok=True)  # damaged: it is trained anew
+    found = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, device=device, check=check,
+                  progress=progress)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    states = {FINAL: found.state_dict, **{_prefix(place): state for place, (state, _) in enumerate(found.checkpoints)}}
+    save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path)
+    return Network(found.module, found.checkpoints)
+
+
+def _prefix(place: int) -> str:
+    return f"checkpoint-{place}/"
+
+
+def _loaded(module: nn.Module, state: dict[str, Tensor], recipe: Recipe) -> Network:
+    def part(prefix: str) -> dict[str, Tensor]:
+        return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+    module.load_state_dict(_complete(part(FINAL)))
+    checkpoints = tuple((_complete(part(_prefix(place))), recipe.rate(epoch))
+                        for place, epoch in enumerate(recipe.kept_epochs))
+    return Network(module.eval(), checkpoints)
+
+
+def _complete(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    if not state:
+        raise InvalidInput("The kept weights are not complete; train the model again.")
+    return state

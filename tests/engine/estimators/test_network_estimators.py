@@ -1,0 +1,236 @@
+"""Named estimators on a network, each against its formula spelt out with a Jacobian by torch.func."""
+
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, jacrev
+from torch.nn.functional import normalize
+
+from engine.behaviors import BEHAVIORS
+from engine.compute import compute
+from engine.errors import InvalidInput
+from engine.estimators import representer, trak
+from engine.exact.response import Options
+from engine.interventions import Remove
+from engine.problems import ModuleProblem
+from engine.processes import Retrain
+from engine.scoring import Scoring
+
+ADD, AUXILIARY, STEP = {"kind": "add_occurrence"}, {"kind": "auxiliary"}, {"kind": "one_step", "eta": 0.3}
+N, QUERIES, FEATURES, CLASSES, CANDIDATES = 12, 4, 3, 3, [7, 0, 5]
+
+
+@pytest.fixture(scope="module")
+def problem():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(FEATURES, 4), nn.Tanh(), nn.Linear(4, CLASSES))
+    x, q = torch.randn(N, FEATURES), torch.randn(QUERIES, FEATURES)
+    return ModuleProblem(module, x, torch.arange(N) % CLASSES, q, torch.arange(QUERIES) % CLASSES, CANDIDATES, l2=0.05,
+                         dtype="float64")
+
+
+def jacobian(problem, x):
+    """∂f/∂θ of every row, (b, C, P)."""
+    network = problem.network
+
+    def logits(theta):
+        return functional_call(network.module, network.unflatten(theta), (x,))
+
+    return jacrev(logits)(network.theta)
+
+
+def gradients(problem, behavior="query_loss"):
+    """(∇B (m, P), ∇ℓ (k, P)) through the Jacobians."""
+    rows = problem.candidates
+    signal = BEHAVIORS[behavior].signal(problem.query_logits, problem.query_labels)
+    queries = torch.einsum("mcp,mc->mp", jacobian(problem, problem.queries), signal)
+    own = torch.einsum("kcp,kc->kp", jacobian(problem, problem.x[rows]), problem.training_signal(rows))
+    return queries, own
+
+
+def scores(problem, behavior, intervention, process, estimator):
+    return torch.as_tensor(compute(problem, Scoring.of(behavior, intervention, process, estimator))[0].values)
+
+
+@pytest.mark.parametrize("behavior", ["query_loss", "query_logit", "hard_margin"])
+def test_first_order_is_the_inner_product_of_gradients(problem, behavior):
+    queries, own = gradients(problem, behavior)
+    torch.testing.assert_close(scores(problem, behavior, ADD, STEP, "first_order"), -0.3 * queries @ own.T)
+    five = {"kind": "unrolled", "eta": 0.1, "steps": 5}
+    torch.testing.assert_close(scores(problem, behavior, ADD, five, "first_order"), -0.5 * queries @ own.T)
+
+
+@pytest.mark.parametrize("behavior", ["query_loss", "query_logit"])
+def test_cosine_of_gradients(problem, behavior):
+    queries, own = gradients(problem, behavior)
+    torch.testing.assert_close(scores(problem, behavior, ADD, STEP, "cosine"),
+                               -0.3 * normalize(queries) @ normalize(own).T)
+
+
+def representations(problem, x):
+    hidden = problem.network.module[1](problem.network.module[0](x))
+    return torch.cat([hidden, torch.ones(len(x), 1)], 1)
+
+
+def test_representations_by_inner_product_and_cosine(problem):
+    queries, own = (representations(problem, x) for x in (problem.queries, problem.x[problem.candidates]))
+    torch.testing.assert_close(scores(problem, "query_logit", AUXILIARY, STEP, "exact"), 0.3 * queries @ own.T)
+    torch.testing.assert_close(scores(problem, "query_logit", AUXILIARY, STEP, "cosine"),
+                               0.3 * normalize(queries) @ normalize(own).T)
+    torch.testing.assert_close(scores(problem, "query_logit", AUXILIARY, STEP, "ntk_last_layer"), 0.3 * queries @ own.T)
+
+
+def test_the_tangent_kernel_of_the_querys_own_class(problem):
+    queries, own = jacobian(problem, problem.queries), jacobian(problem, problem.x[problem.candidates])
+    expected = torch.stack([own[:, label] @ row[label] for row, label in
+                            zip(queries, problem.query_labels.tolist(), strict=True)])
+    torch.testing.assert_close(scores(problem, "query_logit", AUXILIARY, STEP, "ntk"), 0.3 * expected)
+
+
+def test_the_last_layers_kernel_is_the_kernel_of_its_parameters(problem):
+    last = ModuleProblem(problem.network.module, problem.x, problem.y, problem.queries, problem.query_labels,
+                         problem.candidates, parameters="last_layer", dtype="float64")
+    torch.testing.assert_close(scores(last, "query_logit", AUXILIARY, STEP, "ntk"),
+                               scores(problem, "query_logit", AUXILIARY, STEP, "ntk_last_layer"))
+
+
+def test_representer_points_are_first_order_steps_of_the_last_layer(problem):
+    last = ModuleProblem(problem.network.module, problem.x, problem.y, problem.queries, problem.query_labels,
+                         problem.candidates, parameters="last_layer", dtype="float64")
+    for behavior in ("query_loss", "query_logit"):
+        torch.testing.assert_close(scores(problem, behavior, ADD, STEP, "representer"),
+                                   scores(last, behavior, ADD, STEP, "first_order"))
+
+
+def test_representer_values_add_up_to_the_logits_at_a_stationary_last_layer():
+    """Yeh et al. (2018), Theorem 3.1: f(q) = Σ_k α_k φ(x_k)ᵀφ(q), for a layer whose bias is regularised too."""
+    torch.manual_seed(2)
+    x, y = torch.randn(N, FEATURES, dtype=torch.float64), torch.arange(N) % CLASSES
+    layer = nn.Linear(FEATURES, CLASSES, dtype=torch.float64)
+    optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=500, tolerance_grad=1e-13, tolerance_change=0.0,
+                                  line_search_fn="strong_wolfe")
+
+    def loss():
+        optimizer.zero_grad()
+        value = nn.functional.cross_entropy(layer(x), y)
+        value = value + 0.05 * sum(parameter.square().sum() for parameter in layer.parameters())
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    problem = ModuleProblem(layer, x, y, x[:4], y[:4], l2=0.1, dtype="float64")
+    features = problem.network.features(x)
+    found = (features[:4] @ features.T) @ representer.coefficients(problem, torch.arange(N))
+    torch.testing.assert_close(found, problem.query_logits, rtol=1e-7, atol=1e-8)
+
+
+def test_representer_points_need_a_penalty(problem):
+    bare = ModuleProblem(problem.network.module, problem.x, problem.y, problem.queries, problem.query_labels)
+    with pytest.raises(InvalidInput, match="need an l2 penalty"):
+        representer.coefficients(bare, torch.arange(2))
+
+
+def test_trak_without_projection_is_its_formula(problem):
+    """With few examples the features span less than P, so the ridge is what makes the inverse exist."""
+    margin = BEHAVIORS["soft_margin"].signal
+    logits = problem.network.predict(problem.x)
+    features = torch.einsum("ncp,nc->np", jacobian(problem, problem.x), margin(logits, problem.y))
+    gram = features.T @ features
+    gram = gram + trak.RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+    queries, _ = gradients(problem, "soft_margin")
+    doubt = 1 - logits.softmax(-1).gather(1, problem.y[:, None])[:, 0]
+    rows = problem.candidates
+    expected = -queries @ torch.linalg.solve(gram, features[rows].T) * doubt[rows]
+    found = trak.respond(problem, [Remove()], Retrain(), rows, Options(), projector="identity")[0]
+    torch.testing.assert_close(found.scores(BEHAVIORS["soft_margin"], problem.query_labels), expected, rtol=1e-5,
+                               atol=1e-7 * expected.abs().max().item())
+
+
+def test_trak_is_leave_one_out_of_a_logistic_regression():
+    """Two classes: removal by TRAK, which leaves the weights p(1 − p) out, against the optimum without the example."""
+    torch.manual_seed(4)
+    n = 200
+    x = torch.randn(n, 3, dtype=torch.float64)
+    y = (x @ torch.tensor([1.0, -1.0, 0.5]).double() + torch.randn(n) > 0).long()
+    layer = nn.Linear(3, 2, bias=False, dtype=torch.float64)
+    optimizer = torch.optim.LBFGS(layer.parameters(), max_iter=300, tolerance_grad=1e-12, tolerance_change=0.0)
+
+    def loss():
+        optimizer.zero_grad()
+        value = nn.functional.cross_entropy(layer(x), y) + 5e-5 * layer.weight.square().sum()
+        value.backward()
+        return value
+
+    optimizer.step(loss)
+    problem = ModuleProblem(layer, x, y, x[:20], y[:20], range(30), l2=1e-4, dtype="float64")
+    remove = {"kind": "remove"}
+    approximate = trak.respond(problem, [Remove()], Retrain(), problem.candidates, Options(), projector="identity")[0]
+    found = approximate.scores(BEHAVIORS["soft_margin"], problem.query_labels)
+    exact = torch.as_tensor(compute(problem, Scoring.of("soft_margin", remove, {"kind": "reoptimize"}))[0].values)
+    correlation = torch.corrcoef(torch.stack([found.flatten(), exact.flatten()]))[0, 1]
+    assert correlation > 0.75 and (found.sign() == exact.sign()).double().mean() > 0.8
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.2])
+def test_the_exact_local_response_is_a_dense_solve(problem, damping):
+    network = problem.network
+
+    def objective(theta):
+        loss = nn.functional.cross_entropy(network.logits(problem.x, theta), problem.y)
+        return loss + 0.5 * problem.l2 * theta.square().sum()
+
+    hessian = torch.func.hessian(objective)(network.theta)
+    damped = hessian + damping * torch.eye(len(hessian), dtype=hessian.dtype)
+    queries, own = gradients(problem)
+    found = scores(problem, "query_loss", {"kind": "infinitesimal"}, {"kind": "local_response", "damping": damping},
+                   "exact")
+    torch.testing.assert_close(found, -queries @ torch.linalg.solve(damped, own.T), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("intervention", [{"kind": "upweight", "alpha": 1e-6}, {"kind": "remove", "normalization": "n"},
+                                          {"kind": "remove"}, {"kind": "relabel", "label": 1}],
+                         ids=lambda intervention: intervention["kind"])
+def test_what_an_intervention_adds_to_the_gradient(problem, intervention):
+    """The force against the gradient of the intervened objective less that of the factual one."""
+    network, (k, *_) = problem.network, problem.candidates.tolist()
+
+    def mean(theta, labels, left):
+        each = nn.functional.cross_entropy(network.logits(problem.x, theta), labels, reduction="none")
+        return (each * left).sum()
+
+    ones, theta = torch.ones(N, dtype=torch.float64), network.theta.clone().requires_grad_(True)
+    without = ones.clone()
+    without[k] = 0.0
+    relabelled = problem.y.clone()
+    relabelled[k] = 1
+    objectives = {
+        "upweight": lambda: mean(theta, problem.y, ones / N) + mean(theta, problem.y, (ones - without) * 1e-6),
+        "remove": lambda: mean(theta, problem.y, without / (N if "normalization" in intervention else N - 1)),
+        "relabel": lambda: mean(theta, relabelled, ones / N),
+    }
+    change = objectives[intervention["kind"]]() - mean(theta, problem.y, ones / N)
+    force = torch.autograd.grad(change, theta)[0]
+    hessian = torch.func.hessian(lambda t: nn.functional.cross_entropy(network.logits(problem.x, t), problem.y)
+                                 + 0.5 * problem.l2 * t.square().sum())(network.theta)
+    damped = hessian + 0.5 * torch.eye(len(hessian), dtype=hessian.dtype)
+    queries, _ = gradients(problem)
+    expected = -(queries @ torch.linalg.solve(damped, force))
+    found = scores(problem, "query_loss", intervention, {"kind": "reoptimize", "damping": 0.5}, "cg")[:, 0]
+    assert (found - expected).norm() <= 0.03 * expected.norm()
+
+
+def test_behaviors_share_the_training_gradients(problem, monkeypatch):
+    from engine.estimators import first_order
+
+    fresh = problem.with_candidates(torch.tensor([1, 2]))
+    built, real = [], first_order.TrainingGradients
+    monkeypatch.setattr(first_order, "TrainingGradients",
+                        lambda *arguments, **options: built.append(1) or real(*arguments, **options))
+    compute(fresh, [Scoring.of(behavior, ADD, STEP, estimator) for behavior in ("query_loss", "query_logit")
+                    for estimator in ("first_order", "cosine")])
+    assert len(built) == 1
+
+
+def test_what_a_network_has_no_answer_to_is_said(problem):
+    with pytest.raises(InvalidInput, match="`kfac` .* for a neural network"):
+        compute(problem, Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}, "kfac"))

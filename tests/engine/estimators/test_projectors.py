@@ -1,0 +1,46 @@
+"""Random projections keep inner products on average, come back from their seed, and are linear."""
+
+import pytest
+import torch
+
+from engine.errors import InvalidInput
+from engine.estimators.projectors import PROJECTORS, checked_dimension
+
+RANDOM = ("rademacher", "gaussian", "count_sketch")
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_inner_products_are_kept_on_average(name):
+    torch.manual_seed(0)
+    u, v = torch.randn(2, 500, dtype=torch.float64)
+    v = v + u
+    pair = torch.stack([u, v])
+    found = [torch.linalg.vecdot(*PROJECTORS[name].project(pair, 64, seed)).item() for seed in range(300)]
+    mean, error = torch.tensor(found).mean(), torch.tensor(found).std() / 300**0.5
+    assert abs(mean - u @ v) < 4 * error and error < 0.05 * (u @ v)
+
+
+@pytest.mark.parametrize("name", PROJECTORS)
+def test_a_projection_is_linear_and_comes_back_from_its_seed(name):
+    torch.manual_seed(1)
+    x = torch.randn(5, 300, dtype=torch.float64)
+    first = PROJECTORS[name].project(x, 32, 7)
+    torch.testing.assert_close(PROJECTORS[name].project(x[2:4], 32, 7), first[2:4])
+    torch.testing.assert_close(PROJECTORS[name].project(2 * x[:1] - x[1:2], 32, 7), 2 * first[:1] - first[1:2])
+    if name in RANDOM:
+        assert first.shape == (5, 32) and not torch.allclose(PROJECTORS[name].project(x, 32, 8), first)
+
+
+def test_blocks_of_rows_make_the_same_matrix_however_they_are_cut(monkeypatch):
+    from engine.estimators import projectors
+
+    x = torch.eye(200, dtype=torch.float64)
+    whole = PROJECTORS["rademacher"].project(x, 16, 0)
+    assert set(whole.unique().tolist()) == {-0.25, 0.25}
+    monkeypatch.setattr(projectors, "BLOCK", 16 * 30)
+    torch.testing.assert_close(PROJECTORS["rademacher"].project(x, 16, 0), whole)
+
+
+def test_a_projection_onto_nothing_is_refused():
+    with pytest.raises(InvalidInput, match="use at least 1"):
+        checked_dimension(0)

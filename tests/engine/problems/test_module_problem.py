@@ -1,0 +1,121 @@
+"""The problem of a torch module: what it takes, what it refuses, and the facts that a manifest holds."""
+
+import pytest
+import torch
+from torch import nn
+
+from engine.errors import InvalidInput
+from engine.problems import ModuleProblem
+
+N, QUERIES, FEATURES, CLASSES = 20, 5, 4, 3
+
+
+def arrays():
+    generator = torch.Generator().manual_seed(0)
+    x, q = (torch.randn(count, FEATURES, generator=generator, dtype=torch.float64) for count in (N, QUERIES))
+    return x, torch.arange(N) % CLASSES, q, torch.arange(QUERIES) % CLASSES
+
+
+def layer():
+    torch.manual_seed(1)
+    return nn.Linear(FEATURES, CLASSES)
+
+
+def build(**options):
+    return ModuleProblem(layer(), *arrays(), **{"l2": 0.1, "dtype": "float64", **options})
+
+
+def test_the_factual_loss_and_gradient_by_autograd():
+    problem, (x, y, *_) = build(), arrays()
+    weights = [parameter.detach().double().requires_grad_(True) for parameter in layer().parameters()]
+    loss = nn.functional.cross_entropy(x @ weights[0].T + weights[1], y)
+    loss = loss + 0.05 * sum(weight.square().sum() for weight in weights)
+    gradient = torch.cat([part.flatten() for part in torch.autograd.grad(loss, weights)])
+    value, found = problem.factual
+    assert value == pytest.approx(loss.item(), rel=1e-12)
+    torch.testing.assert_close(found, gradient, rtol=1e-10, atol=1e-12)
+    assert problem.facts["factual_gradient_norm"] == pytest.approx(gradient.norm().item(), rel=1e-10)
+
+
+def test_the_training_signal_is_softmax_minus_one_hot():
+    problem = build()
+    rows = torch.tensor([3, 0, 7])
+    expected = problem.network.predict(problem.x[rows]).softmax(-1) - nn.functional.one_hot(problem.y[rows], CLASSES)
+    torch.testing.assert_close(problem.training_signal(rows), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_a_loss_of_ones_own_is_used_and_known():
+    def squared(logits, labels):
+        return (logits - nn.functional.one_hot(labels, CLASSES)).square().sum(-1)
+
+    problem = build(loss=squared)
+    rows = torch.tensor([1])
+    logits = problem.network.predict(problem.x[rows])
+    torch.testing.assert_close(problem.training_signal(rows),
+                               2 * (logits - nn.functional.one_hot(problem.y[rows], CLASSES)))
+    assert problem.fingerprint != build().fingerprint
+
+
+def test_candidates_share_the_model_and_make_another_problem():
+    problem = build()
+    other = problem.with_candidates(torch.tensor([4, 2]))
+    assert other.candidates.tolist() == [4, 2] and len(problem.candidates) == N
+    assert other.network is problem.network and other.fingerprint != problem.fingerprint
+    assert other.memo("key", lambda: 1) == 1 and problem.memo("key", lambda: 2) == 1
+
+
+def test_other_labels_leave_the_problem_itself_alone():
+    problem = build()
+    problem.factual, problem.memo("key", lambda: 1)
+    other = problem.with_labels(torch.tensor([0]), 2)
+    assert other.y[0] == 2 and problem.y[0] == 0
+    assert other.memo("key", lambda: 2) == 2 and other.factual[0] != problem.factual[0]
+
+
+def test_checkpoints_keep_the_selected_parameters():
+    problem = build(parameters="weight")
+    state = {name: value + 1 for name, value in layer().state_dict().items()}
+    problem.keep_checkpoints([(state, 0.1), (layer().state_dict(), 0.05)])
+    first, last = problem.checkpoints
+    assert first.theta.shape == (FEATURES * CLASSES,) and (first.learning_rate, last.learning_rate) == (0.1, 0.05)
+    torch.testing.assert_close(first.theta, problem.theta + 1, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(last.theta, problem.theta, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("change", "sentence"), [
+    ({"l2": -1.0}, "l2 is -1.0; give zero or a positive number"),
+    ({"dtype": "float16"}, "The precision `float16` is not known; use float32 or float64"),
+    ({"parameters": "nothing"}, "No parameter's name matches `nothing`"),
+    ({"device": "cuda:99"}, "The device `cuda:99` is not available"),
+])
+def test_options_that_make_no_sense_are_refused(change, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        build(**change)
+
+
+@pytest.mark.parametrize(("change", "sentence"), [
+    (lambda x, y, q, yq: (x, y[:-1], q, yq), "20 training inputs and 19 training labels"),
+    (lambda x, y, q, yq: (x, y, q[:0], yq[:0]), "0 query inputs and 0 query labels"),
+    (lambda x, y, q, yq: (x, y + 1, q, yq), "labels go up to 3, but the model has 3 classes"),
+    (lambda x, y, q, yq: (x, y, q, yq - 1), "number the classes from 0"),
+    (lambda x, y, q, yq: (x[:, :2], y, q[:, :2], yq), r"does not take inputs of shape \(2,\)"),
+])
+def test_data_that_do_not_fit_are_refused(change, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        ModuleProblem(layer(), *change(*arrays()))
+
+
+def test_a_model_that_returns_no_class_logits_is_refused():
+    with pytest.raises(InvalidInput, match="let it return class logits"):
+        ModuleProblem(nn.Sequential(layer(), nn.Unflatten(1, (3, 1))), *arrays())
+
+
+def test_weights_that_are_not_finite_are_refused():
+    broken = layer()
+    with torch.no_grad():
+        broken.weight.fill_(float("nan"))
+    problem = ModuleProblem(broken, *arrays())
+    with pytest.raises(InvalidInput, match="training loss is not finite"):
+        problem.facts  # noqa: B018
+    with pytest.raises(InvalidInput, match="logits that are not finite"):
+        problem.query_logits  # noqa: B018
