@@ -48,7 +48,8 @@ def _groups(data: Mapping[str, Any]) -> list[list[int]]:
 
 
 def _prepared(data: Mapping[str, Any], context: Context) -> DrawnProblem:
-    return build_kept(ProblemSource.parse(data["source"]), context.options.get("device", "cpu"))
+    return build_kept(ProblemSource.parse(data["source"]), context.options.get("device", "cpu"), check=context.check,
+                      progress=lambda share: context.progress(0.5 * share, "training the model"))
 
 
 def _candidates(data: Mapping[str, Any]) -> int:

@@ -16,6 +16,19 @@ Memory = Annotated[float, typer.Option(help="Memory to keep within, in GiB.", me
 L2 = Annotated[float, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖².")]
 Intercept = Annotated[bool, typer.Option("--intercept", help="Add an intercept, which is not regularised.")]
 
+Model = Annotated[str, typer.Option(help="softmax, a network that `list` shows, a classification model of "
+                                         "torchvision, or MODULE:FUNCTION of your own.")]
+Checkpoint = Annotated[Path | None, typer.Option(help="The network's trained weights: safetensors, or a state dict, "
+                                                      "which is read without running code (default: train it).",
+                                                 metavar="FILE")]
+Shape = Annotated[str, typer.Option(help="The shape of one input to the network, such as 3,32,32 (default: flat).",
+                                    metavar="C,H,W")]
+Parameters = Annotated[str, typer.Option(help="Which of the network's parameters count: all, last_block, last_layer, "
+                                              "or a regular expression on their names.")]
+Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earlier point of the training, for the "
+                                                            "process `trajectory`; repeat it in order.",
+                                                       metavar="FILE")]
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -40,11 +53,15 @@ def influence(
     out: Annotated[Path, typer.Option(help="Scores to write; a manifest .json is written beside them.",
                                       metavar="NPZ")],
     device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
+    model: Model = "softmax", checkpoint: Checkpoint = None, shape: Shape = "", parameters: Parameters = "all",
+    trajectory: Trajectory = None,
 ) -> None:
     """Score the candidates for every query under a specification."""
+    from engine.cli.networks import NetworkSetting
     from engine.cli.scoring import Setting, influence
 
-    influence(data, spec, out, Setting(device, l2, intercept, memory))
+    network = NetworkSetting(model, checkpoint, shape, parameters, tuple(trajectory or ()))
+    influence(data, spec, out, Setting(device, l2, intercept, memory, network))
 
 
 @app.command()
@@ -54,11 +71,15 @@ def compare(
                                         metavar="JSON")],
     out: Annotated[Path, typer.Option(help="Agreement to write: a row for each pair and metric.", metavar="CSV")],
     device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
+    model: Model = "softmax", checkpoint: Checkpoint = None, shape: Shape = "", parameters: Parameters = "all",
+    trajectory: Trajectory = None,
 ) -> None:
     """Compare specifications, and say why their scores differ."""
+    from engine.cli.networks import NetworkSetting
     from engine.cli.scoring import Setting, compare
 
-    compare(data, specs, out, Setting(device, l2, intercept, memory))
+    network = NetworkSetting(model, checkpoint, shape, parameters, tuple(trajectory or ()))
+    compare(data, specs, out, Setting(device, l2, intercept, memory, network))
 
 
 @app.command()

@@ -14,25 +14,38 @@ from engine.behaviors import BEHAVIORS
 from engine.estimators import ESTIMATORS
 from engine.experiments import EXPERIMENTS
 from engine.interventions import INTERVENTIONS
+from engine.models.catalogue import MODELS, torchvision_names
+from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.processes import PROCESSES
 from engine.provenance import device_name, versions
 from engine.store import home
 
-MODELS = "WHICHFLUENCE_MODELS"
+MODELS_FOLDER = "WHICHFLUENCE_MODELS"
 
 
 def catalogue() -> str:
-    """Behaviors, interventions, processes, estimators, datasets and experiments, by the names to write."""
+    """Behaviors, interventions, processes, estimators, datasets, models and experiments, by the names to write."""
     return "\n\n".join([
         _section("behaviors", ((name, behavior.clause) for name, behavior in BEHAVIORS.items())),
         _section("interventions", ((kind, f"{_parameters(cls)}with {', '.join(cls.fits)}")
                                    for kind, cls in INTERVENTIONS.items())),
         _section("processes", ((kind, f"{_parameters(cls)}{_first_sentence(cls)}") for kind, cls in PROCESSES.items())),
-        _section("estimators", ((name, estimator.note) for name, estimator in ESTIMATORS.items())),
+        _section("estimators", ((name, f"{estimator.note} ({_models_of(estimator)})")
+                                for name, estimator in ESTIMATORS.items())),
         _section("datasets", ((name, source.note) for name, source in data.DATASETS.items())),
+        _section("models", [("softmax", "Softmax regression, trained to its optimum."),
+                            *((name, _first_sentence(build)) for name, build in MODELS.items()),
+                            ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
+                                  "resnet18")]),
         _section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),
     ])
+
+
+def _models_of(estimator) -> str:
+    """For which kind of model an estimator answers."""
+    nouns = [kind.noun for kind in (SoftmaxProblem, ModuleProblem) if kind.kind in estimator.routes]
+    return " and ".join(nouns)
 
 
 def diagnosis() -> str:
@@ -70,14 +83,14 @@ def _devices() -> list[tuple[str, str]]:
 
 
 def _models() -> list[tuple[str, str]]:
-    named = os.environ.get(MODELS, "").strip()
+    named = os.environ.get(MODELS_FOLDER, "").strip()
     if not named:
-        return [(MODELS, "is not set; let it name a folder of local language models.")]
+        return [(MODELS_FOLDER, "is not set; let it name a folder of local language models.")]
     folder = Path(named).expanduser()
     if not folder.is_dir():
-        return [(MODELS, f"names `{named}`, which is not a folder; correct it.")]
-    return [(path.name, f"found under {MODELS}") for path in sorted(folder.iterdir()) if path.is_dir()] or [
-        (MODELS, f"names `{named}`, which holds no folder of a model.")]
+        return [(MODELS_FOLDER, f"names `{named}`, which is not a folder; correct it.")]
+    return [(path.name, f"found under {MODELS_FOLDER}") for path in sorted(folder.iterdir()) if path.is_dir()] or [
+        (MODELS_FOLDER, f"names `{named}`, which holds no folder of a model.")]
 
 
 def _home() -> tuple[str, str]:

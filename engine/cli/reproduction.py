@@ -40,7 +40,7 @@ def report(results: pd.DataFrame, experiment, preset: str) -> str:
     head = f"{experiment.title} · {experiment.presets[preset].title}"
     if paper is None or not paper.is_file():
         return f"{head}\n{len(results)} rows; there are no numbers of the paper to compare with."
-    joined = publish.comparison_with_paper(results, paper)
+    joined = publish.comparison_with_paper(results, paper, experiment.tolerance)
     return f"{head}\n\n{_beside(joined, experiment.keys, judge=preset == PAPER)}\n\n{_tally(joined, preset)}"
 
 

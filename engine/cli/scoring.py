@@ -18,13 +18,15 @@ from tqdm import tqdm
 
 from engine import comparison
 from engine.cli.commands import PROGRAM
+from engine.cli.networks import NetworkSetting
 from engine.cli.specs import read_spec, read_specs
 from engine.compute import compute
 from engine.data import load_npz
 from engine.errors import InvalidInput
 from engine.exact.response import Options
 from engine.files import atomic_write, write_together
-from engine.problems import SoftmaxProblem
+from engine.problems import Problem, SoftmaxProblem
+from engine.problems.source import SOFTMAX
 from engine.scores import Scores
 from engine.scoring import Scoring
 from engine.sealed import plain
@@ -40,15 +42,24 @@ class Setting:
     l2: float = 1e-4
     intercept: bool = False
     memory: float = 4.0
+    network: NetworkSetting = NetworkSetting()
 
-    def problem(self, data: Path) -> SoftmaxProblem:
-        """The softmax problem of a problem.npz."""
-        return SoftmaxProblem.from_arrays(load_npz(data), l2=self.l2, intercept=self.intercept, device=self.device)
+    def problem(self, data: Path) -> Problem:
+        """The problem of a problem.npz. Raises `InvalidInput` for options that do not go together."""
+        if self.network.model == SOFTMAX:
+            if self.network != NetworkSetting():
+                raise InvalidInput("--checkpoint, --shape, --parameters and --trajectory are of a network; name it "
+                                   "with --model.")
+            return SoftmaxProblem.from_arrays(load_npz(data), l2=self.l2, intercept=self.intercept, device=self.device)
+        if self.intercept:
+            raise InvalidInput("--intercept is of softmax regression; a network has its own biases.")
+        return self.network.problem(load_npz(data), self.l2, self.device)
 
     @property
     def arguments(self) -> list[str]:
         flags = ["--intercept"] if self.intercept else []
-        return ["--device", self.device, "--l2", repr(self.l2), *flags, "--memory", repr(self.memory)]
+        network = self.network.arguments if self.network.model != SOFTMAX else []
+        return ["--device", self.device, "--l2", repr(self.l2), *flags, *network, "--memory", repr(self.memory)]
 
 
 def budget(memory: float) -> int:

@@ -1,0 +1,97 @@
+"""A network as the command line names it: model, checkpoint, input shape and the parameters that count."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from engine.data.dataset import digest
+from engine.errors import InvalidInput
+from engine.models.catalogue import build_model
+from engine.models.checkpoint import load_checkpoint, read_state
+from engine.models.network import ALL
+from engine.problems import ModuleProblem
+from engine.problems.problem import pick_device
+from engine.problems.source import NETWORK_RECIPE, SOFTMAX
+from engine.problems.trained import trained
+
+
+@dataclass(frozen=True)
+class NetworkSetting:
+    """The options that make a problem one of a network.
+
+    model: a name that `list` shows, any classification model of torchvision, or MODULE:FUNCTION, a function of
+    your own (shape, classes) -> torch module that Python can import. checkpoint: its trained weights; without
+    one it is trained by the paper's recipe. shape: of one input, as `3,32,32`; flat where left out. trajectory:
+    the weights at earlier points of its training, in order, for the process `trajectory`.
+    """
+
+    model: str = SOFTMAX
+    checkpoint: Path | None = None
+    shape: str = ""
+    parameters: str = ALL
+    trajectory: tuple[Path, ...] = ()
+
+    def problem(self, arrays, l2: float, device: str) -> ModuleProblem:
+        """The network's problem on checked arrays, whose inputs are flat. Raises `InvalidInput`."""
+        shape = input_shape(self.shape, arrays.x_train.shape[1])
+        build = builder(self.model, shape, arrays.n_classes)
+        x, queries = (part.reshape(len(part), *shape).astype("float32") for part in (arrays.x_train, arrays.x_query))
+        recipe = NETWORK_RECIPE.model_copy(update={"weight_decay": l2})
+        if self.checkpoint is None:
+            identity = {"data": digest(x, arrays.y_train), "model": f"{self.model}:{build()}", "seed": 0,
+                        "recipe": recipe.model_dump(mode="json")}
+            network = trained(identity, build, x, arrays.y_train, recipe, 0, device=str(pick_device(device)))
+            module, states = network.module, network.checkpoints
+        else:
+            module = load_checkpoint(build(), self.checkpoint)
+            states = tuple((read_state(path), 1.0) for path in self.trajectory)
+        problem = ModuleProblem(module, x, arrays.y_train, queries, arrays.y_query, arrays.candidates,
+                                parameters=self.parameters, l2=l2, recipe=recipe, build=build, device=device)
+        problem.keep_checkpoints(states)
+        return problem
+
+    @property
+    def arguments(self) -> list[str]:
+        """As on the command line; of an absolute path the file's name only."""
+        given = [("--model", self.model), ("--checkpoint", self.checkpoint), ("--shape", self.shape or None),
+                 ("--parameters", self.parameters if self.parameters != ALL else None),
+                 *(("--trajectory", path) for path in self.trajectory)]
+        return [str(part.name if isinstance(part, Path) and part.is_absolute() else part)
+                for pair in given if pair[1] is not None for part in pair]
+
+
+def input_shape(text: str, features: int) -> tuple[int, ...]:
+    """(3, 32, 32) of `3,32,32`. Raises `InvalidInput` where it does not hold the features."""
+    if not text:
+        return (features,)
+    try:
+        shape = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"--shape is `{text}`; write channels, height and width, as in 3,32,32.") from None
+    if min(shape) < 1 or torch.Size(shape).numel() != features:
+        raise InvalidInput(f"--shape {text} does not hold the {features:,} features of `x_train`; give the shape of "
+                           "one input, channels first.")
+    return shape
+
+
+def builder(model: str, shape: tuple[int, ...], classes: int) -> Callable[[], nn.Module]:
+    """() -> a fresh module. Raises `InvalidInput` for an unknown name or a function that cannot be had."""
+    name, colon, attribute = model.partition(":")
+    if not colon:
+        build_model(model, shape, classes)
+        return lambda: build_model(model, shape, classes)
+    try:
+        function = getattr(importlib.import_module(name), attribute)
+        module = function(shape, classes)
+    except (ImportError, AttributeError, TypeError) as error:
+        raise InvalidInput(f"--model {model} cannot be had ({error}); give MODULE:FUNCTION, a function of (shape, "
+                           "classes) that returns a torch module and that Python can import from here.") from None
+    if not isinstance(module, nn.Module):
+        raise InvalidInput(f"--model {model} returned {type(module).__name__}; let it return a torch module.")
+    return lambda: function(shape, classes)
