@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from engine.errors import StoreError
@@ -92,8 +91,9 @@ def read_table(path: Path | str) -> pd.DataFrame:
     return table.assign(**numbers, **counts)
 
 
-def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str) -> pd.DataFrame:
-    """The paper's cells, in its order, with ours beside them.
+def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
+                          tolerance: Callable[[Mapping[str, str]], float]) -> pd.DataFrame:
+    """The paper's cells, in its order, with ours beside them; `tolerance` is the experiment's own.
 
     Joined on the columns that both have (its mean and spread aside). Columns: these keys, `dataset` where ours
     has it, `paper`, `spread`, `ours`, `ci95`, `n_seeds`, `difference` (ours − paper), `tolerance`, and `within`:
@@ -107,19 +107,9 @@ def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str) -> pd.Da
     extra = [column for column in ("dataset", "ours", "ci95", "n_seeds") if column in ours.columns]
     joined = paper[[*keys, "paper", "spread"]].merge(ours[[*keys, *extra]], on=keys, how="left", sort=False)
     joined["difference"] = joined["ours"] - joined["paper"]
-    joined["tolerance"] = [_tolerance(row) for row in joined.to_dict("records")]
+    joined["tolerance"] = [tolerance(row) for row in joined.to_dict("records")]
     judged = joined["difference"].notna() & joined["tolerance"].notna()
     within = (joined["difference"].abs() <= joined["tolerance"] + 1e-9).astype("boolean")
     joined["within"] = within.where(judged)
     first = [column for column in (*keys, "dataset") if column in joined.columns]
     return joined[[*first, *(column for column in joined.columns if column not in first)]]
-
-
-def _tolerance(row: Mapping[str, str]) -> float:
-    """How far a cell may lie from the paper's before it has to be explained."""
-    metric = str(row.get("metric", "")).lower()
-    if metric.startswith("kendall"):
-        return 0.02
-    if "overlap" in metric:
-        return 0.05
-    return 0.02 if metric.startswith("sign") and "loo" in str(row.get("comparison", "")).lower() else np.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,7 +29,8 @@ class Experiment:
     study: the job kind that computes it (several experiments may share one run). view: from the
     study's stored tables to the published table. keys: the columns that join it to the paper's.
     paper_table: file name under assets/paper, or None where the paper gives no numbers.
-    pairs: the two scorings that a row compares, by its (axis, comparison, parameter).
+    pairs: the two scorings that a row compares, by its (axis, comparison, parameter). tolerance: how far a row
+    may lie from the paper's before it has to be explained, set before anything ran; NaN where none was.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Experiment:
     paper_table: str | None = None
     note: str = ""
     pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]] = field(default_factory=dict)
+    tolerance: Callable[[Mapping[str, str]], float] = lambda row: math.nan
 
     def payload(self, preset: str, seeds: int | None = None) -> dict[str, Any]:
         """The job's payload: what determines the numbers."""

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("home")
 def published(tmp_path):
     """Table A-6 and Figure 4-1 at the paper's scale, 0.01 above the paper."""
     result = stored()
-    for experiment in EXPERIMENTS.values():
+    for experiment in (EXPERIMENTS["table-a6"], EXPERIMENTS["figure-4"]):
         publish.publish(experiment, result, "paper", tmp_path / "results")
     return result
 
