@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.gradients.findings import found_once
+from engine.models.layout import channels_last
 from engine.models.network import Network
 
 
@@ -19,13 +20,6 @@ def arranged(network: Network, x: Tensor) -> Tensor:
         return x
     takes = found_once(network, ("channels last", tuple(x.shape[1:])), lambda: _takes(network, x[:2]))
     return channels_last(x) if takes else x
-
-
-def channels_last(x: Tensor) -> Tensor:
-    """The same values with strides that say channels-last, which torch does not see where there is one channel."""
-    _, channels, height, width = x.shape
-    last = x.contiguous(memory_format=torch.channels_last)
-    return last.as_strided(x.shape, (channels * height * width, 1, width * channels, channels))
 
 
 def _takes(network: Network, x: Tensor) -> bool:

@@ -34,6 +34,8 @@ class Network:
 
     def __init__(self, module: nn.Module, parameters: str = ALL, *, device: torch.device | str = "cpu",
                  dtype: torch.dtype = torch.float32) -> None:
+        if torch.device(device).type == "cuda":  # ten bits of mantissa would drown small interventions
+            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
         self.module = copy.deepcopy(module).to(device=device, dtype=dtype).eval().requires_grad_(False)
         self.device, self.dtype = torch.device(device), dtype
         self.selection = parameters
@@ -60,9 +62,11 @@ class Network:
 
     def logits(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
         """f_θ(x): x (b, …) -> (b, C); θ (P,) is the factual one where it is left out. Differentiable in θ."""
-        if theta is None:
-            return self.module(x)
-        return functional_call(self.module, self.unflatten(theta), (x,))
+        return self.module(x) if theta is None else self.at(x, self.unflatten(theta))
+
+    def at(self, x: Tensor, values: Mapping[str, Tensor]) -> Tensor:
+        """f(x) with the selected parameters at `values`, one tensor a name."""
+        return functional_call(self.module, dict(values), (x,))
 
     def predict(self, x: Tensor, theta: Tensor | None = None, batch: int = 512) -> Tensor:
         """The logits of many examples, without gradients, a batch at a time."""

@@ -148,11 +148,13 @@ class ModuleProblem(Problem):
     @cached_property
     def factual(self) -> tuple[float, Tensor]:
         """(L_D(θ_D), ∇L_D(θ_D) (P,)), in one pass over the training data."""
-        theta = self.theta.clone().requires_grad_(True)
-        value, gradient = 0.0, torch.zeros_like(self.theta)
+        network, value, gradient = self.network, 0.0, torch.zeros_like(self.theta)
+        # a leaf a parameter: through one flat vector, each of many tensors would pass a gradient of size P back
+        leaves = {name: part.clone().requires_grad_(True) for name, part in network.unflatten(self.theta).items()}
         for rows in torch.arange(self.n, device=self.device).split(BATCH):
-            part = self.loss(self.network.logits(self.x[rows], theta), self.y[rows]).sum() / self.n
-            gradient += torch.autograd.grad(part, theta)[0]
+            part = self.loss(network.at(self.x[rows], leaves), self.y[rows]).sum() / self.n
+            slopes = torch.autograd.grad(part, list(leaves.values()), materialize_grads=True)
+            gradient += network.flatten(dict(zip(leaves, slopes, strict=True)))
             value += part.item()
         if not np.isfinite(value):
             raise InvalidInput("The training loss is not finite; check the model's weights, the inputs and the loss.")

@@ -23,7 +23,7 @@ from tests.engine.problems_for_tests import assert_close
 
 ALL = [Remove(), Remove(normalization="n"), Relabel(label=1), Relabel(label=2),
        *(Upweight(alpha=alpha) for alpha in (1e-5, 1e-3, 1e-1, 1.0))]
-BASELINES = [Reoptimize(), Reoptimize(baseline="reoptimized")]
+BASELINES = [Reoptimize(), Reoptimize(baseline="reoptimized"), Reoptimize(damping=0.05)]
 LONG = Settings(iterations=300, gradient_tolerance=1e-9)
 converged = partial(network.reoptimize, settings=LONG)
 titled = {"ids": lambda value: getattr(value, "title", None)}

@@ -139,8 +139,9 @@ def positions():
 
 ZOO = {
     "linear": (linear, (6,)), "mlp": (mlp, (2, 4)), "small_cnn": (small_cnn, (1, 8, 8)),
-    "positions": (positions, (2, 9)), "twice": (Twice, (6,)), "tied": (Tied, (5,)), "sequences": (Sequences, (4,)), "images": (Images, (2, 9, 8)),
-    "branching": (Branching, (4,)), "backwards": (Backwards, (4,)), "frozen": (Frozen, (2, 4)),
+    "positions": (positions, (2, 9)), "twice": (Twice, (6,)), "tied": (Tied, (5,)), "sequences": (Sequences, (4,)),
+    "images": (Images, (2, 9, 8)), "branching": (Branching, (4,)), "backwards": (Backwards, (4,)),
+    "frozen": (Frozen, (2, 4)),
 }
 
 

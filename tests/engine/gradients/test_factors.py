@@ -15,8 +15,9 @@ from tests.engine.gradients.networks import ZOO, assert_close, directions, loop_
 ROWS = torch.tensor([1, 5, 2, 2])
 LAYERS = {
     "linear": {""}, "mlp": {"1", "3"}, "small_cnn": {"0", "3", "6"}, "positions": {"0", "3"},
-    "twice": {"shared", "head"}, "tied": {"first", "second"}, "sequences": {"head"}, "images": {"first", "second", "head"}, "branching": set(),
-    "backwards": {"first", "second"}, "frozen": {"middle", "head"},
+    "twice": {"shared", "head"}, "tied": {"first", "second"}, "sequences": {"head"},
+    "images": {"first", "second", "head"}, "branching": set(), "backwards": {"first", "second"},
+    "frozen": {"middle", "head"},
 }
 
 
