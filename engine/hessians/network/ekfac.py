@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, vjp, vmap
 
 from engine.errors import InvalidInput
 from engine.exact.response import Options
+from engine.gradients.per_example import along_signal, gradients_of
 from engine.hessians.network.layers import Captured, Layer, captured, factored_layers
 from engine.hessians.network.loss_roots import LossRoots
 from engine.hessians.network.measure import measured
@@ -70,7 +70,8 @@ def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, 
           columns: int | None = None) -> Solution:
     """EK-FAC (George et al. 2018; Grosse et al. 2023 for influence), rhs (P, b).
 
-    The factors are made once a problem, in two passes of C + 1 gradients' work an example, and serve every damping
+    The factors are made once a problem, in two passes of C + 1 gradients' work an example (a third one where some
+    layer is not factored) and an eigendecomposition of side min(in, n·t) a layer, and serve every damping
     and behavior. The residual is measured against the Gauss–Newton matrix, which EK-FAC approximates, for
     `columns` columns (all where it is None). Raises `InvalidInput` where λ + damping is zero, because the
     Gauss–Newton matrix is singular.
@@ -183,20 +184,15 @@ def _item(problem) -> int:
 def _diagonal(problem, names: list[str], roots: LossRoots, options: Options) -> dict[str, Tensor]:
     """(1/n) Σ_i Σ_c (J_iᵀ R_ic)² of the named parameters, example by example."""
     own = problem.network.unflatten(problem.theta)
-    chosen, rest = {name: own[name] for name in names}, {k: v for k, v in own.items() if k not in names}
-    found = {name: torch.zeros_like(value) for name, value in chosen.items()}
-
-    def squares(x: Tensor, root: Tensor) -> dict[str, Tensor]:
-        _, pull = vjp(lambda p: functional_call(problem.network.module, {**rest, **p}, (x[None],))[0], chosen)
-        return {name: value.square().sum(0) for name, value in vmap(pull)(root.T)[0].items()}
-
-    each = problem.classes * (graph_bytes(problem) + sum(v.numel() for v in chosen.values()) * _item(problem))
-    for rows in _chunks(problem, each, options):
-        options.check()
+    sizes = [own[name].numel() for name in names]
+    total = problem.theta.new_zeros(sum(sizes))
+    for rows in _chunks(problem, 3 * sum(sizes) * _item(problem), options):
         root = roots(rows, problem.network.predict(problem.x[rows]))
-        for name, value in vmap(squares)(problem.x[rows], root).items():
-            found[name] += value.sum(0) / problem.n
-    return found
+        for direction in root.unbind(2):
+            gradients = gradients_of(problem.network, problem.x[rows], direction, along_signal,
+                                     budget=options.budget // 4, names=names, check=options.check)
+            total += gradients.square().sum(0) / problem.n
+    return {name: part.view(own[name].shape) for name, part in zip(names, total.split(sizes), strict=True)}
 
 
 EKFAC = InverseHessian("ekfac", "EK-FAC", "George et al. 2018; Grosse et al. 2023", solve)

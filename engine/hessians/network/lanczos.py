@@ -56,6 +56,26 @@ def lanczos(apply: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Rit
     return Ritz(values, coordinates, basis, residual)
 
 
+def ritz_values(apply: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tensor:
+    """Ritz values (m,), ascending, of the three-term recurrence alone: the memory of four vectors (P,).
+
+    Without orthogonalisation rounding brings copies of converged Ritz values, but none outside the spectrum.
+    """
+    alpha, beta = [], []
+    vector, last = start / start.norm(), torch.zeros_like(start)
+    for _ in range(min(steps, len(start))):
+        image = apply(vector)
+        alpha.append(torch.dot(vector, image).item())
+        image.sub_(vector, alpha=alpha[-1]).sub_(last, alpha=beta[-1] if beta else 0.0)
+        beta.append(image.norm().item())
+        if beta[-1] <= 100 * torch.finfo(start.dtype).eps * max(map(abs, alpha)):
+            break
+        vector, last = image / beta[-1], vector
+    off = torch.tensor(beta[:-1], dtype=torch.float64)
+    return torch.linalg.eigvalsh(torch.diag(torch.tensor(alpha, dtype=torch.float64))
+                                 + torch.diag(off, 1) + torch.diag(off, -1))
+
+
 def _orthogonalised(vector: Tensor, basis: Tensor) -> Tensor:
     for _ in range(2):
         vector = vector - basis.T @ (basis @ vector)

@@ -4,7 +4,7 @@ r"""The inverse Hessian by LiSSA, a stochastic Neumann series, with the mean of 
 
 with H_t the Hessian of L_D on a fresh mini-batch (including the regulariser) and δ = max(damping, DAMPING): where the
 specification's damping is below LiSSA's own, the difference is part of LiSSA's approximation error. The series
-contracts along every direction in which 0 < v'(H_t + δI)v < 2σ. Along negative curvature below −δ it grows, by a
+contracts along every direction in which 0 < vᵀ(H_t + δI)v < 2σ. Along negative curvature below −δ it grows, by a
 factor below 1 + |λ_min|/σ a step.
 """
 

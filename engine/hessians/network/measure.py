@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.exact.response import Options
-from engine.hessians.network.lanczos import lanczos, random_start
+from engine.hessians.network.lanczos import random_start, ritz_values
 from engine.hessians.network.products import Curvature, column_blocks
 from engine.hessians.solution import Solution
 
@@ -47,21 +47,22 @@ def measured(problem, x: Tensor, rhs: Tensor, damping: float, options: Options, 
         found = info["smallest_eigenvalue"] + damping < 0
     if found:
         warnings.warn(f"The Hessian plus damping {damping:g} is not positive definite, so the local response is not "
-                      f"that of a minimum and scores may have the wrong sign; use {_remedy(info)}, or `ekfac`, whose "
-                      "Gauss–Newton matrix has no negative curvature.", stacklevel=3)
+                      "that of a minimum and scores may have the wrong sign; use "
+                      f"{_remedy(info, damping)}, or `ekfac`, whose Gauss–Newton matrix has no negative curvature.",
+                      stacklevel=3)
     return Solution(x, residual, converged, {**info, "negative_curvature": float(found)})
 
 
-def _remedy(info: dict[str, float]) -> str:
-    smallest = info.get("smallest_eigenvalue")
-    return "a larger damping" if smallest is None else f"a damping above {-smallest:.2g}"
+def _remedy(info: dict[str, float], damping: float) -> str:
+    smallest = info.get("smallest_eigenvalue", 0.0)
+    return f"a damping above {-smallest:.2g}" if smallest + damping < 0 else "a larger damping"
 
 
 def smallest_eigenvalue(problem, options: Options) -> float:
     """An upper bound of the smallest eigenvalue of ∇²L_D(θ_D), kept on the problem; rounding counts as zero."""
     def build() -> float:
         curvature = Curvature(problem, options=options)
-        values = lanczos(lambda v: curvature(v[:, None])[:, 0], random_start(problem), SPECTRUM_STEPS).values
+        values = ritz_values(lambda v: curvature(v[:, None])[:, 0], random_start(problem), SPECTRUM_STEPS)
         rounding = 100 * torch.finfo(problem.theta.dtype).eps * values.abs().max()
         return values[0].item() if values[0] < -rounding else max(values[0].item(), 0.0)
 

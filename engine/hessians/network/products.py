@@ -6,8 +6,9 @@ r"""Products of the training objective's curvature with many vectors, without th
 The two agree where the logits are linear in θ or where every ∂ℓ/∂f is zero. The graph of the gradient is built
 once for a chunk of examples and pulled back for one right-hand side after another (Pearlmutter 1994, in reverse
 mode twice); the Gauss–Newton product takes J v as the derivative of Jᵀu in u (double backward), then H_i, then Jᵀ.
-On a CPU that takes half the time of `jvp` over `grad` under `vmap`, whose every column repeats part of the
-forward pass, and it asks for no forward-mode rule of the user's operations.
+On a CPU that takes half the time of `jvp` over `grad` under `vmap` for 16 right-hand sides, it asks for no
+forward-mode rule of the user's operations, and it is right for LayerNorm, whose second derivatives `torch.func`
+gets wrong (pytorch issue 196700).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 from torch.func import functional_call
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from engine.errors import InvalidInput
 from engine.exact.response import Options
 from engine.gradients.chunks import is_out_of_memory
+from engine.hessians.network.second_order import explained, refuse_once_differentiable, twice_differentiable
 
 Product = Callable[[Tensor], Tensor]
 
@@ -67,7 +68,7 @@ class Curvature:
                 return self._product(vectors, damping)
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
-                    if refusal := _explained(error):
+                    if refusal := explained(error):
                         raise refusal from None
                     raise
                 if self.chunk < 2:
@@ -113,29 +114,6 @@ def column_blocks(problem, count: int, matrices: int, options: Options) -> Itera
         yield slice(start, min(start + width, count))
 
 
-def _explained(error: Exception) -> InvalidInput | None:
-    """A sentence in place of autograd's, where an operation has no second derivative."""
-    return _once_only(" ".join(str(error).split())[:120]) if "not implemented" in str(error) else None
-
-
-def _once_only(operation: str) -> InvalidInput:
-    return InvalidInput(f"The model has an operation without a second derivative ({operation}), so there is no Hessian"
-                        "; use a one-step or trajectory process, or replace the operation.")
-
-
-def _refuse_once_differentiable(gradients: list[Tensor]) -> None:
-    """autograd.grad leaves out a branch that ends in a `once_differentiable` operation, instead of raising."""
-    seen, waiting = set(), [gradient.grad_fn for gradient in gradients]
-    while waiting:
-        node = waiting.pop()
-        if node is None or node in seen:
-            continue
-        if node.name().endswith("::Error"):
-            raise _once_only("marked with @once_differentiable")
-        seen.add(node)
-        waiting.extend(following for following, _ in node.next_functions)
-
-
 def hessian_map(problem, rows: Tensor) -> Product:
     """V (r, P) -> Σ_i ∇²ℓ(z_i) V (r, P) over `rows`, on a graph that is kept."""
     leaves, gradients = _gradient_graph(problem, rows)
@@ -150,7 +128,7 @@ def hessian_map(problem, rows: Tensor) -> Product:
 def _gradient_graph(problem, rows: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """θ_D as leaves, and Σ_i ∇ℓ(z_i) over `rows` as a graph on them."""
     leaves = _leaves(problem)
-    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+    with twice_differentiable():
         loss = problem.loss(_logits(problem, leaves, rows), problem.y[rows]).sum()
         gradients = torch.autograd.grad(loss, leaves, create_graph=True, materialize_grads=True)
         # a gradient that does not depend on θ has no graph of its own
@@ -160,7 +138,7 @@ def _gradient_graph(problem, rows: Tensor) -> tuple[list[Tensor], list[Tensor]]:
 def gauss_newton_map(problem, rows: Tensor) -> Product:
     """V (r, P) -> Σ_i J_iᵀ H_i J_i V (r, P) over `rows`, on graphs that are kept."""
     leaves = _leaves(problem)
-    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+    with twice_differentiable():
         logits = _logits(problem, leaves, rows)
         probe = torch.zeros_like(logits, requires_grad=True)
         pulled = torch.autograd.grad(logits, leaves, probe, create_graph=True, materialize_grads=True)
@@ -178,7 +156,7 @@ def gauss_newton_map(problem, rows: Tensor) -> Product:
 def loss_curvature(problem, logits: Tensor, labels: Tensor) -> Product:
     """U (r, b, C) -> H_i u_i, each (r, b, C): the loss's own Hessian at logits (b, C) and labels (b,)."""
     leaf = logits.detach().requires_grad_(True)
-    with torch.enable_grad():
+    with twice_differentiable():
         signal, = torch.autograd.grad(problem.loss(leaf, labels).sum(), leaf, create_graph=True)
         signal = signal + 0 * leaf
     return lambda block: _pulled_back([signal], [leaf], [block])[0]
@@ -234,5 +212,5 @@ def _saved_bytes(problem, rows: Tensor) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-        _refuse_once_differentiable(_gradient_graph(problem, rows)[1])
+        refuse_once_differentiable(_gradient_graph(problem, rows)[1])
     return total

@@ -6,7 +6,7 @@ import torch
 from engine.errors import InvalidInput
 from engine.exact.response import Options
 from engine.hessians.network import arnoldi
-from engine.hessians.network.lanczos import lanczos
+from engine.hessians.network.lanczos import lanczos, ritz_values
 from tests.engine.hessians.network.networks import close, converged, dense_hessian, problem, vectors
 
 
@@ -38,6 +38,16 @@ def test_lanczos_finds_both_ends_early_and_states_its_residual():
     assert ritz.values[-1].item() == pytest.approx(9, abs=1e-4)
     vectors_ = ritz.basis.T @ ritz.coordinates
     assert close((matrix @ vectors_ - vectors_ * ritz.values).norm(dim=0), ritz.residual, 1e-8)
+
+
+def test_values_alone_are_those_of_the_full_method_and_stay_within_the_spectrum():
+    matrix = symmetric([-4.0, *torch.linspace(-1, 1, 60).tolist(), 9.0])
+    start = torch.ones(62, dtype=torch.float64)
+    short = ritz_values(lambda v: matrix @ v, start, 12)
+    assert close(short, lanczos(lambda v: matrix @ v, start, 12).values, 1e-8)
+    long = ritz_values(lambda v: matrix @ v, start, 62)
+    assert long[0].item() == pytest.approx(-4, abs=1e-10) and long[-1].item() == pytest.approx(9, abs=1e-10)
+    assert len(ritz_values(lambda v: 3 * v, start, 5)) == 1
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.3])

@@ -168,6 +168,14 @@ def test_operations_that_cannot_be_differentiated_twice_are_refused(operation, g
         hessian_product(custom(operation), vectors(custom(operation)), gauss_newton=gauss_newton)
 
 
+@pytest.mark.parametrize("gauss_newton", [False, True])
+def test_hardsigmoid_of_which_torch_has_one_derivative(gauss_newton):
+    known, own = custom(lambda x: (x / 6 + 0.5).clamp(0, 1)), custom(nn.Hardsigmoid())
+    v = vectors(own)
+    assert close(hessian_product(own, v, gauss_newton=gauss_newton),
+                 hessian_product(known, v, gauss_newton=gauss_newton), 1e-12)
+
+
 def test_attention_has_a_hessian():
     torch.manual_seed(0)
 

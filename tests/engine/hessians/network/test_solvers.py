@@ -107,7 +107,7 @@ def test_smallest_eigenvalue_is_found_and_kept(monkeypatch):
     p = problem()
     expected = torch.linalg.eigvalsh(dense_hessian(p))[0].item()
     assert smallest_eigenvalue(p, Options()) == pytest.approx(expected, abs=1e-6)
-    monkeypatch.setattr(measure, "lanczos", None)
+    monkeypatch.setattr(measure, "ritz_values", None)
     assert smallest_eigenvalue(p, Options()) == pytest.approx(expected, abs=1e-6)
 
 
@@ -127,3 +127,20 @@ def test_negative_curvature_that_lanczos_did_not_see_is_read_off_the_solution(mo
             result = measured(p, vectors_[:, [k]], vectors_[:, [k]], 0.0, Options(), {})
         assert result.info["negative_curvature"] == found
         assert result.residual.item() == pytest.approx(abs(values[k].item() - 1), rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["cg", "lissa", "arnoldi"])
+def test_long_iterations_tell_their_progress(name):
+    shares = []
+    p = problem(n=30)
+    NETWORK_HESSIANS[name].solve(p, vectors(p), 5.0, Options(progress=shares.append), **SETTINGS[name])
+    assert len(shares) > 1 and shares == sorted(shares) and shares[0] > 0 and shares[-1] <= 1
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_solver_can_be_cancelled(name):
+    def check():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        NETWORK_HESSIANS[name].solve(problem(n=30), vectors(problem()), 5.0, Options(check=check), **SETTINGS[name])
