@@ -1,15 +1,19 @@
 r"""Derivatives along directions of parameter space: ∇ℓ(z_k)ᵀ v and J_q v, without per-example gradients.
 
-Forward-mode differentiation (Jacobian–vector products of the batched network) gives one direction's derivative for a
-whole batch at about three forward passes. Where an operator has no forward rule, the same number comes from two
-backward passes, J v = ∂_u ⟨Jᵀu, v⟩, and where that fails too, from per-example gradients. Which of them a network
-takes is found out once, on two examples; per-example gradients decide where they disagree, as they do over a part that
-the module runs without gradients, which forward mode does not see.
+    layer by layer    Σ_layers ⟨G, V A + v⟩: one forward and one backward pass to the layers' outputs, shared by all
+                      directions, and each layer's own derivative forward along (V, v); where all selected parameters
+                      lie in linear layers and convolutions
+    forward mode      the Jacobian–vector product of the batched network, about three forward passes a direction
+    double backward   J v = ∂_u ⟨Jᵀu, v⟩, where an operator has no forward rule
+    per example       products with per-example gradients, where that fails too
+
+Which of them a network takes is found out once, on two examples. Per-example gradients decide where routes disagree, as
+they do over a part that the module runs without gradients, which forward mode does not see.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -18,9 +22,10 @@ from torch.func import functional_call, jvp
 
 from engine.gradients.attention import plain_attention
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
+from engine.gradients.factors import planned, recorded
 from engine.gradients.findings import first_that_works, found_once
 from engine.gradients.layout import arranged
-from engine.gradients.per_example import Read, gradients_of
+from engine.gradients.vectorised import Read, gradients_of
 from engine.models.network import Network
 
 TOLERANCE = 1e-2
@@ -31,8 +36,7 @@ def loss_derivatives(problem, rows: Tensor, direction: Tensor, theta: Tensor | N
                      check: Callable[[], None] = unchecked) -> Tensor:
     """∇ℓ(z_k; θ)ᵀ v of the training examples `rows` (b,): shape (b,) for v (P,), (r, b) for directions (r, P).
 
-    The cost is one forward-mode pass a direction; for more than a few directions over the same rows,
-    `TrainingGradients.along` shares the passes. Arguments as for `loss_gradients`.
+    Arguments as for `loss_gradients`.
     """
     directions = direction.reshape(-1, problem.parameters)
     found = derivatives_of(problem.network, problem.x[rows], problem.y[rows], problem.loss, directions, theta, budget,
@@ -44,7 +48,8 @@ def logit_derivatives(problem, x: Tensor, directions: Tensor, theta: Tensor | No
                       check: Callable[[], None] = unchecked) -> Tensor:
     """J_x v_k of inputs x (m, …) for directions (b, P): the first-order change of the logits, (m, b, C)."""
     targets = torch.zeros(len(x), device=x.device)
-    found = derivatives_of(problem.network, x, targets, logits_alone, directions, theta, budget, check=check)
+    found = derivatives_of(problem.network, x, targets, logits_alone, directions, theta, budget, ROUTES[1:],
+                           check=check)
     return found.transpose(0, 1)
 
 
@@ -54,13 +59,14 @@ def logits_alone(logits: Tensor, _targets: Tensor) -> Tensor:
 
 
 def derivatives_of(network: Network, x: Tensor, targets: Tensor, read: Read, directions: Tensor,
-                   theta: Tensor | None = None, budget: int = BUDGET, *,
+                   theta: Tensor | None = None, budget: int = BUDGET, routes: Sequence[Callable] | None = None, *,
                    check: Callable[[], None] = unchecked) -> Tensor:
     """The derivative of read(f_θ(x), targets) (b, …) along directions (r, P): shape (r, b, …)."""
     parameters = network.unflatten((network.theta if theta is None else theta).detach())
     tangents = [network.unflatten(direction.to(network.theta)) for direction in directions]
     x = arranged(network, x)
-    route = found_once(network, ("derivative", read), lambda: _route(network, parameters, x[:2], targets[:2], read))
+    route = found_once(network, ("derivative", read), lambda: _route(
+        routes or ROUTES, network, parameters, x[:2], targets[:2], read))
     shape = read(network.predict(x[:1]), targets[:1]).shape[1:]
     out = allocated("derivatives", len(tangents), len(x), *shape, like=network.theta)
 
@@ -73,7 +79,7 @@ def derivatives_of(network: Network, x: Tensor, targets: Tensor, read: Read, dir
     return out
 
 
-def _route(network: Network, *example) -> Callable:
+def _route(routes: Sequence[Callable], network: Network, *example) -> Callable:
     """The first route that works, and agrees with per-example gradients on two examples."""
     parameters, (expected,) = example[0], per_example(network, *example, [example[0]])
 
@@ -82,7 +88,18 @@ def _route(network: Network, *example) -> Callable:
         if (found - expected).norm() > TOLERANCE * expected.norm():
             raise ArithmeticError("the route disagrees with per-example gradients")
 
-    return first_that_works(ROUTES, attempt)
+    return first_that_works(routes, attempt)
+
+
+def layer_by_layer(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
+    """One (b,) a direction. Raises `LookupError` where a selected parameter lies in no layer that is relied on."""
+    plan = planned(network, x)
+    if plan.written:
+        raise LookupError(f"{plan.written[0]} lies in no layer whose factors are relied on")
+    calls = recorded(network, plan.layers, parameters, x, targets, read)
+    slopes = [call.slope(len(x)) for call in calls]
+    for tangent in tangents:
+        yield sum(slope(tangent) for slope in slopes)
 
 
 def forward_mode(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
@@ -130,4 +147,4 @@ def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, 
     yield from torch.stack(outputs, -1).transpose(0, 1).reshape(len(tangents), *shape)
 
 
-ROUTES = (forward_mode, double_backward, per_example)
+ROUTES = (layer_by_layer, forward_mode, double_backward, per_example)

@@ -4,12 +4,12 @@ r"""How the gradients of one layer are held for a batch: as a sum of outer produ
     written out      one row a parameter and example         (b, p)
 
 Inner products of the first kind need T·T'·(i + o) multiply-adds a pair, (A·A' + bias)(G·G') summed over t and t', and
-those of the second i·o; `outer_or_rows` takes the cheaper (Goodfellow 2015 for T = 1; Rochette et al. 2019).
+those of the second i·o; `forms_of` takes the cheaper (Goodfellow 2015 for T = 1; Rochette et al. 2019).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,14 +20,61 @@ PIECE = 1 << 24
 
 
 @dataclass(frozen=True)
+class Factors:
+    """A (b, T, i) and G (b, T, o) of one layer.
+
+    patch: of a convolution the order (height, width, channels) of the inputs of a place, with their sizes; its weights
+    lie in the order (channels, height, width).
+    """
+
+    inputs: Tensor
+    outputs: Tensor
+    patch: tuple[int, int, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """T, i, o."""
+        return *self.inputs.shape[1:], self.outputs.shape[2]
+
+    @property
+    def numbers(self) -> int:
+        return self.inputs.numel() + self.outputs.numel()
+
+    def split(self, count: int) -> Iterator[Factors]:
+        """The same, `count` examples at a time."""
+        for inputs, outputs in zip(self.inputs.split(count), self.outputs.split(count), strict=True):
+            yield Factors(inputs, outputs, self.patch)
+
+    def weight_gradients(self) -> Tensor:
+        """Σ_t G_t A_tᵀ as rows of the weight, (b, o·i); a small product is fast with the longer side in the columns."""
+        steps, i, o = self.sizes
+        if steps == 1:
+            return (self.outputs.mT * self.inputs).flatten(1)
+        found = (self.inputs.mT @ self.outputs).mT if i < o else self.outputs.mT @ self.inputs
+        return (found.unflatten(2, self.patch).permute(0, 1, 4, 2, 3) if self.patch else found).flatten(1)
+
+    def bias_gradients(self) -> Tensor:
+        """Σ_t G_t, (b, o)."""
+        return self.outputs.sum(1)
+
+
+def added(parts: Sequence[Factors]) -> Factors:
+    """The factors of a layer that was called several times: its calls along T."""
+    if len(parts) == 1:
+        return parts[0]
+    return Factors(torch.cat([part.inputs for part in parts], 1), torch.cat([part.outputs for part in parts], 1),
+                   parts[0].patch)
+
+
+@dataclass(frozen=True)
 class Rows:
     """Gradients (b, p) of the parameters that lie at `place` in θ."""
 
     place: slice
     values: Tensor
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     @property
     def nbytes(self) -> int:
@@ -45,62 +92,67 @@ class Rows:
         """⟨g_k, v⟩ for directions (r, P): shape (b, r)."""
         return self.values @ directions[:, self.place].T
 
+    def write(self, out: Tensor) -> None:
+        """g_k into its places in rows of θ, (b, P)."""
+        out[:, self.place] = self.values
+
 
 @dataclass(frozen=True)
 class Outer:
-    """Gradients Σ_t G_t A_tᵀ of a weight at `place` in θ, and Σ_t G_t of its bias where that counts too."""
+    """Gradients of a weight at `place` in θ, and of its bias where that counts too, as their factors."""
 
     place: slice
     bias: slice | None
-    inputs: Tensor
-    outputs: Tensor
-
-    def __len__(self) -> int:
-        return len(self.inputs)
+    factors: Factors
 
     @property
     def nbytes(self) -> int:
-        return self.inputs.nbytes + self.outputs.nbytes
+        return self.factors.inputs.nbytes + self.factors.outputs.nbytes
 
     def inner(self, other: Outer) -> Tensor:
         """Σ_tt' (A_t·A'_t' + bias)(G_t·G'_t') for all pairs: (b, b')."""
-        own, steps = self.inputs.shape[1], other.inputs.shape[1]
-        inputs, outputs = other.inputs.flatten(0, 1).T, other.outputs.flatten(0, 1).T
-        piece = max(1, PIECE // (own * inputs.shape[1]))
+        b, own, steps = len(other.factors), self.factors.sizes[0], other.factors.sizes[0]
+        inputs, outputs = other.factors.inputs.flatten(0, 1).T, other.factors.outputs.flatten(0, 1).T
         found = []
-        for a, g in zip(self.inputs.split(piece), self.outputs.split(piece), strict=True):
-            products = a.flatten(0, 1) @ inputs
+        for part in self.factors.split(max(1, PIECE // (own * inputs.shape[1]))):
+            products = part.inputs.flatten(0, 1) @ inputs
             if self.bias:
                 products += 1
-            products *= g.flatten(0, 1) @ outputs
-            found.append(products.reshape(len(a), own, len(other), steps).sum((1, 3)) if own * steps > 1 else products)
+            products *= part.outputs.flatten(0, 1) @ outputs
+            found.append(products.reshape(-1, own, b, steps).sum((1, 3)) if own * steps > 1 else products)
         return torch.cat(found)
 
     def squares(self) -> Tensor:
         """‖g_k‖², (b,)."""
-        products = self.inputs @ self.inputs.mT
+        products = self.factors.inputs @ self.factors.inputs.mT
         if self.bias:
             products += 1
-        return (products * (self.outputs @ self.outputs.mT)).sum((1, 2))
+        return (products * (self.factors.outputs @ self.factors.outputs.mT)).sum((1, 2))
 
     def along(self, directions: Tensor) -> Tensor:
         """⟨g_k, v⟩ for directions (r, P): shape (b, r)."""
-        piece = max(1, PIECE // (self.inputs.shape[2] * self.outputs.shape[2]))
-        parts = zip(self.inputs.split(piece), self.outputs.split(piece), strict=True)
-        found = torch.cat([(g.mT @ a).flatten(1) @ directions[:, self.place].T for a, g in parts])
-        return found + self.outputs.sum(1) @ directions[:, self.bias].T if self.bias else found
+        _, i, o = self.factors.sizes
+        parts = self.factors.split(max(1, PIECE // (i * o)))
+        found = torch.cat([part.weight_gradients() @ directions[:, self.place].T for part in parts])
+        return found + self.factors.bias_gradients() @ directions[:, self.bias].T if self.bias else found
+
+    def write(self, out: Tensor) -> None:
+        """g_k into its places in rows of θ, (b, P)."""
+        out[:, self.place] = self.factors.weight_gradients()
+        if self.bias:
+            out[:, self.bias] = self.factors.bias_gradients()
 
 
 Form = Rows | Outer
 
 
-def outer_or_rows(inputs: Tensor, outputs: Tensor, weight: slice | None, bias: slice | None) -> list[Form]:
-    """The cheapest forms of one layer's gradients, from A (b, T, i), G (b, T, o) and its places in θ, if any."""
-    steps, i, o = *inputs.shape[1:], outputs.shape[2]
+def forms_of(factors: Factors, weight: slice | None, bias: slice | None) -> list[Form]:
+    """The cheapest forms of one layer's gradients, for the places in θ of its weight and bias (None: not selected)."""
+    steps, i, o = factors.sizes
     if weight and steps**2 * (i + o) < i * o:
-        return [Outer(weight, bias, kept(inputs), kept(outputs))]
-    written = [Rows(weight, (outputs.mT @ inputs).flatten(1))] if weight else []
-    return written + ([Rows(bias, outputs.sum(1))] if bias else [])
+        return [Outer(weight, bias, Factors(kept(factors.inputs), kept(factors.outputs), factors.patch))]
+    written = [Rows(weight, factors.weight_gradients())] if weight else []
+    return written + ([Rows(bias, factors.bias_gradients())] if bias else [])
 
 
 def kept(values: Tensor) -> Tensor:
@@ -123,7 +175,7 @@ def along(forms: Sequence[Form], directions: Tensor) -> Tensor:
     return _sum(form.along(directions) for form in forms)
 
 
-def _sum(parts) -> Tensor:
+def _sum(parts: Iterator[Tensor]) -> Tensor:
     total = next(parts)
     for part in parts:
         total += part

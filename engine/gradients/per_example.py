@@ -1,25 +1,20 @@
 r"""Per-example gradients: g_k = ∇_θ ℓ(z_k; θ) and J_qᵀ s, one row of P numbers an example, without the regulariser.
 
-Computed by `torch.func` (vmap of grad through the functional call of the network). A model or a loss that vmap does
-not take, such as one with control flow on its values, is differentiated one example at a time. The network is in
-evaluation mode, where BatchNorm uses its stored statistics, so that an example's gradient does not depend on its batch.
+Linear layers and convolutions are written out from their factors, everything else by `torch.func` (see
+`engine.gradients.factors`). The network is in evaluation mode, where BatchNorm uses its stored statistics, so that an
+example's gradient does not depend on its batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import torch
 from torch import Tensor
-from torch.func import functional_call, grad, vmap
 
-from engine.gradients.attention import plain_attention
-from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
-from engine.gradients.findings import first_that_works, found_once
+from engine.gradients.chunks import BUDGET, allocated, fitting, in_chunks, unchecked
+from engine.gradients.factors import gradient_forms, pass_bytes
+from engine.gradients.vectorised import Read, along_signal
 from engine.models.network import Network
-
-Read = Callable[[Tensor, Tensor], Tensor]
-"""What is differentiated: (logits (b, C), targets (b, …)) -> (b,)."""
 
 
 def loss_gradients(problem, rows: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
@@ -29,60 +24,22 @@ def loss_gradients(problem, rows: Tensor, theta: Tensor | None = None, budget: i
     theta (P,): θ_D where it is left out. budget: bytes beside the result. check: called often; raises to cancel.
     Raises `InvalidInput` where memory holds neither the result nor one example's work.
     """
-    return gradients_of(problem.network, problem.x[rows], problem.y[rows], problem.loss, theta, budget, check=check)
+    return _gradients(problem.network, problem.x[rows], problem.y[rows], problem.loss, theta, budget, check)
 
 
 def behavior_gradients(problem, x: Tensor, signal: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
                        check: Callable[[], None] = unchecked) -> Tensor:
     """J_xᵀ s of inputs x (m, …) for signals s (m, C) = ∂B/∂f: shape (m, P). Otherwise as `loss_gradients`."""
-    return gradients_of(problem.network, x, signal.to(problem.network.dtype), along_signal, theta, budget, check=check)
+    return _gradients(problem.network, x, signal.to(problem.network.dtype), along_signal, theta, budget, check)
 
 
-def along_signal(logits: Tensor, signal: Tensor) -> Tensor:
-    """s · f: (b, C), (b, C) -> (b,)."""
-    return (logits * signal).sum(-1)
-
-
-def gradients_of(network: Network, x: Tensor, targets: Tensor, read: Read, theta: Tensor | None = None,
-                 budget: int = BUDGET, names: Sequence[str] | None = None, *,
-                 check: Callable[[], None] = unchecked) -> Tensor:
-    """∇ read(f_θ(x), targets) of every example with respect to the parameters `names` (all selected): (b, P')."""
-    names = network.names if names is None else tuple(names)
-    fixed = network.unflatten(network.theta if theta is None else theta.detach())
-    moving = {name: fixed.pop(name) for name in names}
-    sizes = [moving[name].numel() for name in names]
-    route = found_once(network, ("per example", read), lambda: first_that_works(
-        ROUTES, lambda route: route(network, moving, fixed, x[:1], targets[:1], read)))
-    out = allocated("per-example gradients", len(x), sum(sizes), like=network.theta)
+def _gradients(network: Network, x: Tensor, targets: Tensor, read: Read, theta: Tensor | None, budget: int,
+               check: Callable[[], None]) -> Tensor:
+    out = allocated("per-example gradients", len(x), network.size, like=network.theta)
 
     def run(part: slice) -> None:
-        found = route(network, moving, fixed, x[part], targets[part], read)
-        for name, columns in zip(names, out[part].split(sizes, 1), strict=True):
-            columns.copy_(found[name].flatten(1))
+        for form in gradient_forms(network, x[part], targets[part], read, theta):
+            form.write(out[part])
 
-    one = 4 * activation_bytes(network, x) + 2 * sum(sizes) * out.element_size()
-    in_chunks(run, len(x), fitting(one, budget, out.device), check)
+    in_chunks(run, len(x), fitting(pass_bytes(network, x), budget, out.device), check)
     return out
-
-
-def vectorised(network: Network, moving: dict, fixed: dict, x: Tensor, targets: Tensor, read: Read) -> dict:
-    """name -> (b, *shape), all examples at once."""
-    def one(parameters: dict, example: Tensor, target: Tensor) -> Tensor:
-        return read(functional_call(network.module, parameters | fixed, (example[None],)), target[None]).sum()
-
-    with plain_attention():
-        return vmap(grad(one), in_dims=(None, 0, 0))(moving, x, targets)
-
-
-def one_by_one(network: Network, moving: dict, fixed: dict, x: Tensor, targets: Tensor, read: Read) -> dict:
-    """name -> (b, *shape), by a backward pass an example."""
-    leaves = {name: value.detach().clone().requires_grad_() for name, value in moving.items()}
-    rows = []
-    with torch.enable_grad():
-        for example, target in zip(x, targets, strict=True):
-            value = read(functional_call(network.module, leaves | fixed, (example[None],)), target[None]).sum()
-            rows.append(torch.autograd.grad(value, list(leaves.values()), allow_unused=True, materialize_grads=True))
-    return {name: torch.stack(column) for name, column in zip(leaves, zip(*rows, strict=True), strict=True)}
-
-
-ROUTES = (vectorised, one_by_one)

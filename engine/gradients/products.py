@@ -20,10 +20,10 @@ from torch.func import functional_call
 
 from engine.gradients import forms
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
-from engine.gradients.factors import gradient_forms, planned
+from engine.gradients.factors import gradient_forms, pass_bytes
 from engine.gradients.findings import found_once
 from engine.gradients.layout import arranged
-from engine.gradients.per_example import along_signal
+from engine.gradients.vectorised import along_signal
 from engine.models.network import Network
 
 
@@ -66,6 +66,7 @@ class TrainingGradients:
 
     def along(self, directions: Tensor) -> Tensor:
         """∇ℓ_kᵀ v for directions (r, P): shape (r, b)."""
+        directions = directions.to(self.network.theta)
         return torch.cat([forms.along(training, directions).T for _, training in self._parts], 1)
 
 
@@ -73,7 +74,7 @@ def products_with(problem, queries: Tensor, signal: Tensor, directions: Tensor, 
                   budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """⟨J_qᵀ s_q, v_k⟩ for queries (m, …), signals (m, C) and any directions (b, P): shape (m, b)."""
     out = allocated("products", len(queries), len(directions), like=problem.network.theta)
-    directions = directions.to(out.dtype)
+    directions = directions.to(out)
 
     def use(part: slice, own: list[forms.Form]) -> None:
         out[part] = forms.along(own, directions)
@@ -123,11 +124,6 @@ def held_bytes(problem) -> int:
     network, x, y = problem.network, problem.x[:1], problem.y[:1]
     return found_once(network, ("held", tuple(x.shape[1:])), lambda: sum(
         form.nbytes for form in gradient_forms(network, x, y, problem.loss)))
-
-
-def pass_bytes(network: Network, x: Tensor) -> int:
-    """Bytes of working memory an example of a forward and backward pass with its factors."""
-    return 4 * activation_bytes(network, x) + planned(network, x).numbers * network.theta.element_size()
 
 
 def _each_query_chunk(network: Network, queries: Tensor, signal: Tensor, theta: Tensor | None, budget: int,

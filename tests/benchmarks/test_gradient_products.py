@@ -15,6 +15,7 @@ from tests.benchmarks.bench_problems import SMALL, seconds
 
 N, QUERIES, MANY, BATCHES = (60, 10, 100, (50,)) if SMALL else (1_000, 100, 10_000, (50, 100, 250, 500))
 HELD, ASKED = (200, 20) if SMALL else (50_000, 500)
+ROUNDS = 1 if SMALL else 2
 RELATIVE = 1e-5
 PEERS = (captum, kronfluence)
 
@@ -75,7 +76,7 @@ def test_full_products():
                          dtype="float64")
     rows, signal = torch.arange(N), loss_signal(problem)
     TrainingGradients(problem, rows[:40]).products(problem.queries[:40], signal[:40])  # finds out the layers once
-    ours, found = seconds(lambda: TrainingGradients(problem, rows).products(problem.queries, signal), 2)
+    ours, found = seconds(lambda: TrainingGradients(problem, rows).products(problem.queries, signal), 3)
     batch, theirs = {}, {}
     for peer in PEERS:
         batch[peer], theirs[peer], scores = fastest(peer, problem, False)
@@ -99,22 +100,23 @@ def test_full_products():
 def test_one_score_a_training_example():
     problem, name = pictures(MANY, QUERIES)
     rows, signal = torch.arange(MANY), loss_signal(problem)
-
-    def scores():
-        return loss_derivatives(problem, rows, mean_direction(problem, problem.queries, signal))
-
-    loss_derivatives(problem, rows[:40], problem.theta)
+    loss_derivatives(problem, rows[:40], problem.theta)  # finds out the route once
     batch = {peer: fastest(peer, problem, True)[0] for peer in PEERS}
-    theirs = {}
-    ours, found = seconds(scores)
-    for peer in PEERS:
-        theirs[peer], result = seconds(peer(problem, rows, batch[peer], True))
-        assert (result[0] / QUERIES - found).abs().max() <= 1e-3 * found.abs().max()
+    runs = {"ours": lambda: loss_derivatives(problem, rows, mean_direction(problem, problem.queries, signal)),
+            **{peer.__name__: peer(problem, rows, batch[peer], True) for peer in PEERS}}
+    taken, found = dict.fromkeys(runs, float("inf")), {}
+    for _ in range(ROUNDS):  # in turn, so that a busy machine is busy for all
+        for library, run in runs.items():
+            once, found[library] = seconds(run)
+            taken[library] = min(taken[library], once)
+    faster = {peer.__name__: taken[peer.__name__] / taken["ours"] for peer in PEERS}
+    for library in faster:
+        assert (found[library][0] / QUERIES - found["ours"]).abs().max() <= 1e-3 * found["ours"].abs().max()
     print(f"\none score a training example, the same network on {name}, N = {MANY:,} against the mean of {QUERIES} "
-          f"queries: ours {ours:.2f} s; " + ", ".join(
-              f"{peer.__name__} {theirs[peer]:.2f} s (batches of {batch[peer]}), {theirs[peer] / ours:.1f} times ours"
-              for peer in PEERS))
-    assert SMALL or (theirs[captum] / ours >= 5 and theirs[kronfluence] / ours >= 2.5)
+          f"queries: ours {taken['ours']:.2f} s; " + ", ".join(
+              f"{peer.__name__} {taken[peer.__name__]:.2f} s (batches of {batch[peer]}), "
+              f"{faster[peer.__name__]:.1f} times ours" for peer in PEERS))
+    assert SMALL or (faster["captum"] >= 5 and faster["kronfluence"] >= 2.5)
 
 
 def test_products_fit_in_memory():

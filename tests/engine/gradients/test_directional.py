@@ -8,7 +8,9 @@ from engine.gradients.directional import logit_derivatives, loss_derivatives
 from tests.engine.gradients.networks import ZOO, assert_close, directions, loop_behaviors, loop_losses, moved, problem
 
 ROWS = torch.tensor([2, 6, 0, 4])
-ROUTE = {"backwards": directional.double_backward, "frozen": directional.double_backward}
+FORWARD = dict.fromkeys(("tied", "sequences", "images", "branching"), directional.forward_mode)
+ROUTE = {**FORWARD, "twice": directional.forward_mode, "frozen": directional.double_backward}
+LOGIT_ROUTE = {"backwards": directional.double_backward, "frozen": directional.double_backward}
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -17,7 +19,7 @@ def test_of_the_loss_equal_products_with_a_loop_of_gradients(name):
     v, theta = directions(p, 3), moved(p)
     assert_close(loss_derivatives(p, ROWS, v), v @ loop_losses(p, ROWS).T)
     assert_close(loss_derivatives(p, ROWS, v[1], theta), loop_losses(p, ROWS, theta) @ v[1])
-    assert vars(p.network)["findings"][("derivative", p.loss)] is ROUTE.get(name, directional.forward_mode)
+    assert vars(p.network)["findings"][("derivative", p.loss)] is ROUTE.get(name, directional.layer_by_layer)
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -27,15 +29,26 @@ def test_of_the_logits_equal_products_with_a_loop_of_gradients(name):
     one_hot = torch.eye(p.classes, dtype=p.theta.dtype)
     expected = torch.stack([loop_behaviors(p, x, one_hot[c].expand(len(x), -1)) @ v.T for c in range(p.classes)], -1)
     assert_close(logit_derivatives(p, x, v), expected)
+    chosen = vars(p.network)["findings"]["derivative", directional.logits_alone]
+    assert chosen is LOGIT_ROUTE.get(name, directional.forward_mode)
 
 
 @pytest.mark.parametrize("route", directional.ROUTES)
 def test_every_route_gives_the_same(route):
     p = problem("small_cnn")
-    v = directions(p, 2)
+    v, theta = directions(p, 2), moved(p)
     vars(p.network)["findings"] = {("derivative", p.loss): route, ("derivative", directional.logits_alone): route}
+    assert_close(loss_derivatives(p, ROWS, v, theta), v @ loop_losses(p, ROWS, theta).T)
+    if route in directional.ROUTES[1:]:
+        expected = logit_derivatives(problem("small_cnn"), p.queries, v, theta)
+        assert_close(logit_derivatives(p, p.queries, v, theta), expected)
+
+
+@pytest.mark.parametrize("selection", ["weight", "bias", "3"])
+def test_only_the_selected_parameters(selection):
+    p = problem("small_cnn", parameters=selection)
+    v = directions(p, 2)
     assert_close(loss_derivatives(p, ROWS, v), v @ loop_losses(p, ROWS).T)
-    assert_close(logit_derivatives(p, p.queries, v), logit_derivatives(problem("small_cnn"), p.queries, v))
 
 
 def test_equal_finite_differences():
@@ -47,7 +60,7 @@ def test_equal_finite_differences():
     assert_close(logit_derivatives(p, p.queries, v[None])[:, 0], (ahead - behind) / (2 * step), 1e-7)
 
 
-@pytest.mark.parametrize("name", ["small_cnn", "images"])
+@pytest.mark.parametrize("name", ["small_cnn", "images", "positions"])
 def test_the_same_at_any_budget(name):
     p = problem(name)
     v = directions(p, 2)

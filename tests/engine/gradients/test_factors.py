@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from engine.gradients import forms
-from engine.gradients.factors import gradient_forms, planned
+from engine.gradients.factors import gradient_forms, patches_of, planned
 from engine.gradients.forms import Outer, Rows
 from engine.gradients.layout import arranged, channels_last
 from engine.models.cnn import cnn
@@ -98,6 +98,15 @@ def test_large_products_are_made_in_pieces(monkeypatch):
     monkeypatch.setattr(forms, "PIECE", 1)
     assert_close(whole.inner(whole), inner, 1e-14)
     assert_close(whole.along(v), along, 1e-14)
+
+
+@pytest.mark.parametrize("stride, padding, dilation", [((1, 1), (0, 0), (1, 1)), ((2, 1), (1, 2), (1, 3))])
+def test_patches_are_those_of_unfold_in_another_order(stride, padding, dilation):
+    images = torch.rand(2, 3, 9, 8, generator=torch.Generator().manual_seed(0))
+    for x in (images, channels_last(images)):
+        found = patches_of(x, (3, 2), stride, padding, dilation)
+        expected = torch.nn.functional.unfold(images, (3, 2), dilation, padding, stride).unflatten(1, (3, 3, 2))
+        assert found.equal(expected.permute(0, 4, 2, 3, 1).flatten(2))
 
 
 def test_a_view_of_a_larger_array_is_not_kept():
