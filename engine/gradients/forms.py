@@ -138,7 +138,11 @@ class Outer:
 
     def write(self, out: Tensor) -> None:
         """g_k into its places in rows of θ, (b, P)."""
-        out[:, self.place] = self.factors.weight_gradients()
+        steps, i, o = self.factors.sizes
+        if steps == 1:
+            torch.mul(self.factors.outputs.mT, self.factors.inputs, out=out[:, self.place].unflatten(1, (o, i)))
+        else:
+            out[:, self.place] = self.factors.weight_gradients()
         if self.bias:
             out[:, self.bias] = self.factors.bias_gradients()
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from engine.errors import InvalidInput
 from engine.exact.response import Options
-from engine.gradients.per_example import along_signal, gradients_of
+from engine.gradients.vectorised import along_signal, gradients_of
 from engine.hessians.network.layers import Captured, Layer, captured, factored_layers
 from engine.hessians.network.loss_roots import LossRoots
 from engine.hessians.network.measure import measured

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.gradients import factors, per_example
+from engine.gradients import factors
 from engine.gradients.directional import loss_derivatives
 from engine.gradients.products import (
     TrainingGradients,
@@ -139,4 +139,4 @@ def test_a_signal_in_another_precision_is_taken():
     s = signals(p)
     expected = TrainingGradients(p, ROWS).products(p.queries, s)
     assert TrainingGradients(p, ROWS).products(p.queries, s.double()).equal(expected)
-    assert per_example.behavior_gradients(p, p.queries, s.double()).dtype == torch.float32
+    assert TrainingGradients(p, ROWS).along(directions(p, 2).double()).dtype == torch.float32
