@@ -57,8 +57,8 @@ class Network:
 
     def unflatten(self, theta: Tensor) -> dict[str, Tensor]:
         """(…, P) -> one tensor (…, *shape) a selected name."""
-        return {name: theta[..., self.slices[name]].unflatten(-1, self.shapes[name] or (1,)).reshape(
-            *theta.shape[:-1], *self.shapes[name]) for name in self.names}
+        return {name: theta[..., self.slices[name]].reshape((*theta.shape[:-1], *self.shapes[name]))
+                for name in self.names}
 
     def logits(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
         """f_θ(x): x (b, …) -> (b, C); θ (P,) is the factual one where it is left out. Differentiable in θ."""

@@ -15,7 +15,7 @@ from tests.benchmarks.bench_problems import SMALL, seconds
 
 N, QUERIES, MANY, BATCHES = (60, 10, 100, (50,)) if SMALL else (1_000, 100, 10_000, (50, 100, 250, 500))
 HELD, ASKED = (200, 20) if SMALL else (50_000, 500)
-ROUNDS = 1 if SMALL else 2
+ROUNDS = 1 if SMALL else 3
 RELATIVE = 1e-5
 PEERS = (captum, kronfluence)
 

@@ -63,6 +63,14 @@ def test_theta_is_the_selected_parameters_in_order_and_goes_back_and_forth():
     torch.testing.assert_close(network.flatten(back), batch, rtol=0, atol=0)
 
 
+def test_a_parameter_without_dimensions_is_one_number_of_theta():
+    module = small()
+    module[0].register_parameter("scale", nn.Parameter(torch.tensor(2.0)))
+    network = Network(module, "scale|4.bias")
+    assert network.theta.shape == (4,) and network.unflatten(network.theta)["0.scale"].shape == ()
+    assert network.unflatten(torch.zeros(5, 4))["0.scale"].shape == (5,)
+
+
 def test_logits_at_another_theta_are_those_of_a_module_with_these_weights():
     module, x = small().double().eval(), torch.randn(6, 4, dtype=torch.float64)
     network = Network(module, r"^0\.weight", dtype=torch.float64)
