@@ -133,8 +133,7 @@ def _remove(problem, intervention, label: int) -> Terms:
 
 
 def _relabel(problem, intervention, label: int) -> Terms:
-    if intervention.label >= problem.classes:
-        raise InvalidInput(f"There is no class {intervention.label} to relabel to; use 0 to {problem.classes - 1}.")
+    problem.check_label(intervention.label)
     return Terms(1.0, (-1.0 / problem.n, 1.0 / problem.n), (label, intervention.label))
 
 

@@ -62,8 +62,7 @@ def _remove(problem, intervention, rows: Tensor, gradients: Tensor) -> Tensor:
 
 
 def _relabel(problem, intervention, rows: Tensor, gradients: Tensor) -> Tensor:
-    if intervention.label >= problem.classes:
-        raise InvalidInput(f"There is no class {intervention.label} to relabel to; use 0 to {problem.classes - 1}.")
+    problem.check_label(intervention.label)
     relabelled = problem.with_labels(rows, intervention.label)
     return (loss_gradients(relabelled, rows) - gradients) / problem.n
 

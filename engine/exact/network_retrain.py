@@ -117,8 +117,7 @@ def _upweight(problem, intervention, row: int) -> dict[str, Any]:
 
 
 def _relabel(problem, intervention, row: int) -> dict[str, Any]:
-    if intervention.label >= problem.classes:
-        raise InvalidInput(f"There is no class {intervention.label} to relabel to; use 0 to {problem.classes - 1}.")
+    problem.check_label(intervention.label)
     y = problem.y.clone()
     y[row] = intervention.label
     return {"y": y}

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from engine.errors import InvalidInput
 from engine.exact.newton import Objectives
 
 
@@ -48,8 +47,7 @@ def _remove(problem, intervention, own):
 
 
 def _relabel(problem, intervention, own):
-    if intervention.label >= problem.classes:
-        raise InvalidInput(f"There is no class {intervention.label} to relabel to; use 0 to {problem.classes - 1}.")
+    problem.check_label(intervention.label)
     new = torch.zeros_like(own)
     new[intervention.label] = 1.0
     return 1.0, 0.0, (new - own) / problem.n

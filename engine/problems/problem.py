@@ -58,6 +58,11 @@ class Problem(ABC):
         other.candidates = self._labels(candidates)
         return other
 
+    def check_label(self, label: int) -> None:
+        """Raises `InvalidInput` for a relabelling to a class that does not exist."""
+        if label >= self.classes:
+            raise InvalidInput(f"There is no class {label} to relabel to; use 0 to {self.classes - 1}.")
+
     def _labels(self, labels) -> Tensor:
         labels = labels.cpu() if isinstance(labels, Tensor) else labels
         return torch.as_tensor(np.array(labels, dtype=np.int64)).to(self.device)

@@ -21,7 +21,7 @@ FINAL = "final/"
 
 
 @dataclass(frozen=True)
-class Network:
+class TrainedNetwork:
     """A trained module with the state dicts and learning rates of its checkpoints, in the order of training."""
 
     module: nn.Module
@@ -35,7 +35,7 @@ def weights_file(identity: Mapping[str, Any]) -> Path:
 
 def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray, recipe: Recipe,
             seed: int, *, device: str = "cpu", check: Callable[[], None] = lambda: None,
-            progress: Callable[[float], None] = lambda share: None) -> Network:
+            progress: Callable[[float], None] = lambda share: None) -> TrainedNetwork:
     """The module of `build` trained on x (n, …) float32 and y (n,), or as it was trained before.
 
     Raises `InvalidInput` for inputs that the model does not take, and for a training that diverges.
@@ -51,21 +51,21 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
     path.parent.mkdir(parents=True, exist_ok=True)
     states = {FINAL: found.state_dict, **{_prefix(place): state for place, (state, _) in enumerate(found.checkpoints)}}
     save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path)
-    return Network(found.module, found.checkpoints)
+    return TrainedNetwork(found.module, found.checkpoints)
 
 
 def _prefix(place: int) -> str:
     return f"checkpoint-{place}/"
 
 
-def _loaded(module: nn.Module, state: dict[str, Tensor], recipe: Recipe) -> Network:
+def _loaded(module: nn.Module, state: dict[str, Tensor], recipe: Recipe) -> TrainedNetwork:
     def part(prefix: str) -> dict[str, Tensor]:
         return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
     module.load_state_dict(_complete(part(FINAL)))
     checkpoints = tuple((_complete(part(_prefix(place))), recipe.rate(epoch))
                         for place, epoch in enumerate(recipe.kept_epochs))
-    return Network(module.eval(), checkpoints)
+    return TrainedNetwork(module.eval(), checkpoints)
 
 
 def _complete(state: dict[str, Tensor]) -> dict[str, Tensor]:
