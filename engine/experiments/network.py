@@ -34,7 +34,7 @@ from engine.scoring import Scoring
 
 ETAS = (0.01, 0.05, 0.1, 0.3, 0.5)
 ALPHAS = (1e-5, 1e-3, 1e-1)
-ETA, DAMPING, SOLVER = 0.1, 0.01, "cg"
+ETA, DAMPING, SOLVER = 0.1, 0.01, "cg_gauss_newton"
 CURVES = ("query_loss", "hard_margin", "query_logit")
 NUMERICS = 1
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (

@@ -102,7 +102,7 @@ ROUTES = {
     "cholesky": set(itertools.product(("reoptimize", "retrain"), ("remove", "upweight", "relabel"))),
 }
 ROUTES |= {solver: ROUTES["cholesky"] | {("local_response", "infinitesimal")}
-           for solver in ("cg", "lissa", "arnoldi", "kfac", "ekfac", "datainf")}
+           for solver in ("cg", "cg_gauss_newton", "lissa", "arnoldi", "kfac", "ekfac", "datainf")}
 ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary")},
            "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
            "representer": {("one_step", "add_occurrence")},

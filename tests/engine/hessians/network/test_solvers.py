@@ -17,7 +17,8 @@ from tests.engine.hessians.network.networks import (
     vectors,
 )
 
-SETTINGS = {"cg": {}, "lissa": {}, "arnoldi": {"rank": 5}, "ekfac": {}, "datainf": {}}
+SETTINGS = {"cg": {}, "cg_gauss_newton": {}, "lissa": {}, "arnoldi": {"rank": 5}, "ekfac": {}, "datainf": {}}
+OF_GAUSS_NEWTON = {"cg_gauss_newton", "ekfac"}
 GAUSS_NEWTON = [("cg", True), ("lissa", True), ("arnoldi", True), ("ekfac", False)]
 
 
@@ -35,8 +36,8 @@ def relative(matrix, x, rhs, damping):
 def test_residual_is_that_of_the_matrix_that_is_named(name):
     p, rhs = converged(), vectors(converged())
     result = NETWORK_HESSIANS[name].solve(p, rhs, 0.1, **SETTINGS[name])
-    matrix = dense_gauss_newton(p) if name == "ekfac" else dense_hessian(p)
-    assert result.info["residual_of_gauss_newton"] == (name == "ekfac")
+    matrix = dense_gauss_newton(p) if name in OF_GAUSS_NEWTON else dense_hessian(p)
+    assert result.info["residual_of_gauss_newton"] == (name in OF_GAUSS_NEWTON)
     assert close(result.residual, relative(matrix, result.x, rhs, 0.1), 1e-8)
     assert result.x.shape == rhs.shape and result.converged.dtype == torch.bool and result.converged.all()
     assert all(isinstance(value, float) for value in result.info.values())
