@@ -44,9 +44,9 @@ DRIFT_REMOVED = f"{LEAVE_ONE_OUT} (drift removed)"
 CIFAR = {"dataset": "cifar10", "model": "cnn"}
 PAPER = Preset("paper", "CIFAR-10 as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 100, "source": {
     **CIFAR, "n_train": 10_000, "n_test": 600, "n_queries": 500, "n_candidates": 500}})
-SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 500 training examples", 3, {
-    "numerics": NUMERICS, "slice": 20, "source": {
-        **CIFAR, "n_train": 500, "n_test": 200, "n_queries": 100, "n_candidates": 40, "pool": 2}})
+SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
+    "numerics": NUMERICS, "slice": 10, "source": {
+        **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})
 
 
 def optimum_scoring(intervention: dict, behavior: str = "query_loss", damping: float = 0.0,
