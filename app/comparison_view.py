@@ -121,6 +121,8 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     else:
         far = "; the linear system is far from solved" if worst > UNSOLVED else ""
         text = f"Approximate: relative residual of the linear solve at most {worst:.1e}{far}"
+    if any(scores.provenance["convergence"].get("negative_curvature") for scores in seeds):
+        text += "; the Hessian plus damping is not positive definite, so signs may be wrong"
     text = f"{text} · {flagged} candidates did not converge" if flagged else text
     return f"{text}. {_scale(scoring)}"
 

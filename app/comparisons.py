@@ -55,7 +55,7 @@ def compared(scorings: Sequence[Scoring]) -> Compared | Waiting:
     sources = tuple(pickers.source(seed) for seed in range(pickers.seed_count()))
     candidates = workbench.candidate_count(sources[0], scorings, pickers.optima_candidates())
     key = (tuple(source.model_dump_json() for source in sources), tuple(codes.encode(s) for s in scorings), candidates)
-    live, found, waiting = workbench.LIVE_SECONDS / len(sources), [], None
+    live, found, waiting = workbench.LIVE_SECONDS[sources[0].kind] / len(sources), [], None
     for source in sources:
         scores = workbench.scores(source, scorings, candidates, live)
         if isinstance(scores, Waiting) and scores.job is None:

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.problems import ProblemSource
+from engine.problems.source import SOFTMAX
 from engine.scoring import Scoring
 
 
@@ -48,23 +49,27 @@ def recompute(source: ProblemSource | Sequence[ProblemSource], name: str) -> str
     lines = []
     for drawn in sources:
         suffix = f"-{drawn.seed}" if len(sources) > 1 else ""
-        lines += [_export(drawn, f"problem{suffix}.npz"),
-                  f"python -m engine compare --data problem{suffix}.npz --specs {name}-specs.json "
-                  f"--out {name}{suffix}.csv"]
+        file, command = _problem(drawn, suffix)
+        lines += [command, f"python -m engine compare --data {file} --specs {name}-specs.json "
+                           f"--out {name}{suffix}.csv"]
     return "\n".join(lines)
 
 
 def score_commands(source: ProblemSource, scorings: Sequence[Scoring]) -> str:
     """The commands that recompute the scores themselves, one file a scoring."""
-    lines = [_export(source, "problem.npz")]
+    file, command = _problem(source)
+    lines = [command]
     for place, scoring in enumerate(scorings):
         spec = shlex.quote(json.dumps(scoring.model_dump(mode="json"), ensure_ascii=False))
         lines += [f"echo {spec} > spec-{place + 1}.json",
-                  f"python -m engine influence --data problem.npz --spec spec-{place + 1}.json "
+                  f"python -m engine influence --data {file} --spec spec-{place + 1}.json "
                   f"--out scores-{place + 1}.npz"]
     return "\n".join(lines)
 
 
-def _export(source: ProblemSource, file: str) -> str:
-    return (f"python -m engine export-problem --source {shlex.quote(source.model_dump_json(exclude_defaults=True))} "
-            f"--out {file}")
+def _problem(source: ProblemSource, suffix: str = "") -> tuple[str, str]:
+    """(file, command that writes it): the arrays of softmax regression; of a network, what it is trained from."""
+    text = shlex.quote(source.model_dump_json(exclude_defaults=True))
+    if source.model != SOFTMAX:
+        return f"problem{suffix}.json", f"echo {text} > problem{suffix}.json"
+    return f"problem{suffix}.npz", f"python -m engine export-problem --source {text} --out problem{suffix}.npz"

@@ -1,8 +1,9 @@
 """What the approximation-error page shows: agreement along η and α, a little at a time.
 
-Over η a point costs a fraction of a second, so the page computes a few points each time it is drawn, nearest
-work first. Over α every point means re-optimising every candidate, so each draw's curve is a job of its own;
-only the point under the marker is computed at once.
+Over η a point of softmax regression costs a fraction of a second, so the page computes a few points each time it is
+drawn, nearest work first. Over α every point means re-optimising every candidate, so each draw's curve is a job of
+its own; only the point under the marker is computed at once. A network's curves are jobs over both, and its marker
+stands on points of the curves.
 """
 
 from __future__ import annotations
@@ -17,20 +18,15 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import workbench
+from app import error_runs, labels, workbench
 from app.workbench import Waiting
-from engine import data, score_runs
 from engine import error_curves as engine_curves
 from engine.agreement import METRICS, summarize
 from engine.behaviors import BEHAVIORS
-from engine.error_curves import ALPHAS, ETAS, PerQuery
-from engine.errors import StoreError
-from engine.hessians import HESSIANS
-from engine.jobs import ensure_worker, job_digest
-from engine.problems import ProblemSource
+from engine.error_curves import ETAS, PerQuery
+from engine.problems import ProblemSource, SoftmaxProblem
 from engine.scores import Scores
 from engine.scoring import Scoring
-from engine.store import Store, home
 
 STEP_SECONDS = 0.6
 KEPT_POINTS = 800
@@ -84,8 +80,16 @@ def _step_points() -> StepPoints:
     return StepPoints()
 
 
-def step_numbers(source: ProblemSource, eta: float) -> dict[str, PerQuery] | Waiting:
-    """behavior -> metric -> (m,) at one η of one draw, computed now unless it is known."""
+def live(source: ProblemSource) -> bool:
+    """Whether single points are computed at once, beside the curves."""
+    return source.kind == SoftmaxProblem.kind
+
+
+def step_numbers(source: ProblemSource, eta: float, candidates: int | None = None) -> dict[str, PerQuery] | Waiting:
+    """behavior -> metric -> (m,) at one η of one draw: computed now unless it is known, or out of a network's run."""
+    if not live(source):
+        run = error_runs.run(source, "eta", candidates)
+        return run if isinstance(run, Waiting) else _run_numbers(run, source.kind, eta)
     key = (source.model_dump_json(), eta, engine_curves.differentiable())
     known = _step_points().get(key)
     if known is None:
@@ -97,8 +101,17 @@ def step_numbers(source: ProblemSource, eta: float) -> dict[str, PerQuery] | Wai
     return known
 
 
-def eta_curves(sources: Sequence[ProblemSource], seconds: float = STEP_SECONDS) -> Curves:
+def _run_numbers(run: str, kind: str, eta: float) -> dict[str, PerQuery]:
+    return {behavior: found for (behavior, at), found in error_runs.eta_agreement(run, kind).items() if at == eta}
+
+
+def eta_curves(sources: Sequence[ProblemSource], seconds: float = STEP_SECONDS,
+               candidates: int | None = None) -> Curves:
     """First order against exact over the η grid: what is known, and as many new points as fit into `seconds`."""
+    if not live(sources[0]):
+        return _from_runs(sources, "eta", candidates, lambda run, kind: {
+            (BEHAVIORS[behavior].title, eta): found
+            for (behavior, eta), found in error_runs.eta_agreement(run, kind).items()})
     deadline, known, waiting = time.monotonic() + seconds, {}, ()
     for source in sources:
         for eta in ETAS:
@@ -115,67 +128,53 @@ def eta_curves(sources: Sequence[ProblemSource], seconds: float = STEP_SECONDS) 
 
 
 def alpha_curves(sources: Sequence[ProblemSource], candidates: int, behavior: str) -> Curves:
-    """Every inverse-Hessian solver against Newton over the α grid, from the draws whose job is done."""
+    """Every inverse-Hessian solver against the optimum over the α grid, from the draws whose job is done."""
+    return _from_runs(sources, "alpha", candidates, lambda run, kind: {
+        (labels.solver_title(solver), alpha): found
+        for (solver, alpha), found in error_runs.alpha_agreement(run, behavior, kind).items()})
+
+
+def _from_runs(sources: Sequence[ProblemSource], panel: str, candidates: int,
+               agreements: Callable[[str, str], Mapping[tuple[str, float], PerQuery]]) -> Curves:
+    """The curves of every draw whose run is done; agreements(digest, kind): (series, x) -> metric -> (m,)."""
     points, done, waiting = {}, 0, []
     for source in sources:
-        run = alpha_run(source, candidates)
+        run = error_runs.run(source, panel, candidates)
         if isinstance(run, Waiting):
             waiting.append(run)
             continue
         done += 1
-        for (solver, alpha), found in _alpha_agreement(run, behavior).items():
-            points.setdefault((HESSIANS[solver].title, alpha), {})[source.seed] = found
+        for place, found in agreements(run, source.kind).items():
+            points.setdefault(place, {})[source.seed] = found
     return _curves(points, done, len(sources), tuple(waiting))
 
 
-def alpha_run(source: ProblemSource, candidates: int) -> str | Waiting:
-    """The digest of the finished run with one draw's α curves; else its job, which is queued if it is new."""
-    payload = score_runs.payload(source, engine_curves.alpha_scorings(), candidates)
-    digest = job_digest(score_runs.KIND, payload)
-    try:
-        if Store(home()).has(digest) and _alpha_scores(digest):
-            return digest
-    except StoreError:  # damaged: it is set aside, and computed anew
-        pass
-    title = f"Error curves over α on {data.title(source.dataset)}, seed {source.seed}, {candidates} candidates"
-    job = workbench.queue().submit(score_runs.KIND, payload, title=title)
-    if job.active:
-        ensure_worker(home())
-    return Waiting(title, job=job.id)
-
-
-@st.cache_resource(show_spinner=False, max_entries=6)
-def _alpha_scores(digest: str) -> dict:
-    """scoring -> Scores of a finished run; about 500 kB a scoring on digits."""
-    scorings = engine_curves.alpha_scorings()
-    return dict(zip(scorings, score_runs.load(Store(home()).read(digest), scorings), strict=True))
-
-
-@st.cache_data(show_spinner=False, max_entries=60)
-def _alpha_agreement(digest: str, behavior: str) -> dict[tuple[str, float], PerQuery]:
-    scores = _alpha_scores(digest)
-    return {(solver, alpha): engine_curves.agreement(
-                scores[engine_curves.upweight_scoring(behavior, alpha)],
-                engine_curves.at_alpha(scores[engine_curves.solver_scoring(behavior, solver)], alpha))
-            for solver in HESSIANS for alpha in ALPHAS}
-
-
-def eta_point(source: ProblemSource, behavior: str, eta: float) -> Point | Waiting:
-    """Exact and first-order scores of every candidate at one η, now."""
-    found = workbench.scores(source, list(engine_curves.step_pair(behavior, eta)), None)
+def eta_point(source: ProblemSource, behavior: str, eta: float, candidates: int | None = None) -> Point | Waiting:
+    """Exact and first-order scores of every candidate at one η: now, or out of a network's run."""
+    pair = engine_curves.step_pair(behavior, eta)
+    if not live(source):
+        run = error_runs.run(source, "eta", candidates)
+        if isinstance(run, Waiting):
+            return run
+        known = error_runs.scores(run, "eta", source.kind)
+        return Point(known[pair[0]], known[pair[1]], _run_numbers(run, source.kind, eta)[behavior])
+    found = workbench.scores(source, list(pair), None)
     if isinstance(found, Waiting):
         return found
     return Point(*found, step_numbers(source, eta)[behavior])
 
 
 def alpha_point(source: ProblemSource, behavior: str, alpha: float, solver: str, candidates: int) -> Point | Waiting:
-    """Exact scores of upweighting by α, re-optimised now, and those of one solver."""
-    run = alpha_run(source, candidates)
+    """Exact scores of upweighting by α, re-optimised now or out of the finished run, and those of one solver."""
+    run, kind = error_runs.run(source, "alpha", candidates), source.kind
+    if isinstance(run, Waiting) and not live(source):
+        return run
     run = None if isinstance(run, Waiting) else run
-    exact = _scores(source, behavior, lambda name: engine_curves.upweight_scoring(name, alpha), candidates, run)
+    exact = _scores(source, behavior, lambda name: engine_curves.upweighted(name, alpha, kind), candidates, run)
     if isinstance(exact, Waiting):
         return exact
-    unit = _scores(source, behavior, lambda name: engine_curves.solver_scoring(name, solver), candidates, run)
+    unit = _scores(source, behavior, lambda name: engine_curves.solver_scoring(name, solver, kind=kind), candidates,
+                   run)
     if isinstance(unit, Waiting):
         return unit
     found = _point_agreement(source.model_dump_json(), candidates, behavior, alpha, solver, exact, unit)
@@ -185,14 +184,15 @@ def alpha_point(source: ProblemSource, behavior: str, alpha: float, solver: str,
 def alpha_points(source: ProblemSource, behavior: str, alpha: float, candidates: int,
                  chosen: str) -> dict[str, Point]:
     """The chosen point under every solver whose scores are at hand: all of them once the draw's run is done."""
-    solvers = [chosen] if isinstance(alpha_run(source, candidates), Waiting) else list(HESSIANS)
+    waiting = isinstance(error_runs.run(source, "alpha", candidates), Waiting)
+    solvers = [chosen] if waiting else list(engine_curves.solvers(source.kind))
     found = {solver: alpha_point(source, behavior, alpha, solver, candidates) for solver in solvers}
     return {solver: point for solver, point in found.items() if isinstance(point, Point)}
 
 
 def _scores(source, behavior: str, scoring: Callable[[str], Scoring], candidates: int, run: str | None):
     """Scores of one behavior: from the finished run if they are in it, else live, all behaviors at once."""
-    known = _alpha_scores(run) if run else {}
+    known = error_runs.scores(run, "alpha", source.kind) if run else {}
     if scoring(behavior) in known:
         return known[scoring(behavior)]
     behaviors = engine_curves.differentiable()
@@ -242,7 +242,7 @@ def titled(agreements: Mapping[str, PerQuery]) -> dict[str, PerQuery]:
 
 def by_title(points: Mapping[str, Point]) -> dict[str, Point]:
     """The points by the solvers' titles."""
-    return {HESSIANS[name].title: point for name, point in points.items()}
+    return {labels.solver_title(name): point for name, point in points.items()}
 
 
 def markers(agreements: Mapping[str, PerQuery], metric: str, x: float) -> pd.DataFrame:
@@ -270,8 +270,9 @@ def scatter_frame(point: Point, query: int) -> pd.DataFrame:
                          "sign": np.where(np.sign(exact) == np.sign(approximate), "same sign", "sign switched")})
 
 
-def published_curves(frame: pd.DataFrame, curve: str, metric: str, behavior: str | None = None) -> pd.DataFrame:
-    """series, x, mean, low, high of published results: behaviors over η, or one behavior's solve over α."""
+def published_curves(frame: pd.DataFrame, curve: str, metric: str, behavior: str | None = None,
+                     solver: str = "cholesky") -> pd.DataFrame:
+    """series, x, mean, low, high of published results: behaviors over η, or one behavior's solve by `solver` over α."""
     chosen = frame[(frame["curve"] == curve) & (frame["metric"] == METRICS[metric].title)]
     if behavior is not None:
         chosen = chosen[chosen["behavior"] == behavior]
@@ -279,7 +280,7 @@ def published_curves(frame: pd.DataFrame, curve: str, metric: str, behavior: str
     chosen = chosen[known]
     series = chosen["behavior"].map(lambda name: BEHAVIORS[name].title)
     if behavior is not None:
-        series = series.map(lambda _: HESSIANS["cholesky"].title)
+        series = series.map(lambda _: labels.solver_title(solver))
     half = chosen["ci95"].fillna(0.0)
     return pd.DataFrame({"series": series, "x": chosen["parameter"].str.partition("=")[2].astype(float),
                          "mean": chosen["mean"], "ci95": chosen["ci95"], "low": chosen["mean"] - half,

@@ -17,8 +17,8 @@ from engine import error_curves as engine_curves
 from engine.agreement import METRICS, summarize
 from engine.behaviors import BEHAVIORS
 from engine.error_curves import ALPHAS, ETAS, PerQuery
-from engine.hessians import HESSIANS
-from engine.problems import ProblemSource
+from engine.experiments import EXPERIMENTS
+from engine.problems import ModuleProblem, ProblemSource, SoftmaxProblem
 from engine.scoring import Scoring
 from engine.values import short
 
@@ -27,6 +27,27 @@ SHORTS = {metric.short: name for name, metric in METRICS.items()}
 DRAWS = (1, 2, 3, 5)
 ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))
 ETA_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+ALIKE = ("**Query loss**, **soft margin** and **probability** are increasing functions of one another at a query: they "
+         "rank alike, exactly and to first order, so their curves lie on one another.")
+ETA_NOTES = {
+    SoftmaxProblem.kind: "The **query logit** is linear in the parameters, so its first-order answer stays exact "
+                         "however long the step (only a sign next to zero can be lost to rounding). " + ALIKE,
+    ModuleProblem.kind: "In a network even the **query logit** bends with the parameters, so every first-order answer "
+                        "worsens with the step. " + ALIKE,
+}
+ALPHA_NOTES = {
+    SoftmaxProblem.kind: "For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows "
+                         "the optimum bends away, and the inverse Hessian answers for a smaller move than was made. A "
+                         "solver below **Cholesky** adds an error of its own: its linear systems are not solved to the "
+                         "end.",
+    ModuleProblem.kind: "A network that stochastic gradient descent has trained is at no optimum. Here it is "
+                        "re-optimised nearby, with damping 0.01, with and without the weight α, and the difference is "
+                        "compared with the inverse Hessian's answer. A limited number of iterations blurs the smallest "
+                        "weights; the bend of the loss, the largest.",
+}
+"""What to see in the curves, for each kind of problem."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +91,22 @@ def controls(panel: str) -> Chosen:
     behavior = _choose(row.selectbox, "behavior", "Behavior", list(engine_curves.differentiable()), "query_loss",
                        lambda name: BEHAVIORS[name].title, width=180,
                        help="The number read off the model at a query. Only behaviors with a gradient have a tangent.")
-    solver = "cholesky"
+    solvers = engine_curves.solvers(pickers.kind())
+    solver = next(iter(solvers))
     if panel == "alpha":
-        solver = _choose(row.selectbox, "solver", "Solver in the scatter", list(HESSIANS), "cholesky",
-                         lambda name: HESSIANS[name].title, width=200,
+        solver = _choose(row.selectbox, "solver", "Solver in the scatter", list(solvers), solver,
+                         lambda name: solvers[name].title, width=200,
                          help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
     draws = _choose(row.selectbox, "draws", "Draws", DRAWS, _default_draws(), str, width=90,
                     help="Each draw (seed) takes other queries and candidates, and another training set where that is "
                          "smaller than the dataset. Bands are 95% t-intervals over draws.")
-    shown = published.results("figure-4", "paper") is not None and _toggle(row)
-    value = _slider(panel)
+    figure = _published(pickers.kind())
+    shown = figure is not None and _toggle(row, figure)
     sources = tuple(pickers.source(offset) for offset in range(draws))
+    value = _slider(panel) if error_curves.live(sources[0]) else _grid_slider(panel)
     limit = sources[0].n_candidates or sources[0].n_train or pickers.optima_candidates()
-    candidates = None if panel == "eta" else min(pickers.optima_candidates(), limit)
+    candidates = min(pickers.optima_candidates(), limit) if panel == "alpha" else (
+        None if error_curves.live(sources[0]) else limit)
     return Chosen(panel, sources, SHORTS[metric], behavior, value, _query(sources[0]), candidates, solver, shown)
 
 
@@ -94,14 +118,25 @@ def _choose(widget, name: str, label: str, options, default, title: Callable, **
 
 
 def _default_draws() -> int:
-    return 3 if choice.one("data", "digits", str) == "digits" else 1
+    return 3 if choice.one("data", "digits", str) == "digits" and pickers.kind() == SoftmaxProblem.kind else 1
 
 
-def _toggle(row) -> bool:
+FIGURES = {SoftmaxProblem.kind: "figure-4", ModuleProblem.kind: "figure-a2"}
+"""The published curves of each kind of problem."""
+
+
+def _published(kind: str) -> tuple[str, str] | None:
+    """(figure, preset) of the largest published run."""
+    return next(((FIGURES[kind], preset) for preset in ("paper", "small")
+                 if published.results(FIGURES[kind], preset) is not None), None)
+
+
+def _toggle(row, figure: tuple[str, str]) -> bool:
+    name, preset = figure
     key = choice.bound("published", True, lambda text: choice.from_options((1, 0))(text) == 1)
-    shown = row.toggle("Published paper-scale run", key=key,
-                       help="FashionMNIST with 20,000 training examples, 1,000 queries and 1,000 candidates, as "
-                            "published with this program: hollow diamonds.")
+    shown = row.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale", key=key,
+                       help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow "
+                            "diamonds.")
     choice.keep("published", int(shown))
     return shown
 
@@ -119,6 +154,17 @@ def _slider(panel: str) -> float:
     return value
 
 
+def _grid_slider(panel: str) -> float:
+    """The points of the curves: between them a network would have to be computed anew."""
+    points, start = (ETAS, 0.1) if panel == "eta" else (ALPHAS, 1e-3)
+    key = choice.bound(panel, start, lambda text: min(
+        points, key=lambda point: abs(choice.within(points[0], points[-1], float)(text) - point)))
+    value = st.select_slider("Step size η" if panel == "eta" else "Weight α", points, key=key, format_func=short,
+                             help="Moves the dashed line from one computed point of the curves to another.")
+    choice.keep(panel, short(value))
+    return value
+
+
 def _nearest_alpha(text: str) -> float:
     wanted = choice.within(ALPHA_STEPS[0], ALPHA_STEPS[-1], float)(text)
     return min(ALPHA_STEPS, key=lambda alpha: abs(alpha - wanted) / alpha)
@@ -132,15 +178,15 @@ def _query(source: ProblemSource) -> int:
 def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
     """The curves over η, drawn as they grow."""
     def draw() -> None:
-        curves = error_curves.eta_curves(chosen.sources)
+        curves = error_curves.eta_curves(chosen.sources, candidates=chosen.candidates)
         if curves.complete and growing:
             st.rerun()
         _curves(chosen, curves, [BEHAVIORS[name].title for name in engine_curves.differentiable()],
                 error_curves.markers(error_curves.titled(agreements), chosen.metric, chosen.value), ETA_TICKS,
                 [scoring for eta in ETAS for scoring in engine_curves.step_pair(chosen.behavior, eta)])
-        _progress(curves, "points")
+        _progress(curves, "points" if error_curves.live(chosen.sources[0]) else "draws")
 
-    growing = not error_curves.eta_curves(chosen.sources, 0.0).complete
+    growing = not error_curves.eta_curves(chosen.sources, 0.0, chosen.candidates).complete
     st.fragment(draw, run_every=0.2 if growing else None)()
 
 
@@ -148,10 +194,12 @@ def alpha_curves(chosen: Chosen, points: Mapping[str, Point]) -> None:
     """The curves over α: one job a draw, so that each appears when it is done."""
     curves = error_curves.alpha_curves(chosen.sources, chosen.candidates, chosen.behavior)
     agreements = {title: point.agreement for title, point in error_curves.by_title(points).items()}
+    kind = chosen.sources[0].kind
+    solvers = engine_curves.solvers(kind)
     scorings = [scoring for alpha in ALPHAS for scoring in (
-        engine_curves.upweight_scoring(chosen.behavior, alpha),
-        *(engine_curves.solver_scoring(chosen.behavior, solver, alpha) for solver in HESSIANS))]
-    _curves(chosen, curves, [solver.title for solver in HESSIANS.values()],
+        engine_curves.upweighted(chosen.behavior, alpha, kind),
+        *(engine_curves.solver_scoring(chosen.behavior, solver, alpha, kind) for solver in solvers))]
+    _curves(chosen, curves, [solver.title for solver in solvers.values()],
             error_curves.markers(agreements, chosen.metric, chosen.value), ALPHAS, scorings)
     if curves.waiting:
         st.caption(f"{curves.done} of {curves.total} draws are ready; the next one is being computed. "
@@ -177,11 +225,13 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
 
 
 def _overlay(chosen: Chosen) -> pd.DataFrame | None:
-    frame = published.results("figure-4", "paper") if chosen.published else None
-    if frame is None:
+    kind = chosen.sources[0].kind
+    figure = _published(kind) if chosen.published else None
+    if figure is None:
         return None
-    return error_curves.published_curves(frame, chosen.panel, chosen.metric,
-                                         None if chosen.panel == "eta" else chosen.behavior)
+    return error_curves.published_curves(published.results(*figure), chosen.panel, chosen.metric,
+                                         None if chosen.panel == "eta" else chosen.behavior,
+                                         next(iter(engine_curves.solvers(kind))))
 
 
 def _spoken(chosen: Chosen, means: pd.DataFrame, name: str) -> str:
@@ -241,9 +291,12 @@ def provenance(point: Point) -> None:
     """One line on sizes and exactness."""
     facts = point.exact.provenance
     sizes, convergence = facts["sizes"], facts["convergence"]
-    how = (f"closed form, {facts['wall_seconds']:.2f} s" if point.exact.scoring.process.kind == "one_step" else
-           f"Newton, {convergence['converged']} of {convergence['of']} converged, largest final gradient norm "
-           f"{convergence['largest_residual']:.1e}")
+    network = "selection" in facts
+    if point.exact.scoring.process.kind == "one_step":
+        how = f"{'every step taken' if network else 'closed form'}, {facts['wall_seconds']:.2f} s"
+    else:
+        how = (f"{'L-BFGS' if network else 'Newton'}, {convergence['converged']} of "
+               f"{convergence['of']} converged, largest final gradient norm {convergence['largest_residual']:.1e}")
     chips.note(f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} "
                f"queries · one draw · exact scores: {how}")
 

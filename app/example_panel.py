@@ -7,25 +7,26 @@ from html import escape
 
 import streamlit as st
 
-from app import cards, chips, choice, downloads, example_view, pickers, specification_list
+from app import cards, chips, choice, decompositions, downloads, example_view, pickers, specification_list
 from app.example_view import Card, Column, Query
 from engine import codes
-from engine.experiments import controlled
-from engine.problems import DrawnProblem, ProblemSource
+from engine.experiments import controlled, network
+from engine.problems import DrawnProblem, ModuleProblem, ProblemSource, SoftmaxProblem
 from engine.scores import Scores
 from engine.scoring import Scoring
 
 SHOWN_SPECIFICATIONS = 3
 QUERIES_A_PAGE = 16
 FEWEST, MOST = 5, 20
-DEFAULTS = (controlled.step_scoring("query_loss", 0.1), controlled.step_scoring("hard_margin", 0.1),
-            controlled.removal_scoring("n-1"))
+STEPS = (controlled.step_scoring("query_loss", 0.1), controlled.step_scoring("hard_margin", 0.1))
+DEFAULTS = {SoftmaxProblem.kind: (*STEPS, controlled.removal_scoring("n-1")),
+            ModuleProblem.kind: (*STEPS, network.response(solver="ekfac"))}
 QUERY, WRONG, PAGE, COUNT, EXAMPLE = "query", "misclassified", "page", "n", "example"
 
 
 def specifications() -> list[Scoring]:
     """The specifications of the address, as on the Compare page; without any, three that disagree."""
-    return specification_list.chosen() or list(DEFAULTS)
+    return specification_list.chosen() or list(DEFAULTS[pickers.kind()])
 
 
 def _write(scorings: Sequence[Scoring]) -> None:
@@ -128,7 +129,7 @@ def _editor(scorings: Sequence[Scoring], place: int) -> None:
                    on_click=_replace, args=(scorings, place, wanted))
         row.button("Remove column", key=f"drop:{place}", disabled=len(scorings) == 1, on_click=_write,
                    args=([other for other in scorings if other != current],))
-        spare = next((default for default in DEFAULTS if default not in scorings), None)
+        spare = next((default for default in DEFAULTS[pickers.kind()] if default not in scorings), None)
         if len(scorings) < SHOWN_SPECIFICATIONS and spare is not None:
             row.button("Add a column", key=f"add:{place}", on_click=_write, args=([*scorings, spare],))
 
@@ -209,6 +210,7 @@ def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores])
     st.caption("Rank 1 supports the behavior at this query most. Scores are oriented: positive means that the example "
                "supports the behavior, whatever the intervention; their sizes can be compared within a row's own "
                "specification only.")
+    decompositions.panel(drawn, found, query.place, row)
 
 
 def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: Query,

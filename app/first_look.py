@@ -50,7 +50,7 @@ def source() -> ProblemSource:
 
 
 def first_look() -> FirstLook | Waiting:
-    preset = PRESETS["first"]
+    preset = PRESETS[source().kind]["first"]
     pair = tuple(preset.scorings[place] for place in preset.pair)
     scores = workbench.scores(source(), pair, source().n_train)
     if isinstance(scores, Waiting):

@@ -10,6 +10,7 @@ from app.times import spell
 from app.workbench import Waiting, queue, trainer
 from engine.errors import WhichfluenceError
 from engine.jobs import Job, Workers, ensure_worker
+from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.store import home
 
 
@@ -108,9 +109,15 @@ def _training(waiting: Waiting) -> None:
     ahead = trainer().ahead(waiting.source) if waiting.source is not None else 0
     st.markdown(f"**{waiting.what}…**" if not ahead else
                 f"**{waiting.what}:** {ahead} other training{'s' if ahead > 1 else ''} first…")
-    st.caption("The optimum is found to a gradient norm below 1e-12, once for each choice of data; "
-               "digits take a second, 2,000 FashionMNIST images about half a minute.")
+    st.caption(PREPARING[waiting.source.kind if waiting.source else SoftmaxProblem.kind])
     st.skeleton(height=120)
+
+
+PREPARING = {
+    SoftmaxProblem.kind: "The optimum is found to a gradient norm below 1e-12, once for each choice of data; "
+                         "digits take a second, 2,000 FashionMNIST images about half a minute.",
+    ModuleProblem.kind: "The trained network is read, and passed over its training data once.",
+}
 
 
 @st.fragment(run_every=1.0)

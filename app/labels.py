@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from app.chips import ESTIMATOR
+from engine.estimators import ESTIMATORS
 from engine.hessians import HESSIANS
+from engine.hessians.network import NETWORK_HESSIANS
 from engine.named import NAMED
 from engine.scoring import Scoring
 
+MODEL_TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network"}
 ORDER = ("B", "T", "P", ESTIMATOR)
 
 
@@ -39,12 +42,28 @@ def numbered(labels: Sequence[str]) -> list[str]:
 
 
 def known_as(scoring: Scoring) -> str | None:
-    """The name under which the literature knows a scoring; None where it has none."""
-    eta = getattr(scoring.process, "eta", 0.1)
-    return next((method.title for method in NAMED.values() if method.implied(scoring.behavior, eta) == scoring), None)
+    """The name under which the literature knows a scoring, whatever its damping; None where it has none."""
+    eta, plain = getattr(scoring.process, "eta", 0.1), scoring
+    if getattr(scoring.process, "damping", 0.0):
+        plain = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"damping": 0.0}),
+                           scoring.estimator)
+    return next((method.title for method in NAMED.values() if method.implied(scoring.behavior, eta) == plain), None)
+
+
+def model_title(name: str) -> str:
+    """What a model is called in a sentence."""
+    return MODEL_TITLES.get(name, name)
+
+
+def solver_title(estimator: str) -> str:
+    """The title of an inverse-Hessian solver; of another estimator, its own."""
+    for solvers in (HESSIANS, NETWORK_HESSIANS):
+        if estimator in solvers:
+            return solvers[estimator].title
+    return ESTIMATORS[estimator].title
 
 
 def _axis(scoring: Scoring, axis: str) -> str:
     if axis != ESTIMATOR:
         return scoring.axis(axis)
-    return HESSIANS[scoring.estimator].title if scoring.estimator in HESSIANS else scoring.route.title
+    return solver_title(scoring.estimator)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import choice
+from app import choice, labels
 from engine import data
 from engine.behaviors import BEHAVIORS
 from engine.errors import WhichfluenceError
 from engine.estimators import ESTIMATORS
 from engine.interventions import INTERVENTIONS
-from engine.problems import ProblemSource
+from engine.models.catalogue import MODELS
+from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
+from engine.problems import ModuleProblem, ProblemSource, SoftmaxProblem
+from engine.problems.source import SOFTMAX
 from engine.processes import PROCESSES
 from engine.scoring import Scoring
 from engine.specification import Specification, fitting
@@ -19,6 +22,8 @@ OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
 POOL = {"cifar10": 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
 DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
+NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), 20
+COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
 PARAMETERS = {
     "eta": ("step size η", 0.1, 1e-6, 100.0),
     "alpha": ("weight α", 1e-3, 1e-8, 1.0),
@@ -42,11 +47,8 @@ def problem_picker() -> None:
         names = [*data.DATASETS, *_uploads()]
         key = choice.bound("data", "digits", choice.from_options(names))
         name = st.selectbox("Dataset", names, key=key, format_func=data.title)
-        if choice.texts("data") not in ([], [name]):
-            for size in ("train", "queries", "pool"):
-                choice.keep(size, [])
-                st.session_state.pop(choice.widget(size), None)
-        choice.keep("data", name)
+        _took("data", name)
+        _model(name)
         if name in POOL:
             st.caption(f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
         _upload()
@@ -54,12 +56,48 @@ def problem_picker() -> None:
             _sizes(name)
 
 
+def _took(name: str, value: str) -> None:
+    """Keep a choice on which the default sizes depend; a new one forgets the sizes."""
+    if choice.texts(name) not in ([], [value]):
+        for size in ("train", "queries", "candidates"):
+            choice.keep(size, [])
+            st.session_state.pop(choice.widget(size), None)
+    choice.keep(name, value)
+
+
+def _model(dataset: str) -> None:
+    """Softmax regression, or a network; a network needs to know which of its parameters count."""
+    models = [SOFTMAX, *MODELS]
+    key = choice.bound("model", SOFTMAX, choice.from_options(models))
+    name = st.selectbox("Model", models, key=key, format_func=lambda model: _capital(labels.model_title(model)),
+                        help="Softmax regression has one optimum and exact answers. A network is trained by stochastic "
+                             "gradient descent and is at no optimum: its answers are exact for steps and retraining, "
+                             "and as good as the optimiser for re-optimisation.")
+    _took("model", name)
+    if name != SOFTMAX:
+        key = choice.bound("parameters", ALL, choice.from_options(list(COUNTED)))
+        chosen = st.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
+                              help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
+        choice.keep("parameters", chosen)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _defaults(dataset: str) -> tuple[int, int, int]:
+    """(training examples, queries, candidates to re-optimise) to begin with."""
+    if choice.one("model", SOFTMAX, str) != SOFTMAX:
+        return *NETWORK_SIZES, NETWORK_CANDIDATES
+    return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
+
+
 def _sizes(name: str) -> None:
-    train, queries = DEFAULT_SIZES.get(name, (2_000, 200))
+    train, queries, candidates = _defaults(name)
     limits = _limits(name)
     _number("train", "training examples", min(train, limits[0]), 10, limits[0])
     _number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
-    _number("candidates", "candidates to re-optimise", OPTIMA_CANDIDATES.get(name, 100), 5, 5_000,
+    _number("candidates", "candidates to re-optimise", candidates, 5, 5_000,
             "Removing or upweighting an example means finding a new optimum for each candidate; "
             "step processes score every training example.")
     _number("seed", "seed of the draw", 0, 0, 1_000_000)
@@ -126,17 +164,23 @@ def _upload() -> None:
 def source(seed_offset: int = 0) -> ProblemSource:
     """The chosen problem. `seed_offset` gives the further seeds of an average."""
     name = choice.one("data", "digits", str)
-    train, queries = DEFAULT_SIZES.get(name, (2_000, 200))
+    train, queries, _ = _defaults(name)
     limits = _limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=min(limits[1], max(500, queries)), n_candidates=None, pool=POOL.get(name, 1),
-                         seed=choice.one("seed", 0, int) + seed_offset)
+                         seed=choice.one("seed", 0, int) + seed_offset, model=choice.one("model", SOFTMAX, str),
+                         selection=choice.one("parameters", ALL, str))
+
+
+def kind() -> str:
+    """The kind of problem that is chosen, `softmax` or `module`."""
+    return SoftmaxProblem.kind if choice.one("model", SOFTMAX, str) == SOFTMAX else ModuleProblem.kind
 
 
 def optima_candidates() -> int:
     """How many candidates are re-optimised."""
-    return choice.one("candidates", OPTIMA_CANDIDATES.get(choice.one("data", "digits", str), 100), int)
+    return choice.one("candidates", _defaults(choice.one("data", "digits", str))[2], int)
 
 
 def seed_count() -> int:
@@ -153,18 +197,17 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         behavior = _select(name, "B", "B · behavior", list(BEHAVIORS), default.behavior,
                            lambda kind: BEHAVIORS[kind].title)
     with columns[1]:
-        kind = _select(name, "P", "P · intervention", list(INTERVENTIONS), default.intervention.kind, _words)
-        intervention = {"kind": kind, **_parameters(name, INTERVENTIONS[kind], default.intervention)}
+        done = _select(name, "P", "P · intervention", list(INTERVENTIONS), default.intervention.kind, _words)
+        intervention = {"kind": done, **_parameters(name, INTERVENTIONS[done], default.intervention)}
     with columns[2]:
-        kind = _select(name, "T", "T · training process", list(fitting(kind)), default.process.kind, _words)
-        process = {"kind": kind, **_parameters(name, PROCESSES[kind], default.process)}
+        trained = _select(name, "T", "T · training process", list(fitting(done)), default.process.kind, _words)
+        process = {"kind": trained, **_parameters(name, PROCESSES[trained], default.process)}
     try:
         specification = Specification.of(behavior, intervention, process)
     except WhichfluenceError as error:
         st.error(str(error))
         return None
-    kind = source().kind
-    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification, kind) is None]
+    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification, kind()) is None]
     with columns[3]:
         estimator = _select(name, "E", "answered by", routes, default.estimator,
                             lambda route: ESTIMATORS[route].title)

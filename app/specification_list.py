@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import streamlit as st
 
 from app import chips, choice, labels, pickers, presets
-from app.presets import PRESETS
+from app.presets import PRESETS, Preset
 from engine import codes
 from engine.scoring import Scoring
 
@@ -18,16 +18,23 @@ PILLS = "compare:preset"
 
 
 def chosen() -> list[Scoring]:
-    """The specifications of the address, in its order; faulty and repeated ones are left out with a message."""
+    """The specifications of the address, in its order; faulty and repeated ones are left out with a message.
+
+    Where they are a preset of the kind of model that was chosen before, its counterpart takes their place.
+    """
     scorings = choice.several(NAME, codes.decode)
+    counterpart = presets.translated(scorings, pickers.kind())
+    if counterpart:
+        start(counterpart.name)
+        return list(counterpart.scorings)
     _keep(scorings)
     return scorings
 
 
 def chosen_pair(scorings: Sequence[Scoring]) -> tuple[int, int]:
     """The opened pair, counted from 0; in the address it counts from 1, as on the page."""
-    name = presets.matching(scorings)
-    pair = choice.one(PAIR, PRESETS[name].pair if name else (0, 1), _parse_pair(len(scorings)))
+    name = presets.matching(scorings, pickers.kind())
+    pair = choice.one(PAIR, _presets()[name].pair if name else (0, 1), _parse_pair(len(scorings)))
     open_pair(*pair)
     return pair
 
@@ -38,14 +45,14 @@ def open_pair(first: int, second: int) -> None:
 
 def start(name: str) -> None:
     """Replace the list by a preset."""
-    preset = presets.preset(name)
+    preset = presets.preset(name, pickers.kind())
     _keep(preset.scorings)
     open_pair(*preset.pair)
 
 
 def address(name: str) -> dict[str, list[str] | str]:
     """The address parameters of a preset, for a link to the Compare page."""
-    preset = presets.preset(name)
+    preset = presets.preset(name, pickers.kind())
     return address_of(preset.scorings, preset.pair)
 
 
@@ -57,12 +64,17 @@ def address_of(scorings: Sequence[Scoring], pair: tuple[int, int]) -> dict[str, 
 
 def preset_picker(scorings: Sequence[Scoring]) -> None:
     """The presets as pills; the one that is on the page is marked, with what to look for."""
-    name = presets.matching(scorings)
+    name, offered = presets.matching(scorings, pickers.kind()), _presets()
     st.session_state[PILLS] = name
-    st.pills("Start from", list(PRESETS), key=PILLS, format_func=lambda key: PRESETS[key].title,
+    st.pills("Start from", list(offered), key=PILLS, format_func=lambda key: offered[key].title,
              on_change=_picked, help="Each replaces the list below by specifications that differ in one respect.")
     if name:
-        st.caption(PRESETS[name].note)
+        st.caption(offered[name].note)
+
+
+def _presets() -> Mapping[str, Preset]:
+    """Those of the chosen kind of model."""
+    return PRESETS[pickers.kind()]
 
 
 def _picked() -> None:
@@ -85,7 +97,7 @@ def rows(scorings: Sequence[Scoring]) -> None:
 
 def adder(scorings: Sequence[Scoring]) -> None:
     """Pick one more specification; one that is listed already is refused."""
-    default = scorings[-1] if scorings else PRESETS["first"].scorings[0]
+    default = scorings[-1] if scorings else _presets()["first"].scorings[0]
     with st.expander("Add a specification", icon=":material/add:", expanded=len(scorings) < 2):
         scoring = pickers.scoring_picker("add", default)
         if scoring is None:

@@ -17,25 +17,26 @@ from typing import Any
 
 import streamlit as st
 
+from app import labels
 from app.training import Trainer
-from engine import cost, data, score_runs
+from engine import cost, data, score_runs, training_runs
 from engine.compute import compute
 from engine.errors import StoreError
 from engine.exact.reoptimize import training_data
 from engine.jobs import JobQueue, ensure_worker
-from engine.problems import DrawnProblem, ProblemSource
+from engine.problems import DrawnProblem, ModuleProblem, ProblemSource, SoftmaxProblem
 from engine.scores import Scores
 from engine.scoring import Scoring
 from engine.store import Store, home
 
-LIVE_SECONDS = 4.0
+LIVE_SECONDS = {SoftmaxProblem.kind: 4.0, ModuleProblem.kind: 2.0}
 PATIENCE_SECONDS = 1.5
 CACHE_BYTES = 600 << 20
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a page waits for: the model of `source` in training (`future`), or a queued job (`job`)."""
+    """What a page waits for: the model of `source` in preparation (`future`), or a queued job (`job`)."""
 
     what: str
     future: Future | None = None
@@ -76,40 +77,67 @@ def trainer() -> Trainer:
 
 
 def _prepare(source: ProblemSource) -> DrawnProblem:
-    drawn = source.build()
-    drawn.problem.fit  # noqa: B018 - trains
+    drawn = source.build(DEVICES[source.kind])
+    drawn.problem.facts, drawn.problem.probabilities, drawn.problem.query_logits  # noqa: B018 - trains
     return drawn
+
+
+DEVICES = {SoftmaxProblem.kind: "cpu", ModuleProblem.kind: "auto"}
+"""Small float64 problems answer no sooner on a GPU."""
 
 
 def _factor(drawn: DrawnProblem) -> None:
     """What the first re-optimisation would otherwise wait for."""
-    if drawn.problem.has_dense_hessian:
+    if isinstance(drawn.problem, SoftmaxProblem) and drawn.problem.has_dense_hessian:
         training_data(drawn.problem)
 
 
 def drawn(source: ProblemSource) -> DrawnProblem | Waiting:
-    """The drawn and trained problem; raises the engine's own error if it cannot be had."""
+    """The drawn and trained problem; raises the engine's own error if it cannot be had.
+
+    A network that is not trained yet is trained by a job, which can be cancelled; softmax regression in the
+    background of this process.
+    """
+    if not source.is_trained and (training := _training(source)):
+        return training
     future = trainer().ask(source)
     with suppress(TimeoutError):
         return future.result(timeout=PATIENCE_SECONDS)
     return future.result() if future.done() else Waiting("Training the model", future=future, source=source)
 
 
+def _training(source: ProblemSource) -> Waiting | None:
+    """The job that trains a network; None where it is done and its weights are gone, so that they are made here."""
+    job = queue().submit(training_runs.KIND, training_runs.payload(source),
+                         title=f"Training {labels.model_title(source.model)} on {data.title(source.dataset)}")
+    if job.state == "done":
+        return None
+    ensure_worker(home())
+    return Waiting(job.title, job=job.id)
+
+
 def candidate_count(source: ProblemSource, scorings: Sequence[Scoring], optima: int) -> int | None:
     """How many of the drawn candidates are scored: all, or `optima` where a candidate of any scoring costs much."""
     drawn_candidates = source.n_candidates or source.n_train
-    if any(cost.is_slow(scoring, source.parameters()) for scoring in scorings):
+    if any(cost.is_slow(scoring, _parameters(source.model_dump_json())) for scoring in scorings):
         return min(optima, drawn_candidates) if drawn_candidates else optima
     return drawn_candidates
 
 
+@st.cache_data(show_spinner=False, max_entries=200)
+def _parameters(source: str) -> int:
+    """The size of the model of a source, given as JSON."""
+    return ProblemSource.model_validate_json(source).parameters()
+
+
 def scores(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
-           live_seconds: float = LIVE_SECONDS) -> list[Scores] | Waiting:
+           live_seconds: float | None = None) -> list[Scores] | Waiting:
     """The scores of every scoring over the first `candidates` drawn candidates (None: all).
 
-    Scores are computed at once where that takes no longer than `live_seconds`; else a job is queued, which
-    everybody who asks for the same shares, and a `Waiting` comes back.
+    Scores are computed at once where that takes no longer than `live_seconds` (default: LIVE_SECONDS of its kind of
+    model); else a job is queued, which everybody who asks for the same shares, and a `Waiting` comes back.
     """
+    live_seconds = LIVE_SECONDS[source.kind] if live_seconds is None else live_seconds
     problem = drawn(source)
     if isinstance(problem, Waiting):
         return problem
@@ -150,8 +178,7 @@ def _fill(problem: DrawnProblem, source: ProblemSource, missing: Sequence[Scorin
           live_seconds: float) -> dict[Scoring, Scores] | Waiting:
     """The missing scores, computed here one session at a time, or what to wait for."""
     whole, count = problem.problem, len(_narrowed(problem, candidates).candidates)
-    guess = cost.seconds(missing, n=whole.n, parameters=whole.parameters, queries=len(whole.queries), candidates=count)
-    if guess > live_seconds:
+    if cost.guess(missing, whole, count) > live_seconds:
         return _from_runs(source, missing, count, candidates)
     with score_cache().computing:
         found = _cached(source, missing, candidates)  # another session may have computed them meanwhile
@@ -190,11 +217,17 @@ def _queued(source: ProblemSource, missing: Sequence[Scoring], count: int) -> Wa
         if set(missing) <= set(_computed({"kind": job.kind, "payload": job.payload}, source, count)):
             break
     else:
-        title = (f"{len(missing)} specification{'s' if len(missing) > 1 else ''} on {data.title(source.dataset)}, "
+        title = (f"{len(missing)} specification{'s' if len(missing) > 1 else ''} on {problem_title(source)}, "
                  f"{count} candidates")
         job = queue().submit(score_runs.KIND, score_runs.payload(source, missing, count), title=title)
     ensure_worker(home())
     return Waiting(job.title, job=job.id)
+
+
+def problem_title(source: ProblemSource) -> str:
+    """Data and, unless it is softmax regression, the model: `CIFAR-10, convolutional network`."""
+    model = "" if source.kind == SoftmaxProblem.kind else f", {labels.model_title(source.model)}"
+    return f"{data.title(source.dataset)}{model}"
 
 
 @st.cache_resource(show_spinner=False)

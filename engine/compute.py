@@ -31,7 +31,8 @@ def compute(problem, scorings: Scoring | Sequence[Scoring], options: Options | N
     groups = _groups(scorings)
     for number, members in enumerate(groups):
         share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(groups)))
-        finished.update(_compute_group(problem, scorings, members, share))
+        with problem.exclusive:
+            finished.update(_compute_group(problem, scorings, members, share))
         options.progress((number + 1) / len(groups))
     return [finished[place] for place in range(len(scorings))]
 

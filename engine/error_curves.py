@@ -1,8 +1,9 @@
 r"""Approximation error along one parameter: the same estimand, computed exactly and by its approximation.
 
 Over η: the first-order Taylor term against the exact step, for every differentiable behavior.
-Over α: the inverse-Hessian response against the Newton re-optimised optimum, for every solver. That
-response is linear in α, so it is solved for once, at α = 1, and scaled.
+Over α: the inverse-Hessian response against the re-optimised optimum, for every solver. That response is linear in
+α, so it is solved for once, at α = 1, and scaled. A network's optimum is the one nearby: with damping, and without
+the drift of a factual model that is at no optimum.
 """
 
 from __future__ import annotations
@@ -17,12 +18,19 @@ from engine.behaviors import BEHAVIORS
 from engine.compute import compute
 from engine.errors import InvalidInput
 from engine.experiments.controlled import ALPHAS, ETAS, step_scoring, upweight_scoring
-from engine.hessians import HESSIANS
+from engine.experiments.network import damped_upweighting
+from engine.hessians import HESSIANS, InverseHessian
+from engine.hessians.network import NETWORK_HESSIANS
+from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.scores import Scores
 from engine.scoring import Scoring
 
-__all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "solver_scoring",
-           "step_agreement", "step_pair", "summary", "upweight_scoring"]
+__all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "eta_scorings",
+           "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
+
+SOFTMAX, MODULE = SoftmaxProblem.kind, ModuleProblem.kind
+UPWEIGHTED = {SOFTMAX: upweight_scoring, MODULE: damped_upweighting}
+"""kind of problem -> (behavior, α, estimator) -> the question that the curves over α ask."""
 
 PerQuery = Mapping[str, np.ndarray]
 
@@ -44,15 +52,34 @@ def step_agreement(problem, eta: float, behaviors: Sequence[str] | None = None) 
     return {behavior: agreement(found[2 * place], found[2 * place + 1]) for place, behavior in enumerate(behaviors)}
 
 
-def solver_scoring(behavior: str, solver: str, alpha: float = 1.0) -> Scoring:
+def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
+    """The solvers of the curves over α; for a network those that can do with an indefinite Hessian."""
+    if kind == SOFTMAX:
+        return dict(HESSIANS.items())
+    names = ["cg_gauss_newton", *(name for name in NETWORK_HESSIANS if name not in ("cg", "cg_gauss_newton"))]
+    return {name: NETWORK_HESSIANS[name] for name in names}
+
+
+def upweighted(behavior: str, alpha: float, kind: str = SOFTMAX) -> Scoring:
+    """Upweighting by α, re-optimised."""
+    return UPWEIGHTED[kind](behavior, alpha)
+
+
+def solver_scoring(behavior: str, solver: str, alpha: float = 1.0, kind: str = SOFTMAX) -> Scoring:
     """The inverse-Hessian approximation of upweighting by α, with one solver."""
-    return upweight_scoring(behavior, alpha, solver)
+    return UPWEIGHTED[kind](behavior, alpha, solver)
 
 
-def alpha_scorings(alphas: Sequence[float] = ALPHAS) -> list[Scoring]:
+def alpha_scorings(alphas: Sequence[float] = ALPHAS, kind: str = SOFTMAX) -> list[Scoring]:
     """All that the α curves of one draw need: every behavior re-optimised at every α, and every solver at α = 1."""
-    exact = [upweight_scoring(behavior, alpha) for alpha in alphas for behavior in differentiable()]
-    return exact + [solver_scoring(behavior, solver) for solver in HESSIANS for behavior in differentiable()]
+    exact = [upweighted(behavior, alpha, kind) for alpha in alphas for behavior in differentiable()]
+    return exact + [solver_scoring(behavior, solver, kind=kind) for solver in solvers(kind)
+                    for behavior in differentiable()]
+
+
+def eta_scorings() -> list[Scoring]:
+    """All that the η curves of one draw need: every behavior after every step, exactly and to first order."""
+    return [scoring for eta in ETAS for behavior in differentiable() for scoring in step_pair(behavior, eta)]
 
 
 def at_alpha(scores: Scores, alpha: float) -> Scores:
@@ -60,7 +87,8 @@ def at_alpha(scores: Scores, alpha: float) -> Scores:
     intervention = scores.scoring.intervention
     if scores.scoring.exact or intervention.kind != "upweight":
         raise InvalidInput("Only the inverse-Hessian response to upweighting is linear in α.")
-    scoring = solver_scoring(scores.scoring.behavior, scores.scoring.estimator, alpha)
+    old = scores.scoring
+    scoring = Scoring.of(old.behavior, {"kind": "upweight", "alpha": alpha}, old.process, old.estimator)
     return replace(scores, scoring=scoring, values=scores.values * (alpha / intervention.alpha))
 
 

@@ -96,6 +96,8 @@ for _method in (
                 "Koh and Liang 2017", _influence_function("exact")),
     NamedMethod("influence_function_cg", "Influence function (CG)", "Influence functions", "query_loss",
                 "Martens 2010", _influence_function("cg")),
+    NamedMethod("influence_function_cg_gauss_newton", "Influence function (Gauss–Newton CG)", "Influence functions",
+                "query_loss", "Martens 2010", _influence_function("cg_gauss_newton")),
     NamedMethod("influence_function_lissa", "Influence function (LiSSA)", "Influence functions", "query_loss",
                 "Agarwal et al. 2017", _influence_function("lissa")),
     NamedMethod("influence_function_arnoldi", "Influence function (Arnoldi)", "Influence functions", "query_loss",

@@ -25,19 +25,16 @@ def main() -> None:
 
 def _eta(chosen) -> None:
     source = chosen.sources[0]
-    point = error_curves.eta_point(source, chosen.behavior, chosen.value)
+    point = error_curves.eta_point(source, chosen.behavior, chosen.value, chosen.candidates)
     if isinstance(point, Waiting):
         job_panel.wait(point)
-    agreements = error_curves.step_numbers(source, chosen.value)
+    agreements = error_curves.step_numbers(source, chosen.value, chosen.candidates)
     left, right = st.columns([3, 2], gap="large")
     with left:
         error_panel.eta_curves(chosen, agreements)
     with right:
         error_panel.scatter(point, chosen)
-    st.caption("The **query logit** is linear in the parameters, so its first-order answer stays exact however long "
-               "the step (only a sign next to zero can be lost to rounding). **Query loss**, **soft margin** and "
-               "**probability** are increasing functions of one another at a query: they rank alike, exactly and to "
-               "first order, so their curves lie on one another.")
+    st.caption(error_panel.ETA_NOTES[source.kind])
     _point(point, chosen)
     error_panel.numbers_table(error_curves.titled(agreements), "behavior", chosen)
 
@@ -53,9 +50,7 @@ def _alpha(chosen) -> None:
         error_panel.alpha_curves(chosen, points)
     with right:
         error_panel.scatter(point, chosen)
-    st.caption("For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows the "
-               "optimum bends away, and the inverse Hessian answers for a smaller move than was made. A solver below "
-               "**Cholesky** adds an error of its own: its linear systems are not solved to the end.")
+    st.caption(error_panel.ALPHA_NOTES[source.kind])
     _point(point, chosen)
     error_panel.numbers_table({title: at.agreement for title, at in error_curves.by_title(points).items()}, "solver",
                               chosen)

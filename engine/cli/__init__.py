@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import partial
 
 from typer import Abort, TyperException
 
@@ -22,6 +24,21 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command (default: the process's own arguments) and return its exit code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once", UserWarning)
+        warnings.showwarning = partial(_warn, warnings.showwarning)
+        return _run(arguments)
+
+
+def _warn(otherwise, message, category, *rest, **named) -> None:
+    """A warning of ours as its sentence; those of libraries as Python writes them."""
+    if category is UserWarning:
+        print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
+    else:
+        otherwise(message, category, *rest, **named)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except TyperException as error:

@@ -10,7 +10,8 @@ import typer
 PROGRAM = "python -m engine"
 
 Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional "
-                                         "candidates.", metavar="NPZ")]
+                                         "candidates, or a JSON that names dataset, sizes, model and seed.",
+                                    metavar="NPZ")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
 Memory = Annotated[float, typer.Option(help="Memory to keep within, in GiB.", metavar="GIB")]
 L2 = Annotated[float, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖².")]

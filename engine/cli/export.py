@@ -11,6 +11,7 @@ import numpy as np
 from engine.errors import InvalidInput
 from engine.files import atomic_write
 from engine.problems import ProblemSource
+from engine.problems.source import SOFTMAX
 
 
 def export_problem(source: str, out: Path) -> None:
@@ -19,7 +20,11 @@ def export_problem(source: str, out: Path) -> None:
         parsed = json.loads(source)
     except ValueError as error:
         raise InvalidInput(f"--source is not JSON ({error}); copy it from the page, quotes included.") from None
-    problem = ProblemSource.parse(parsed).build().problem
+    drawn = ProblemSource.parse(parsed)
+    if drawn.model != SOFTMAX:
+        raise InvalidInput("An npz does not hold how a network is trained; save the source as problem.json, and give "
+                           "that to `influence` or `compare` as --data.")
+    problem = drawn.build().problem
     features = slice(None, -1) if problem.intercept else slice(None)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, x_train=problem.x[:, features].numpy(), y_train=problem.y.numpy(),

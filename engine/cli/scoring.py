@@ -19,7 +19,7 @@ from tqdm import tqdm
 from engine import comparison
 from engine.cli.commands import PROGRAM
 from engine.cli.networks import NetworkSetting
-from engine.cli.specs import read_spec, read_specs
+from engine.cli.specs import read_source, read_spec, read_specs
 from engine.compute import compute
 from engine.data import load_npz
 from engine.errors import InvalidInput
@@ -45,7 +45,12 @@ class Setting:
     network: NetworkSetting = NetworkSetting()
 
     def problem(self, data: Path) -> Problem:
-        """The problem of a problem.npz. Raises `InvalidInput` for options that do not go together."""
+        """The problem of a problem.npz, or the one that a problem.json names as the pages do.
+
+        Raises `InvalidInput` for options that do not go together.
+        """
+        if data.suffix.lower() == ".json":
+            return self._named(data)
         if self.network.model == SOFTMAX:
             if self.network != NetworkSetting():
                 raise InvalidInput("--checkpoint, --shape, --parameters and --trajectory are of a network; name it "
@@ -54,6 +59,12 @@ class Setting:
         if self.intercept:
             raise InvalidInput("--intercept is of softmax regression; a network has its own biases.")
         return self.network.problem(load_npz(data), self.l2, self.device)
+
+    def _named(self, data: Path) -> Problem:
+        if (self.l2, self.intercept, self.network) != (Setting.l2, Setting.intercept, Setting.network):
+            raise InvalidInput(f"`{data}` says itself what is trained, and how; leave out --l2, --intercept and the "
+                               "options of a network, or change the file.")
+        return read_source(data).build(self.device).problem
 
     @property
     def arguments(self) -> list[str]:

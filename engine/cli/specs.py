@@ -1,4 +1,4 @@
-"""spec.json and specs.json, read strictly: small files, each key once, no NaN."""
+"""spec.json, specs.json and problem.json, read strictly: small files, each key once, no NaN."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import InvalidInput, MissingData
+from engine.problems import ProblemSource
 from engine.scoring import Scoring
 
 MAX_BYTES = 1_000_000
@@ -41,6 +42,11 @@ def read_specs(path: Path) -> dict[str, Scoring]:
         raise InvalidInput(f"`{path}` holds {len(named)} of the two or more specifications that a comparison needs; "
                            "add to it, or use `influence` for one.")
     return named
+
+
+def read_source(path: Path) -> ProblemSource:
+    """The problem that problem.json names by dataset, sizes, model and seed."""
+    return ProblemSource.parse(_read(path))
 
 
 def _entry(place: int, entry: Any) -> tuple[str, Any]:

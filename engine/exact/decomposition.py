@@ -47,6 +47,12 @@ def decompose(problem, query: int, candidate: int, behavior: Behavior, *, eta: f
     """
     _check(query, len(problem.queries), "query")
     _check(candidate, problem.n, "training example")
+    with problem.exclusive:
+        return _decomposed(problem, query, candidate, behavior, eta, response)
+
+
+def _decomposed(problem, query: int, candidate: int, behavior: Behavior, eta: float,
+                response: Rows | None) -> Decomposition:
     label = problem.query_labels[query:query + 1]
     signal = signal_of(behavior, problem.query_logits[query:query + 1], label)[0]
     own = problem.training_signal(torch.tensor([candidate], device=problem.device))[0]

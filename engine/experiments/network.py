@@ -70,10 +70,23 @@ def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
     return found | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()), ("T", INVERSE_HESSIAN, ""): (step, response())}
 
 
-def response(behavior: str = "query_loss") -> Scoring:
-    """The damped inverse-Hessian response, by the solver that a network's Hessian allows."""
+def response(behavior: str = "query_loss", solver: str = SOLVER) -> Scoring:
+    """The damped inverse-Hessian response, by a solver that a network's Hessian allows."""
     exact = response_scoring(behavior, DAMPING)
-    return Scoring.of(exact.behavior, exact.intervention, exact.process, SOLVER)
+    return Scoring.of(exact.behavior, exact.intervention, exact.process, solver)
+
+
+def damped_upweighting(behavior: str, alpha: float, estimator: str = "exact") -> Scoring:
+    """Upweighting, re-optimised with damping and without the factual model's drift: what `response` approximates."""
+    return optimum_scoring(upweighting(alpha), behavior, DAMPING, "reoptimized", estimator)
+
+
+def damped(scoring: Scoring) -> Scoring:
+    """The same with the damping of this study where a Hessian is inverted."""
+    if scoring.process.kind != "local_response":
+        return scoring
+    process = {"kind": "local_response", "damping": DAMPING}
+    return Scoring.of(scoring.behavior, scoring.intervention, process, scoring.estimator)
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -120,8 +133,7 @@ def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) 
     problem = whole.with_candidates(whole.candidates[start:start + size])
     scorings = {"remove": removal_scoring("n-1")}
     scorings |= {f"upweight|{alpha!r}": optimum_scoring(upweighting(alpha)) for alpha in ALPHAS}
-    scorings |= {f"damped|{b}|{alpha!r}": optimum_scoring(upweighting(alpha), b, DAMPING, "reoptimized")
-                 for alpha in ALPHAS for b in CURVES}
+    scorings |= {f"damped|{b}|{alpha!r}": damped_upweighting(b, alpha) for alpha in ALPHAS for b in CURVES}
     computed = dict(zip(scorings, compute(problem, list(scorings.values()), options), strict=True))
     first = whole.with_candidates(whole.candidates[start:start + 1])
     corrected = compute(first, optimum_scoring({"kind": "remove"}, baseline="reoptimized"), options)[0]

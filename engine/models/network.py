@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import re
+import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
 
@@ -27,7 +28,8 @@ class Network:
 
     parameters: `all`, `last_block` (the head and the block before it: of a residual network the last residual
     block), `last_layer` (the last module with parameters of its own), or a regular expression that is searched
-    for in the parameters' names. The module is copied, so that the user's own is left alone.
+    for in the parameters' names. The module is copied, so that the user's own is left alone. lock: to be held by
+    whoever shares the network with other threads, because calls with other parameters change the module for a moment.
 
     Raises `InvalidInput` where nothing is selected or the expression is not one.
     """
@@ -38,6 +40,7 @@ class Network:
             torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
         self.module = copy.deepcopy(module).to(device=device, dtype=dtype).eval().requires_grad_(False)
         self.device, self.dtype = torch.device(device), dtype
+        self.lock = threading.RLock()
         self.selection = parameters
         self.names = selected(self.module, parameters)
         own = dict(self.module.named_parameters())

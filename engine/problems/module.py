@@ -8,6 +8,7 @@ every manifest.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -134,6 +135,16 @@ class ModuleProblem(Problem):
             raise InvalidInput("The model returns logits that are not finite for some queries; check its weights and "
                                "the scale of the inputs.")
         return logits
+
+    @property
+    def exclusive(self) -> AbstractContextManager:
+        return self.network.lock
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """softmax f(x_i; θ_D) of all training examples, shape (n, C)."""
+        with self.exclusive:
+            return self.network.predict(self.x, batch=BATCH).softmax(-1)
 
     def training_signal(self, rows: Tensor, theta: Tensor | None = None) -> Tensor:
         """s_ℓ(z_k) = ∂ℓ/∂f at the logits of `rows` (b,): shape (b, C)."""

@@ -6,6 +6,7 @@ import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +58,11 @@ class Problem(ABC):
         other.__dict__.pop("fingerprint", None)
         other.candidates = self._labels(candidates)
         return other
+
+    @property
+    def exclusive(self) -> AbstractContextManager:
+        """Held while scores are computed, where a model must not be used by two threads at once."""
+        return nullcontext()
 
     def check_label(self, label: int) -> None:
         """Raises `InvalidInput` for a relabelling to a class that does not exist."""

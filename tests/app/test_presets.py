@@ -1,25 +1,29 @@
 import pytest
 
 from app import labels, presets
-from app.presets import PRESETS
+from app.presets import PRESETS as BY_KIND
 from engine import codes
 from engine.errors import InvalidInput
 from engine.experiments import controlled
 from engine.named import NAMED
 from engine.verdict import APPROXIMATION, SAME, verdict
 
+PRESETS = BY_KIND["softmax"]
+EVERY = pytest.mark.parametrize(("kind", "preset"), [(kind, preset) for kind, presets in BY_KIND.items()
+                                                     for preset in presets.values()])
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_a_preset_is_a_list_without_repetition_that_survives_an_address(preset):
+
+@EVERY
+def test_a_preset_is_a_list_without_repetition_that_survives_an_address(kind, preset):
     assert len(set(preset.scorings)) == len(preset.scorings) >= 2
     assert [codes.decode(codes.encode(scoring)) for scoring in preset.scorings] == list(preset.scorings)
     first, second = preset.pair
     assert first != second and max(first, second) < len(preset.scorings)
-    assert presets.matching(preset.scorings) == preset.name
+    assert presets.matching(preset.scorings, kind) == preset.name
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
-def test_labels_are_distinct(preset):
+@EVERY
+def test_labels_are_distinct(kind, preset):
     found = labels.short(preset.scorings)
     assert len(set(found)) == len(found) == len(preset.scorings)
 
@@ -65,7 +69,26 @@ def test_labels_name_only_what_tells_apart():
 
 def test_unknown_presets_are_refused_and_other_lists_match_none():
     with pytest.raises(InvalidInput, match="There is no preset `x`"):
-        presets.preset("x")
-    assert presets.matching(PRESETS["first"].scorings[:2]) is None
+        presets.preset("x", "softmax")
+    assert presets.matching(PRESETS["first"].scorings[:2], "softmax") is None
     scorings = PRESETS["first"].scorings
     assert verdict(scorings[0], scorings[0]).kind == SAME
+
+
+@EVERY
+def test_every_scoring_of_a_preset_has_a_route_on_its_kind_of_problem(kind, preset):
+    assert all(scoring.route.refusal(scoring.specification, kind) is None for scoring in preset.scorings)
+
+
+def test_a_preset_of_another_kind_of_problem_has_a_counterpart():
+    for name, preset in PRESETS.items():
+        found = presets.translated(preset.scorings, "module")
+        assert found is None and name in ("vary-b", "vary-p") or found.name == {"table-a6": "table-a7"}.get(name, name)
+    assert presets.translated(BY_KIND["module"]["table-a7"].scorings, "softmax").name == "table-a6"
+    assert presets.translated(PRESETS["first"].scorings[:2], "module") is None
+    assert presets.translated(PRESETS["first"].scorings, "softmax") is None
+
+
+def test_named_methods_keep_their_names_with_damping():
+    named = labels.short(BY_KIND["module"]["table-1"].scorings)
+    assert {"DataInf", "TRAK", "Influence function (EK-FAC)", "Influence function (Gauss–Newton CG)"} <= set(named)

@@ -252,6 +252,7 @@ class TestCandidates:
         local = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
         assert workbench.candidate_count(SOURCE, [local], 30) == 120
         monkeypatch.setattr(ProblemSource, "parameters", lambda source: 7_840)
+        workbench._parameters.clear()
         assert workbench.candidate_count(SOURCE, [local], 30) == 30
 
 

@@ -53,14 +53,14 @@ def test_the_inverse_hessian_response_is_linear_in_alpha(trained, solver):
 def test_only_a_linear_response_is_scaled(trained):
     few = trained.with_candidates(trained.candidates[:2])
     with pytest.raises(InvalidInput, match="linear"):
-        error_curves.at_alpha(compute(few, error_curves.upweight_scoring("query_loss", 1e-3))[0], 0.1)
+        error_curves.at_alpha(compute(few, error_curves.upweighted("query_loss", 1e-3))[0], 0.1)
 
 
 def test_inverse_hessian_is_good_for_a_small_alpha_and_worse_for_a_large_one(trained):
     unit = compute(trained, error_curves.solver_scoring("query_loss", "cholesky"))[0]
     taus = []
     for alpha in (1e-6, 0.3):
-        exact = compute(trained, error_curves.upweight_scoring("query_loss", alpha))[0]
+        exact = compute(trained, error_curves.upweighted("query_loss", alpha))[0]
         taus.append(error_curves.agreement(exact, error_curves.at_alpha(unit, alpha))["kendall_tau"].mean())
     assert taus[0] > 0.99 > taus[1]
 

@@ -26,7 +26,7 @@ def own_home(tmp_path_factory, monkeypatch):
     import streamlit as st
 
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path_factory.mktemp("home")))
-    monkeypatch.setattr("app.error_curves.ensure_worker", lambda *_: None)
+    monkeypatch.setattr("app.error_runs.ensure_worker", lambda *_: None)
     monkeypatch.setattr("app.job_panel.ensure_worker", lambda *_: None)
     st.cache_resource.clear()
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from app import comparisons, specification_list, workbench
-from app.presets import PRESETS
+from app.presets import PRESETS as BY_KIND
 from engine import codes
 from engine.comparison import compare
 from engine.compute import compute
@@ -10,6 +10,7 @@ from engine.errors import InvalidInput
 from engine.problems import ProblemSource
 from tests.pages.support import open, says, select, sound
 
+PRESETS = BY_KIND["softmax"]
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 HEATMAP = "compare:heatmap:0"
 
@@ -168,7 +169,7 @@ def test_candidates_that_did_not_converge_are_counted(monkeypatch):
 
 
 def test_what_takes_long_becomes_a_job(home, monkeypatch):
-    monkeypatch.setattr(workbench, "LIVE_SECONDS", 0.0)
+    monkeypatch.setitem(workbench.LIVE_SECONDS, "softmax", 0.0)
     workbench.score_cache().clear() if hasattr(workbench.score_cache(), "clear") else workbench.score_cache.clear()
     at = opened("vary-p")
     assert charts(at) == 0 and any(button.label == "Cancel" for button in at.button)

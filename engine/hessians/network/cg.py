@@ -76,5 +76,5 @@ def _counted(curvature: Curvature, damping: float, options: Options, part: slice
 
 
 CG = InverseHessian("cg", "Conjugate gradients", "Hestenes & Stiefel 1952; Martens 2010", solve)
-GAUSS_NEWTON_CG = InverseHessian("cg_gauss_newton", "conjugate gradients, Gauss–Newton",
-                                 "Schraudolph 2002; Martens 2010", partial(solve, gauss_newton=True))
+GAUSS_NEWTON_CG = InverseHessian("cg_gauss_newton", "Gauss–Newton CG", "Schraudolph 2002; Martens 2010",
+                                 partial(solve, gauss_newton=True))

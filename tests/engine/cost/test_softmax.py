@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine.cost import QUICK_SOLVE, is_optimum, is_slow, seconds
+from engine.cost.kinds import QUICK_SOLVE, is_optimum, is_slow
+from engine.cost.softmax import seconds
 from engine.scoring import Scoring
 
 REMOVE, REOPTIMIZE = {"kind": "remove"}, {"kind": "reoptimize"}

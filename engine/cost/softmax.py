@@ -1,31 +1,15 @@
-"""How long a set of scorings will take, roughly: to decide between answering at once and queueing a job.
-
-The guess counts floating-point operations; it only has to be right within a factor of two or so.
-"""
+"""What scorings of softmax regression cost."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.cost.kinds import SOLVES, is_optimum
 from engine.scoring import Scoring
 
-OPTIMA = ("reoptimize", "retrain")
-SOLVES = ("local_response", *OPTIMA)
 DOUBLE, SINGLE = 60e9, 90e9  # flops a second of two CPU cores, in float64 and in float32
 PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15}
 DENSE = 12_000
-QUICK_SOLVE = 2_000
-"""Up to so many parameters the linear solves of every training example are a matter of a second."""
-
-
-def is_optimum(scoring: Scoring) -> bool:
-    """Whether every candidate costs a re-optimisation."""
-    return scoring.process.kind in OPTIMA and scoring.exact
-
-
-def is_slow(scoring: Scoring, parameters: int) -> bool:
-    """Whether a candidate costs so much that a live page scores some of them only."""
-    return is_optimum(scoring) or (scoring.process.kind in SOLVES and parameters > QUICK_SOLVE)
 
 
 def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: int, candidates: int) -> float:

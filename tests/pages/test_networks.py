@@ -1,0 +1,145 @@
+"""The pages on a network: it is trained by a job, its scores come live or by a job, and every page shows them."""
+
+import re
+
+import pytest
+
+from app import example_panel, workbench
+from app.presets import PRESETS
+from engine import codes, score_runs, training_runs
+from engine.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable, eta_scorings, solvers
+from engine.experiments import controlled, network
+from engine.jobs import run_job
+from engine.problems import ProblemSource, source
+from tests.pages.support import open, says, sound, texts
+
+SMALL = {"data": "digits", "model": "mlp", "train": 60, "queries": 12, "candidates": 6, "nseeds": 1}
+SOURCE = ProblemSource(model="mlp", n_train=60, n_queries=12, n_test=500)
+STEP, MARGIN = (controlled.step_scoring(name, 0.1) for name in ("query_loss", "hard_margin"))
+
+
+@pytest.fixture(autouse=True)
+def own_home(home, monkeypatch):
+    import streamlit as st
+
+    monkeypatch.setattr("app.error_runs.ensure_worker", lambda root: False)
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    source._KEPT.clear()
+
+
+@pytest.fixture
+def trained():
+    run_job(training_runs.KIND, training_runs.payload(SOURCE))
+    assert SOURCE.is_trained
+
+
+def queued():
+    return [job.title for job in workbench.queue().jobs("queued")]
+
+
+def scored(at, most=20):
+    """Run until the queued jobs of the page are done."""
+    while (jobs := workbench.queue().jobs("queued")) and most:
+        for job in jobs:
+            run_job(job.kind, job.payload)
+            workbench.queue().submit(job.kind, job.payload)
+        at, most = at.run(), most - 1
+    return sound(at)
+
+
+@pytest.mark.parametrize(("page", "title"), [
+    ("compare", "Training two-layer network on Handwritten digits"),
+    ("examples", "Training two-layer network on Handwritten digits"),
+    ("approximation_error", "Error curves over η on Handwritten digits, two-layer network, seed 0, 60 candidates")])
+def test_an_untrained_network_is_trained_by_a_job_that_can_be_cancelled(page, title):
+    at = sound(open(page, s=[codes.encode(STEP), codes.encode(MARGIN)], draws=1, settle=False, **SMALL))
+    assert says(at, title) and queued() == [title]
+    assert any(button.label == "Cancel" for button in at.button)
+
+
+def test_model_and_parameters_stand_in_the_sidebar_and_in_the_address():
+    at = sound(open("home", settle=False, **SMALL))
+    assert at.selectbox(key="choice:model").value == "mlp"
+    at.selectbox(key="choice:parameters").set_value("last_layer").run()
+    assert at.query_params["parameters"] in ("last_layer", ["last_layer"])
+    at.selectbox(key="choice:model").set_value("softmax").run()
+    assert not [box for box in at.selectbox if box.key == "choice:parameters"]
+
+
+def test_weights_that_are_gone_are_trained_again_here(trained, home):
+    workbench.queue().submit(training_runs.KIND, training_runs.payload(SOURCE))
+    for file in (home / "models").iterdir():
+        file.unlink()
+    at = open("compare", s=[codes.encode(STEP), codes.encode(MARGIN)], **SMALL)
+    assert says(sound(at), "Heatmap") or len(at.dataframe) >= 1
+
+
+def test_compare_answers_a_preset_of_networks(trained):
+    preset = PRESETS["module"]["vary-b"]
+    at = sound(open("compare", s=[codes.encode(scoring) for scoring in preset.scorings], **SMALL))
+    assert says(at, "Different question") and says(at, "60 training examples")
+
+
+def test_a_preset_of_softmax_regression_becomes_that_of_networks():
+    first = PRESETS["softmax"]["first"]
+    at = open("compare", s=[codes.encode(scoring) for scoring in first.scorings], settle=False, **SMALL)
+    assert sound(at).query_params["s"] == [codes.encode(scoring) for scoring in PRESETS["module"]["first"].scorings]
+
+
+def test_what_does_not_fit_a_network_is_a_sentence(trained):
+    too_large = codes.encode(controlled.response_scoring("query_loss", 0.0))
+    at = open("compare", s=[codes.encode(STEP), too_large], **SMALL)
+    assert any("select at most 4,000" in error.value for error in sound(at).error)
+
+
+def test_long_answers_come_from_the_queue(trained, monkeypatch):
+    monkeypatch.setitem(workbench.LIVE_SECONDS, "module", 0.0)
+    listed = [codes.encode(STEP), codes.encode(network.damped_upweighting("query_loss", 1e-3))]
+    at = open("compare", s=listed, **SMALL)
+    assert any("Handwritten digits, two-layer network, 6 candidates" in title for title in queued())
+    at = scored(at)
+    assert says(at, "every candidate re-optimised")
+
+
+def test_commands_name_the_network(trained):
+    at = sound(open("compare", s=[codes.encode(STEP), codes.encode(MARGIN)], **SMALL))
+    commands = next(code.value for code in at.code if "engine compare" in code.value)
+    assert '"model":"mlp"' in commands and "--data problem.json" in commands and "export-problem" not in commands
+
+
+def test_examples_with_the_parts_of_a_score(trained):
+    at = sound(open("examples", s=[codes.encode(STEP)], **SMALL))
+    row = next(button for button in at.button if button.key.startswith("open:top:0:")).key.rpartition(":")[2]
+    at = sound(open("examples", s=[codes.encode(STEP)], example=row, **SMALL))
+    assert all(says(at, title) for title in ("Behavior signal", "Kernel K", "Training signal"))
+    said = next(text for text in texts(at) if "K · s_ℓ" in text)
+    product, exact = (float(number.replace("−", "-")) for number in re.findall(r"\*\*([^*]+)\*\*", said))
+    assert product == pytest.approx(exact, rel=0.5)
+
+
+def test_examples_without_a_choice_need_no_optima_of_a_network(trained):
+    at = scored(open("examples", **SMALL))
+    assert says(at, "EK-FAC") and len(example_panel.DEFAULTS["module"]) == 3
+
+
+def test_curves_over_eta_and_their_marker_come_from_one_run(trained):
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings(), 60))
+    at = sound(open("approximation_error", draws=1, **SMALL))
+    table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
+    assert len(table) == len(ETAS) * len(differentiable())
+    assert at.select_slider(key="choice:eta").value == 0.1 and not queued()
+
+
+def test_curves_over_alpha_show_the_solvers_of_networks(trained):
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, alpha_scorings(kind="module"), 6))
+    at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
+    table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
+    assert set(table["series"]) == {solver.title for solver in solvers("module").values()}
+    assert sorted(set(table["x"])) == list(ALPHAS) and not queued()
+
+
+@pytest.mark.parametrize("name, value", [("model", "resnet9000"), ("parameters", "every")])
+def test_nonsense_is_ignored_with_a_message(name, value):
+    at = sound(open("compare", settle=False, **{**SMALL, name: value}))
+    assert says(at, "which was ignored")
