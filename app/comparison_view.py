@@ -115,7 +115,8 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     if cost.is_optimum(scoring):
         text = f"Exact: every candidate re-optimised, largest gradient norm {worst:.1e}"
     elif scoring.exact:
-        text = "Exact" + (f": relative residual of the linear solve at most {worst:.1e}" if worst else ", closed form")
+        taken = ", every step taken" if "selection" in seeds[0].provenance else ", closed form"
+        text = "Exact" + (f": relative residual of the linear solve at most {worst:.1e}" if worst else taken)
     elif not worst:
         text = "Approximate: the first-order term only"
     else:

@@ -49,7 +49,7 @@ def recompute(source: ProblemSource | Sequence[ProblemSource], name: str) -> str
     lines = []
     for drawn in sources:
         suffix = f"-{drawn.seed}" if len(sources) > 1 else ""
-        file, command = _problem(drawn, suffix)
+        file, command = problem_file(drawn, suffix)
         lines += [command, f"python -m engine compare --data {file} --specs {name}-specs.json "
                            f"--out {name}{suffix}.csv"]
     return "\n".join(lines)
@@ -57,7 +57,7 @@ def recompute(source: ProblemSource | Sequence[ProblemSource], name: str) -> str
 
 def score_commands(source: ProblemSource, scorings: Sequence[Scoring]) -> str:
     """The commands that recompute the scores themselves, one file a scoring."""
-    file, command = _problem(source)
+    file, command = problem_file(source)
     lines = [command]
     for place, scoring in enumerate(scorings):
         spec = shlex.quote(json.dumps(scoring.model_dump(mode="json"), ensure_ascii=False))
@@ -67,7 +67,7 @@ def score_commands(source: ProblemSource, scorings: Sequence[Scoring]) -> str:
     return "\n".join(lines)
 
 
-def _problem(source: ProblemSource, suffix: str = "") -> tuple[str, str]:
+def problem_file(source: ProblemSource, suffix: str = "") -> tuple[str, str]:
     """(file, command that writes it): the arrays of softmax regression; of a network, what it is trained from."""
     text = shlex.quote(source.model_dump_json(exclude_defaults=True))
     if source.model != SOFTMAX:

@@ -109,11 +109,18 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     pairs = EXPERIMENTS[name].pairs
     downloads.chart_extras(f"{name}-{preset}", table, tuple(dict.fromkeys(sum(pairs.values(), ()))),
                            command=found.manifest.get("command"))
-    questions(rows, pairs)
+    questions(rows, pairs, _problem(name, preset))
 
 
-def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]]) -> None:
-    """What the two sides of a chosen row ask, and a link that asks it of other data."""
+def _problem(name: str, preset: str) -> dict[str, str]:
+    """The address parameters of a network's data and model; empty where softmax regression is compared."""
+    source = EXPERIMENTS[name].presets[preset].settings.get("source", {})
+    return {"data": source["dataset"], "model": source["model"]} if "model" in source else {}
+
+
+def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]],
+              problem: Mapping[str, str]) -> None:
+    """What the two sides of a chosen row ask, and a link that asks it of data of the reader's choice."""
     known = {row["label"].replace("|", ", "): pair for row in rows.to_dict("records")
              if (pair := pairs.get((row["axis"], row["comparison"], paper_rows.written(row)))) is not None}
     if not known:
@@ -126,7 +133,7 @@ def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Sco
             chips.question(scoring, other)
     chips.verdict_badge(verdict(*pair))
     st.page_link("../pages/compare.py", label="Compare them on data of your choice", icon=":material/compare_arrows:",
-                 query_params=specification_list.address_of(pair, (0, 1)))
+                 query_params={**specification_list.address_of(pair, (0, 1)), **problem})
 
 
 def curves(name: str, preset: str, measure: str, dataset: str | None, found: Published) -> None:

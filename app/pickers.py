@@ -22,7 +22,7 @@ OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
 POOL = {"cifar10": 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
 DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
-NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), 20
+NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
 PARAMETERS = {
     "eta": ("step size η", 0.1, 1e-6, 100.0),
@@ -87,8 +87,9 @@ def _capital(text: str) -> str:
 
 def _defaults(dataset: str) -> tuple[int, int, int]:
     """(training examples, queries, candidates to re-optimise) to begin with."""
-    if choice.one("model", SOFTMAX, str) != SOFTMAX:
-        return *NETWORK_SIZES, NETWORK_CANDIDATES
+    model = choice.one("model", SOFTMAX, str)
+    if model != SOFTMAX:
+        return *NETWORK_SIZES, NETWORK_CANDIDATES.get(model, 30)
     return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
 
 

@@ -120,7 +120,7 @@ def empty(scorings: Sequence[Scoring]) -> None:
         else:
             st.markdown("**Nothing to compare yet.** Start from one of the presets above, or add specifications one "
                         "by one. If this is your first visit, take the first look:")
-        st.button("Four exact answers to four questions", type="primary" if not scorings else "secondary",
+        st.button("Four answers to four questions", type="primary" if not scorings else "secondary",
                   icon=":material/play_arrow:", on_click=start, args=("first",))
 
 

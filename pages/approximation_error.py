@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import chips, downloads, error_curves, error_panel, job_panel
+from app import chips, downloads, error_curves, error_panel, job_panel, path_panel
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 from engine.values import short
@@ -55,6 +55,8 @@ def _alpha(chosen) -> None:
     error_panel.numbers_table({title: at.agreement for title, at in error_curves.by_title(points).items()}, "solver",
                               chosen)
     error_panel.residual_table(points)
+    st.subheader("Where the tangent is left")
+    path_panel.panel(source, chosen.behavior, chosen.value, chosen.query)
 
 
 def _point(point, chosen) -> None:

@@ -7,20 +7,26 @@ import pandas as pd
 
 from app.charts import ink
 
-HEIGHT, FIT = 220, 12
+FIT, ROW, HEIGHT = 12, 20, 240
+"""Classes whose names are written, pixels of each of them, and of more than those together."""
 
 
 def signal(bars: pd.DataFrame, title: str) -> alt.LayerChart:
     """bars: class, value; one bar a class, in the order of the classes."""
     classes = list(bars["class"])
     base = alt.Chart(bars).encode(y=alt.Y("class:N", title=None, sort=classes, axis=alt.Axis(
-        labels=len(classes) <= FIT, ticks=False, domain=False, labelLimit=90)))
-    rects = base.mark_bar(size=max(2, min(12, HEIGHT // len(classes) - 4))).encode(
-        x=alt.X("value:Q", title=title, axis=alt.Axis(tickCount=3, format="~g")),
+        labels=len(classes) <= FIT, ticks=False, domain=False, labelLimit=90, labelOverlap=False)))
+    rects = base.mark_bar().encode(
+        x=alt.X("value:Q", title=title, axis=alt.Axis(tickCount=3, format="~r")),
         tooltip=[alt.Tooltip("class:N", title="Class"), alt.Tooltip("value:Q", title=title, format="+.4g")])
     zero = alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(strokeWidth=1, tooltip=None).encode(x="value:Q")
     return alt.layer(ink.paint(rects, ink.ACCENT), ink.paint(zero, ink.QUIET)).resolve_scale(
-        color="independent").properties(height=HEIGHT)
+        color="independent").properties(height=_height(classes))
+
+
+def _height(classes: list[str]) -> alt.Step:
+    """By the row, so that legends and labels do not press the chart together."""
+    return alt.Step(ROW if len(classes) <= FIT else max(1, HEIGHT // len(classes)))
 
 
 def kernel(cells: pd.DataFrame) -> alt.Chart:
@@ -29,13 +35,14 @@ def kernel(cells: pd.DataFrame) -> alt.Chart:
     few = len(classes) <= FIT
     return alt.Chart(cells).mark_rect().encode(
         x=alt.X("example_class:N", title="logits of the example", sort=classes,
-                axis=alt.Axis(labels=few, labelAngle=-45 if few else 0, ticks=False, domain=False, labelLimit=70)),
+                axis=alt.Axis(labels=few, labelAngle=-45, ticks=False, domain=False, labelLimit=70,
+                              labelOverlap=False)),
         y=alt.Y("query_class:N", title="logits of the query", sort=classes,
-                axis=alt.Axis(labels=few, ticks=False, domain=False, labelLimit=90)),
+                axis=alt.Axis(labels=few, ticks=False, domain=False, labelLimit=90, labelOverlap=False)),
         color=alt.Color("value:Q", title="kernel", scale=alt.Scale(domain=[-largest, largest], domainMid=0,
                                                                    range="diverging"),
                         legend=alt.Legend(orient="bottom", direction="horizontal", gradientLength=120,
-                                          gradientThickness=8, tickCount=3, format="~g")),
+                                          gradientThickness=8, tickCount=3, format="~r")),
         tooltip=[alt.Tooltip("query_class:N", title="Query's logit"),
                  alt.Tooltip("example_class:N", title="Example's logit"),
-                 alt.Tooltip("value:Q", title="Kernel", format="+.4g")]).properties(height=HEIGHT)
+                 alt.Tooltip("value:Q", title="Kernel", format="+.4g")]).properties(height=_height(classes))

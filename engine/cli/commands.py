@@ -83,6 +83,23 @@ def compare(
     compare(data, specs, out, Setting(device, l2, intercept, memory, network))
 
 
+@app.command("path-integral")
+def path_integral(
+    data: Data,
+    example: Annotated[int, typer.Option(help="The training example that gains weight, counted from 0.")],
+    out: Annotated[Path, typer.Option(help="Table to write: a row for each query.", metavar="CSV")],
+    alpha: Annotated[float, typer.Option(help="The weight at the end of the path.")] = 0.1,
+    behavior: Annotated[str, typer.Option(help="A behavior with a gradient; `list` shows them.")] = "query_loss",
+    nodes: Annotated[int, typer.Option(help="Re-optimised points in between.", min=1, max=200)] = 8,
+    device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False,
+) -> None:
+    """Check re-optimisation: the rate integrated along an upweighting path against the difference of its ends."""
+    from engine.cli.paths import write_path_integral
+    from engine.cli.scoring import Setting
+
+    write_path_integral(data, behavior, alpha, example, nodes, out, Setting(device, l2, intercept))
+
+
 @app.command()
 def reproduce(
     name: Annotated[str, typer.Argument(help="An experiment; `list` shows them.")],

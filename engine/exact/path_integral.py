@@ -40,13 +40,16 @@ class PathIntegral:
     """Both sides of Eq. 7 for every query, and the path.
 
     integral (m,), difference (m,): the two sides. alphas (nodes,): where the integrand (nodes, m) was evaluated.
-    gradient_norm: the largest one at any point that was taken for an optimum.
+    first (m,), last (m,): the integrand at 0 and at α; first·α is the inverse Hessian's answer. gradient_norm: the
+    largest one at any point that was taken for an optimum.
     """
 
     integral: Tensor
     difference: Tensor
     alphas: Tensor
     integrand: Tensor
+    first: Tensor
+    last: Tensor
     gradient_norm: float
 
     @property
@@ -71,20 +74,20 @@ def path_integral(problem, candidate: int, alpha: float, behavior: Behavior, *, 
                   check: Callable[[], None] = lambda: None) -> PathIntegral:
     """Both sides of Eq. 7 for upweighting training example `candidate` from 0 to α > 0.
 
-    Raises `InvalidInput` above LIMIT parameters, for a network in single precision, for a behavior without a
-    gradient, and where a Hessian on the path is not positive definite or no optimum is found.
+    A network in single precision is followed in float64. Raises `InvalidInput` above LIMIT parameters, for a behavior
+    without a gradient, and where a Hessian on the path is not positive definite or no optimum is found.
     """
     if not 0 <= candidate < problem.n:
         raise InvalidInput(f"There is no training example {candidate}; choose one of 0 to {problem.n - 1:,}.")
     if problem.parameters > LIMIT:
         raise InvalidInput(f"The path integral needs the Hessian of {problem.parameters:,} parameters; select at most "
                            f"{LIMIT:,} of them.")
-    if problem.x.dtype != torch.float64:
-        raise InvalidInput("The path integral needs optima to the last digits; give the problem the precision float64.")
+    if problem.kind == "module":
+        problem = problem.double()
     family = FAMILIES[problem.kind](problem, candidate)
     read = partial(_read, behavior, problem.query_labels)
     here = _follow(family, None, 0.0)
-    start, _ = read(family, here)
+    start, first = read(family, here)
     alphas, weights = quadrature(alpha, here.scale(problem, candidate), nodes)
     slopes, norms = [], [here.gradient_norm]
     for a in alphas.tolist():
@@ -93,9 +96,9 @@ def path_integral(problem, candidate: int, alpha: float, behavior: Behavior, *, 
         slopes.append(read(family, here)[1])
         norms.append(here.gradient_norm)
     here = _follow(family, here, alpha)
-    end, _ = read(family, here)
+    end, last = read(family, here)
     integrand = torch.stack(slopes)
-    return PathIntegral(weights.to(integrand) @ integrand, end - start, alphas, integrand,
+    return PathIntegral(weights.to(integrand) @ integrand, end - start, alphas, integrand, first, last,
                         max(*norms, here.gradient_norm))
 
 

@@ -93,6 +93,14 @@ class ModuleProblem(Problem):
             other.__dict__.pop(kept, None)
         return other
 
+    def double(self) -> ModuleProblem:
+        """The same problem in float64."""
+        if self.network.dtype == torch.float64:
+            return self
+        return ModuleProblem(self.network.module, self.x, self.y, self.queries, self.query_labels, self.candidates,
+                             parameters=self.network.selection, loss=self.loss, l2=self.l2, recipe=self.recipe,
+                             build=self.build, seed=self.seed, device=str(self.device), dtype="float64")
+
     def _inputs(self, x) -> Tensor:
         x = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
         return x.to(device=self.device, dtype=self.network.dtype)

@@ -1,3 +1,5 @@
+import re
+
 import pandas as pd
 import pytest
 
@@ -127,3 +129,15 @@ def test_plain_words():
     said = " ".join(texts(sound(open("approximation_error", draws=1, **SMALL))))
     assert "Same question, worse and worse answer, as the step leaves the tangent point" in said
     assert "query logit** is linear" in said
+
+
+def test_one_example_is_followed_along_the_path():
+    at = sound(open("approximation_error", panel="alpha", draws=1, alpha="0.1", **SMALL))
+    assert not says(at, "Area under the curve")
+    at.toggle(key="choice:path").set_value(True).run()
+    at.number_input(key="choice:path_example").set_value(7).run()
+    said = next(text for text in texts(sound(at)) if "Area under the curve" in text)
+    area, ends, tangent = (float(number.replace("−", "-")) for number in re.findall(r"\*\*([^*]+)\*\*", said))
+    assert area == pytest.approx(ends, rel=1e-2) and abs(tangent) > abs(area)
+    assert any("path-integral" in code.value and "--example 7" in code.value for code in at.code)
+    assert address(at, "path") == ["1"] and address(at, "path_example") == ["7"]

@@ -32,6 +32,15 @@ def test_both_sides_agree_for_softmax_regression(behavior, alpha, intercept):
     naive.assert_close(found.difference, scores[:, 0], 1e-7, 1e-9)
 
 
+def test_the_rate_at_the_start_is_the_local_response():
+    problem = naive.problem(n=40, d=4, candidates=[9])
+    found = path_integral(problem, 9, 0.1, BEHAVIORS["query_loss"])
+    local = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
+    naive.assert_close(found.first, compute(problem, local)[0].values[:, 0], 1e-7, 1e-9)
+    rates = torch.stack([found.first, *found.integrand, found.last])
+    assert (rates.diff(dim=0).sign() == rates.diff(dim=0)[0].sign()).double().mean() > 0.9  # one way, but for bends
+
+
 def test_hard_margin_agrees_away_from_its_kinks():
     problem = naive.problem(n=40, d=4)
     found = path_integral(problem, 9, 1e-3, BEHAVIORS["hard_margin"])
@@ -82,14 +91,19 @@ def test_the_integrand_is_the_derivative_along_the_path():
     naive.assert_close(found.integrand[1], (ends[0] - ends[1]) / (2 * h), 1e-6, 1e-9)
 
 
+def test_single_precision_is_followed_in_double():
+    problem = cases.problem(cases.smooth, (4,), parameters="last_layer", l2=0.05, dtype="float32")
+    found = path_integral(problem, 2, 0.2, BEHAVIORS["query_loss"])
+    assert found.integral.dtype == torch.float64 and found.gap < 1e-6 * found.difference.abs().max()
+    assert problem.double().network.dtype == torch.float64 and problem.network.dtype == torch.float32
+
+
 def test_what_is_refused():
     problem = naive.problem()
     with pytest.raises(InvalidInput, match="no training example 60; choose one of 0 to 59"):
         path_integral(problem, 60, 0.1, SMOOTH[0])
     with pytest.raises(InvalidInput, match="`correct` has no gradient"):
         path_integral(problem, 0, 0.1, BEHAVIORS["correct"])
-    with pytest.raises(InvalidInput, match="precision float64"):
-        path_integral(cases.problem(dtype="float32"), 0, 0.1, SMOOTH[0])
     with pytest.raises(InvalidInput, match="Hessian is not positive definite on the path; raise l2"):
         path_integral(cases.problem(l2=0.0), 0, 0.1, SMOOTH[0])
     large = cases.problem(lambda: nn.Sequential(nn.Flatten(), nn.Linear(72, 60), nn.Linear(60, 3)))
