@@ -10,6 +10,7 @@ from engine.behaviors import BEHAVIORS
 from engine.errors import WhichfluenceError
 from engine.estimators import ESTIMATORS
 from engine.interventions import INTERVENTIONS
+from engine.models import own_weights
 from engine.models.catalogue import MODELS
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
 from engine.problems import ModuleProblem, ProblemSource, SoftmaxProblem
@@ -59,7 +60,7 @@ def problem_picker() -> None:
 def _took(name: str, value: str) -> None:
     """Keep a choice on which the default sizes depend; a new one forgets the sizes."""
     if choice.texts(name) not in ([], [value]):
-        for size in ("train", "queries", "candidates"):
+        for size in ("train", "queries", "candidates", *(("weights",) if name == "model" else ())):
             choice.keep(size, [])
             st.session_state.pop(choice.widget(size), None)
     choice.keep(name, value)
@@ -79,6 +80,30 @@ def _model(dataset: str) -> None:
         chosen = st.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
                               help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
         choice.keep("parameters", chosen)
+        _own_weights(dataset, name)
+
+
+def _own_weights(dataset: str, model: str) -> None:
+    """Trained weights of one's own, in place of training here."""
+    kept = choice.one("weights", "", str)
+    with st.expander("Use my own weights"):
+        if kept:
+            st.caption(f"In use: {kept}. How they were trained is not known, so trajectories and retraining cannot be "
+                       "asked for.")
+            st.button("Train here instead", on_click=choice.keep, args=("weights", []), key="weights:forget")
+        file = st.file_uploader("Checkpoint of this model: safetensors, or a state dict, which is read without running "
+                                "code", type=[suffix[1:] for suffix in own_weights.SUFFIXES], key="weights:file")
+        if file is None:
+            return
+        if st.session_state.get("weights:done") != (file.file_id, model):
+            st.session_state["weights:done"], st.session_state["weights:fault"] = (file.file_id, model), ""
+            try:
+                choice.keep("weights", own_weights.keep(file, file.name, source().build_module()))
+                st.rerun()
+            except WhichfluenceError as error:
+                st.session_state["weights:fault"] = str(error)
+        if st.session_state["weights:fault"]:
+            st.error(st.session_state["weights:fault"], icon=":material/error:")
 
 
 def _capital(text: str) -> str:
@@ -171,7 +196,11 @@ def source(seed_offset: int = 0) -> ProblemSource:
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=min(limits[1], max(500, queries)), n_candidates=None, pool=POOL.get(name, 1),
                          seed=choice.one("seed", 0, int) + seed_offset, model=choice.one("model", SOFTMAX, str),
-                         selection=choice.one("parameters", ALL, str))
+                         selection=choice.one("parameters", ALL, str), weights=_weights())
+
+
+def _weights() -> str:
+    return choice.one("weights", "", str) if kind() == ModuleProblem.kind else ""
 
 
 def kind() -> str:

@@ -14,6 +14,7 @@ from engine.provenance import device_name, versions
 from engine.scores import Scores
 from engine.scoring import Scoring
 
+LINEAR = ("local_response", "reoptimize", "retrain")
 ADDITIVE = ("single_passes", "double_passes", "flops")
 
 
@@ -68,9 +69,12 @@ def _compute_group(problem, scorings, members: list[int], options: Options) -> d
 
 
 def _chunk(problem, interventions: int, process, budget: int) -> int:
-    """Candidates at a time, so that the query logits of all interventions take a quarter of the budget."""
+    """Candidates at a time, so that the query logits of all interventions, and where a linear system is solved for
+    each the gradients and solutions, take a quarter of the budget."""
     parts = getattr(process, "checkpoints", 1)
     one = 3 * 8 * len(problem.queries) * problem.classes * interventions * parts
+    if process.kind in LINEAR:
+        one += 2 * problem.gradient_bytes
     if 12 * problem.x.numel() > budget:
         raise InvalidInput(
             f"The memory budget of {budget / 2**30:.1f} GiB does not hold the training data; raise --memory to at "

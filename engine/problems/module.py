@@ -145,6 +145,10 @@ class ModuleProblem(Problem):
         return logits
 
     @property
+    def gradient_bytes(self) -> int:
+        return self.parameters * self.theta.element_size()
+
+    @property
     def exclusive(self) -> AbstractContextManager:
         return self.network.lock
 

@@ -60,6 +60,11 @@ class Problem(ABC):
         return other
 
     @property
+    def gradient_bytes(self) -> int:
+        """What one candidate's gradient takes where solvers hold it whole."""
+        return 0
+
+    @property
     def exclusive(self) -> AbstractContextManager:
         """Held while scores are computed, where a model must not be used by two threads at once."""
         return nullcontext()

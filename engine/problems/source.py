@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, model_serializer
+from torch import nn
 
 from engine import data
 from engine.errors import InvalidInput
+from engine.models import own_weights
 from engine.models.catalogue import build_model
 from engine.models.network import ALL, selected
 from engine.models.training import PAPER_CNN, Recipe
@@ -32,7 +34,9 @@ class ProblemSource(Value):
 
     model: `softmax` for softmax regression, or a network by the name that `engine.models.catalogue` knows it under,
     trained by `recipe` (default: the paper's for its CNN) with l2 as weight decay and the seed of the draw.
-    selection: which of a network's parameters count, as `engine.models.network.Network` reads it.
+    selection: which of a network's parameters count, as `engine.models.network.Network` reads it. weights: a user's
+    own trained weights by the name that `engine.models.own_weights` keeps them under, in place of training; how they
+    came about is not known, so that there are no checkpoints and no retraining.
     """
 
     dataset: str = "digits"
@@ -47,12 +51,14 @@ class ProblemSource(Value):
     model: str = SOFTMAX
     selection: str = ALL
     recipe: Recipe | None = None
+    weights: str = ""
 
     @model_serializer(mode="wrap")
     def _without_network(self, serialize) -> dict:
         """What only networks have is written for them alone: softmax problems keep the digests they had."""
-        return {key: value for key, value in serialize(self).items()
-                if key not in ("model", "selection", "recipe") or self.model != SOFTMAX}
+        left_out = ("model", "selection", "recipe", "weights") if self.model == SOFTMAX else (
+            () if self.weights else ("weights",))
+        return {key: value for key, value in serialize(self).items() if key not in left_out}
 
     @property
     def kind(self) -> str:
@@ -63,10 +69,15 @@ class ProblemSource(Value):
         """How many parameters the model has, without drawing or training it. Raises as `build` does."""
         dataset = data.load(self.dataset)
         if self.model != SOFTMAX:
-            module = build_model(self.model, self.input_shape(dataset), dataset.n_classes)
+            module = self.build_module()
             named = dict(module.named_parameters())
             return sum(named[name].numel() for name in selected(module, self.selection))
         return (dataset.n_features // self.pool**2 + self.intercept) * dataset.n_classes
+
+    def build_module(self) -> nn.Module:
+        """The network with fresh weights."""
+        dataset = data.load(self.dataset)
+        return build_model(self.model, self.input_shape(dataset), dataset.n_classes)
 
     def input_shape(self, dataset: data.Dataset) -> tuple[int, ...]:
         """The shape of one input to a network: (channels, height, width) of a picture, else (features,)."""
@@ -101,7 +112,7 @@ class ProblemSource(Value):
     @property
     def is_trained(self) -> bool:
         """Whether `build` takes a moment only; softmax regression always does, next to a network."""
-        return self.model == SOFTMAX or weights_file(self._identity).is_file()
+        return self.model == SOFTMAX or bool(self.weights) or weights_file(self._identity).is_file()
 
     @property
     def _identity(self) -> dict[str, Any]:
@@ -115,6 +126,10 @@ class ProblemSource(Value):
         def build():
             return build_model(self.model, features[0].shape[1:], classes)
 
+        if self.weights:
+            return ModuleProblem(own_weights.load(self.weights, build()), features[0], sample.y_train, features[1],
+                                 sample.y_query, sample.candidates, parameters=self.selection, l2=self.l2,
+                                 seed=self.seed, device=device)
         network = trained(self._identity, build, features[0], sample.y_train, recipe, self.seed, device=device,
                           check=check, progress=progress)
         problem = ModuleProblem(network.module, features[0], sample.y_train, features[1], sample.y_query,

@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 
 import engine.exact.reoptimize
-from engine.compute import compute
+from engine.compute import _chunk, compute
 from engine.errors import InvalidInput
 from engine.estimators.exact import EXACT
 from engine.exact.response import Options
+from engine.experiments.controlled import step_scoring
+from engine.experiments.network import response
 from engine.provenance import versions
 from engine.scores import Scores
 from engine.scoring import Scoring
 from tests.engine import problems_for_tests as naive
+from tests.engine.exact import network_cases as cases
 
 ADD, REOPTIMIZE = {"kind": "add_occurrence"}, {"kind": "reoptimize"}
 STEP, TRAJECTORY = {"kind": "one_step", "eta": 0.3}, {"kind": "trajectory", "eta": 0.3, "checkpoints": 3, "every": 2}
@@ -111,6 +114,13 @@ def test_chunks_shrink_with_the_budget_and_with_checkpoints():
     tight = chunks_of(least, problem, MIXED[1])
     assert len(tight) > 1 and sum(tight) == 7
     assert len(chunks_of(least + 3_000, problem, MIXED[2])) > len(chunks_of(least + 3_000, problem, MIXED[1]))
+
+
+def test_chunks_hold_the_gradients_that_solvers_of_a_network_need():
+    problem = cases.problem(dtype="float32")
+    plain, solve = step_scoring("query_loss", 0.1).process, response().process
+    assert problem.gradient_bytes == 4 * problem.parameters and small().gradient_bytes == 0
+    assert _chunk(problem, 1, solve, 1 << 20) < _chunk(problem, 1, plain, 1 << 20)
 
 
 @pytest.mark.parametrize("budget", [1 << 30, 2_000])

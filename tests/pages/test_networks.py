@@ -1,8 +1,10 @@
 """The pages on a network: it is trained by a job, its scores come live or by a job, and every page shows them."""
 
+import io
 import re
 
 import pytest
+import torch
 
 from app import example_panel, workbench
 from app.presets import PRESETS
@@ -10,6 +12,7 @@ from engine import codes, score_runs, training_runs
 from engine.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable, eta_scorings, solvers
 from engine.experiments import controlled, network
 from engine.jobs import run_job
+from engine.models import own_weights
 from engine.problems import ProblemSource, source
 from tests.pages.support import open, says, sound, texts
 
@@ -143,3 +146,14 @@ def test_curves_over_alpha_show_the_solvers_of_networks(trained):
 def test_nonsense_is_ignored_with_a_message(name, value):
     at = sound(open("compare", settle=False, **{**SMALL, name: value}))
     assert says(at, "which was ignored")
+
+
+def test_own_weights_need_no_training(home):
+    buffer = io.BytesIO()
+    torch.save(SOURCE.build_module().state_dict(), buffer)
+    buffer.seek(0)
+    name = own_weights.keep(buffer, "mine.pt", SOURCE.build_module())
+    at = sound(open("compare", s=[codes.encode(STEP), codes.encode(MARGIN)], weights=name, **SMALL))
+    assert says(at, "In use: own-") and says(at, "60 training examples") and not queued()
+    at.button(key="weights:forget").click().run()
+    assert says(sound(at), "Training two-layer network")

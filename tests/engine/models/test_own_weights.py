@@ -1,0 +1,73 @@
+"""A user's own weights: kept only when they fit, never unpickled, and used as they are."""
+
+import io
+import pickle
+
+import pytest
+import torch
+
+from engine.compute import compute
+from engine.errors import InvalidInput, MissingData
+from engine.experiments.controlled import step_scoring
+from engine.models import own_weights
+from engine.problems import ProblemSource
+from engine.scoring import Scoring
+
+SOURCE = ProblemSource(model="mlp", n_train=40, n_test=20, n_queries=5, n_candidates=6)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def saved(content) -> io.BytesIO:
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    buffer.seek(0)
+    return buffer
+
+
+def own_source(module):
+    name = own_weights.keep(saved(module.state_dict()), "mine.pt", SOURCE.build_module())
+    return SOURCE.model_copy(update={"weights": name})
+
+
+def test_the_problem_has_the_weights_and_trains_nothing():
+    torch.manual_seed(3)
+    module = SOURCE.build_module()
+    source = own_source(module)
+    assert source.is_trained
+    problem = source.build().problem
+    torch.testing.assert_close(problem.query_logits, module.eval()(problem.queries))
+    assert compute(problem, step_scoring("query_loss", 0.1))[0].values.shape == (5, 6)
+    for process in ({"kind": "retrain"}, {"kind": "trajectory", "eta": 0.1}):
+        intervention = {"kind": "remove" if process["kind"] == "retrain" else "add_occurrence"}
+        with pytest.raises(InvalidInput):
+            compute(problem, Scoring.of("query_loss", intervention, process))
+
+
+def test_a_trained_source_is_written_as_before():
+    assert "weights" not in SOURCE.model_dump() and "weights" in own_source(SOURCE.build_module()).model_dump()
+    assert "weights" not in ProblemSource().model_dump()
+
+
+@pytest.mark.parametrize(("content", "name", "said"), [
+    (saved({"w": torch.zeros(2)}), "mine.pt", "does not fit the model"),
+    (io.BytesIO(b"nonsense"), "mine.safetensors", "cut short, damaged"),
+    (io.BytesIO(pickle.dumps(print)), "mine.pth", "was not opened"),
+    (io.BytesIO(b""), "mine.txt", "is not a checkpoint"),
+])
+def test_what_is_no_fitting_checkpoint_is_refused_and_not_kept(home, content, name, said):
+    content.seek(0)
+    with pytest.raises(InvalidInput, match=said):
+        own_weights.keep(content, name, SOURCE.build_module())
+    assert not list(home.rglob("own-*"))
+
+
+def test_weights_that_are_gone_are_missed():
+    with pytest.raises(MissingData, match="give the checkpoint again"):
+        SOURCE.model_copy(update={"weights": "own-0123456789abcdef"}).build()
+    with pytest.raises(InvalidInput, match="is not the name of kept weights"):
+        SOURCE.model_copy(update={"weights": "../secret"}).build()
