@@ -1,0 +1,49 @@
+"""A network in the browser: trained by a job of a real worker, then compared, and a score taken apart."""
+
+import pytest
+import torch
+
+from engine.problems import ProblemSource
+
+pytestmark = pytest.mark.e2e
+
+PROBLEM = "model=mlp&train=120&queries=24&seed=5"
+STEPS = "s=query_loss/add_occurrence/one_step;eta%3D0.1&s=query_logit/add_occurrence/one_step;eta%3D0.1"
+
+
+def test_a_network_is_chosen_trained_and_compared(open_page, settle, screenshot):
+    page = open_page(f"/compare?train=120&queries=24&seed=5&{STEPS}")
+    page.locator(".st-key-choice-model input").fill("Two-layer")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**model=mlp**")
+    page.get_by_text("Different question", exact=False).first.wait_for(timeout=120_000)
+    settle(page)
+    assert "model=mlp" in page.url and "parameters=all" in page.url
+    screenshot(page, "compare-network")
+    assert not [text for text in page.console_errors if "404" not in text]
+
+
+@pytest.mark.parametrize(("theme", "size"), [("light", (1440, 900)), ("dark", (390, 844))])
+def test_a_score_is_taken_apart(open_page, settle, screenshot, theme, size):
+    page = open_page(f"/examples?{PROBLEM}&{STEPS}&query=2&example=7", theme=theme, size=size)
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Why this score?").wait_for(timeout=120_000)
+    settle(page)
+    assert dialog.locator('[data-testid="stVegaLiteChart"]').count() == 3
+    assert "is what the step promises to first order" in dialog.inner_text()
+    screenshot(page, f"examples-parts-{theme}")
+
+
+def test_own_weights_are_taken_and_others_refused(open_page, settle, tmp_path):
+    page = open_page(f"/compare?{PROBLEM}&{STEPS}")
+    page.get_by_text("Use my own weights").click()
+    uploader = page.locator('[data-testid="stFileUploader"]').filter(has_text="Checkpoint of this model")
+    wrong, right = tmp_path / "wrong.pt", tmp_path / "right.pt"
+    torch.save({"w": torch.zeros(2)}, wrong)
+    torch.save(ProblemSource(model="mlp").build_module().state_dict(), right)
+    uploader.locator('input[type="file"]').set_input_files(wrong)
+    page.get_by_text("does not fit the model", exact=False).first.wait_for()
+    uploader.locator('input[type="file"]').set_input_files(right)
+    page.wait_for_url("**weights=own-**")
+    settle(page)
+    assert page.get_by_text("In use: own-", exact=False).count() == 1
