@@ -97,7 +97,7 @@ def pairwise(
     Raises InvalidInput for an unknown metric, a stack that is not (M, m, k), or a fraction outside (0, 1].
     """
     scores, to_output = _stacked(stack)
-    chosen = {name: _metric(name) for name in metrics}
+    chosen = {name: metric(name) for name in metrics}
     results = _compare(scores, [metric.compare for metric in chosen.values()], fraction, block)
     return {name: to_output(result) for name, result in zip(chosen, results, strict=True)}
 
@@ -186,7 +186,8 @@ def _pair(name: str, a, b, fraction: float = 0.05):
     return to_output(_compare(scores, [METRICS[name].compare], fraction, None)[0][0, 1])
 
 
-def _metric(name: str) -> Metric:
+def metric(name: str) -> Metric:
+    """A metric by its name or short form. Raises `InvalidInput` for an unknown one."""
     by_short = {metric.short: metric for registry in (METRICS, FURTHER) for metric in registry.values()}
     if name in by_short:
         return by_short[name]
