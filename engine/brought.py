@@ -23,6 +23,8 @@ from engine.scoring import Scoring
 from engine.specification import Specification
 
 ESTIMATOR = "brought"
+LEAST = 0.1
+"""Kendall τ below which a reading is not told by the data: approximations can be that far off, either way."""
 QUERIES, CANDIDATES = "queries", "candidates"
 SIGNS = {1: "plus", -1: "minus"}
 MEANING = {1: "a larger score means that the example supports the behavior",
@@ -117,7 +119,7 @@ def preview(problem, table: Table, reference: np.ndarray) -> Preview:
         found += [Reading(axes, sign, sign * mean, half) for sign in (1, -1)]
     found.sort(key=lambda reading: -reading.agreement if reading.agreement == reading.agreement else 0.0)
     best = found[0]
-    told = best.agreement == best.agreement and best.agreement > (best.ci95 if best.ci95 == best.ci95 else 1.0)
+    told = best.agreement > max(LEAST, best.ci95 if best.ci95 == best.ci95 else 1.0)  # False for NaN too
     r, c = table.values.shape
     shape = f"The table is {r:,} × {c:,}, for {len(problem.queries):,} queries and {len(problem.candidates):,} " \
             f"candidates of {problem.n:,} training examples"
