@@ -17,12 +17,13 @@ PAGES = (
     ("compare", "Compare", ":material/grid_on:"),
     ("approximation_error", "Approximation error", ":material/show_chart:"),
     ("examples", "Examples", ":material/photo_library:"),
+    ("learn", "Learn", ":material/school:"),
     ("paper", "Paper", ":material/article:"),
     ("runs", "Runs", ":material/list_alt:"),
 )
 
 
-WITHOUT_DATA = ("paper", "runs")  # what these pages show does not depend on the data that is chosen
+WITHOUT_DATA = ("learn", "paper", "runs")  # what these pages show does not depend on the data that is chosen
 
 
 def main() -> None:

@@ -44,6 +44,15 @@ STYLE = """
 @media (max-width: 900px) { .wf-cards { grid-template-columns: 1fr; } }
 .wf-num { font-variant-numeric: tabular-nums; }
 .wf-lead { font-size: 1.15rem; line-height: 1.55; max-width: 54rem; margin: 0; }
+.wf-lesson { margin: 0 0 .8rem; }
+.wf-takeaway { border-left: 4px solid var(--wf-t); padding: .5rem .9rem; margin: .5rem 0 .9rem; max-width: 62rem;
+  font-size: 1.02rem; line-height: 1.5; border-radius: 0 6px 6px 0;
+  background: color-mix(in srgb, currentColor 5%, transparent); }
+.wf-takeaway > strong { display: block; font-size: .82rem; letter-spacing: .02em; }
+.wf-specimens { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; margin: .3rem 0 .6rem; }
+.wf-specimen { margin: 0; text-align: center; font-size: .82rem; } .wf-specimen figcaption { margin-top: .2rem; }
+.wf-specimen.new img { outline: 3px solid #D55E00; outline-offset: 1px; }
+.wf-then { font-size: 1.3rem; opacity: .7; padding: 0 .3rem; }
 [data-testid="stSidebarHeader"] > :has(> img) { display: flex; align-items: center; gap: .55rem; }
 [data-testid="stSidebarHeader"] > :has(> img)::after { content: "Whichfluence"; font-size: 1.12rem;
   font-weight: 650; letter-spacing: -.01em; }

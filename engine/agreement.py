@@ -1,4 +1,4 @@
-"""Agreement between score arrays: Kendall τ-b, top overlap and sign agreement, per query, for all pairs at once.
+"""Agreement between score arrays, per query, for all pairs at once: Kendall τ-b, top overlap, sign agreement, and more.
 
 Scores have shape (queries m, candidates k), a stack of them (arrays M, m, k); larger means more influence.
 Every function is pure. NumPy arrays in, NumPy out; a torch tensor among the inputs gives a float64 tensor on
@@ -19,6 +19,7 @@ import torch
 from engine.errors import InvalidInput
 from engine.intervals import t_interval
 from engine.kendall import BLOCK_GPU, CACHED, sort_rows, tau_b
+from engine.rank_similarity import jaccard, jaccard_chance, rank_biased_overlap, rbo_chance, spearman
 from engine.registry import Registry
 
 BLOCK_CPU = 1 << 20
@@ -43,6 +44,10 @@ class Metric:
 
 
 METRICS: Registry[Metric] = Registry("agreement metric")
+"""The metrics that every comparison reports."""
+
+FURTHER: Registry[Metric] = Registry("agreement metric")
+"""Metrics that are computed where they are asked for by name."""
 
 
 def kendall_tau(a, b):
@@ -84,7 +89,7 @@ def pairwise(
 ) -> dict:
     """Agreement of every pair among M score arrays, for each query.
 
-    stack: (M, m, k), or a sequence of M arrays (m, k). metrics: names from METRICS, or their short forms.
+    stack: (M, m, k), or a sequence of M arrays (m, k). metrics: names from METRICS or FURTHER, or their short forms.
     fraction: the top share for the overlap. block: how many scores to handle at once (memory is a small multiple
     of it, and at least of one query's M·k scores); it does not change the result.
     Returns {metric as named: (M, M, m)}, symmetric in the two arrays; the diagonal is 1 where the metric is
@@ -92,7 +97,7 @@ def pairwise(
     Raises InvalidInput for an unknown metric, a stack that is not (M, m, k), or a fraction outside (0, 1].
     """
     scores, to_output = _stacked(stack)
-    chosen = {name: _metric(name) for name in metrics}
+    chosen = {name: metric(name) for name in metrics}
     results = _compare(scores, [metric.compare for metric in chosen.values()], fraction, block)
     return {name: to_output(result) for name, result in zip(chosen, results, strict=True)}
 
@@ -181,9 +186,12 @@ def _pair(name: str, a, b, fraction: float = 0.05):
     return to_output(_compare(scores, [METRICS[name].compare], fraction, None)[0][0, 1])
 
 
-def _metric(name: str) -> Metric:
-    by_short = {metric.short: metric for metric in METRICS.values()}
-    return by_short[name] if name in by_short else METRICS[name]
+def metric(name: str) -> Metric:
+    """A metric by its name or short form. Raises `InvalidInput` for an unknown one."""
+    by_short = {metric.short: metric for registry in (METRICS, FURTHER) for metric in registry.values()}
+    if name in by_short:
+        return by_short[name]
+    return FURTHER[name] if name in FURTHER else METRICS[name]
 
 
 def _stacked(arrays) -> tuple[torch.Tensor, Callable]:
@@ -276,12 +284,20 @@ def _sign_pairs(stack: torch.Tensor, fraction: float) -> torch.Tensor:
 
 
 def _overlap_pairs(stack: torch.Tensor, fraction: float) -> torch.Tensor:
+    return _matches(_top(stack, fraction)).to(torch.float64) / top_size(stack.shape[-1], fraction)
+
+
+def _jaccard_pairs(stack: torch.Tensor, fraction: float) -> torch.Tensor:
+    return jaccard(_top(stack, fraction), top_size(stack.shape[-1], fraction), _matches)
+
+
+def _top(stack: torch.Tensor, fraction: float) -> torch.Tensor:
+    """Which candidates are in the top: (M, q, k) -> bool; equal scores enter in the order of the candidates."""
     size = top_size(stack.shape[-1], fraction)
     least = sort_rows(stack.clone())[..., -size, None]  # the lowest score that still gets in
     above, level = stack > least, stack == least
     room = size - above.sum(-1, keepdim=True)
-    top = above | (level & (level.cumsum(-1) <= room))
-    return _matches(top).to(torch.float64) / size
+    return above | (level & (level.cumsum(-1) <= room))
 
 
 METRICS.add(
@@ -318,5 +334,42 @@ METRICS.add(
         range=(0.0, 1.0),
         chance=lambda k, fraction: 0.5,
         compare=_sign_pairs,
+    ),
+)
+FURTHER.add(
+    "spearman_rho",
+    Metric(
+        name="spearman_rho",
+        title="Spearman rho",
+        short="spearman",
+        definition="The correlation of the two arrays' ranks, from −1 for reversed to 1; far moves weigh most.",
+        range=(-1.0, 1.0),
+        chance=lambda k, fraction: 0.0,
+        compare=spearman,
+    ),
+)
+FURTHER.add(
+    "rank_biased_overlap",
+    Metric(
+        name="rank_biased_overlap",
+        title="Rank-biased overlap",
+        short="rbo",
+        definition="The overlap at every depth of the two rankings, weighted for a reader who reads down from the top "
+                   "and sees the top 5% on average.",
+        range=(0.0, 1.0),
+        chance=rbo_chance,
+        compare=rank_biased_overlap,
+    ),
+)
+FURTHER.add(
+    "top_jaccard",
+    Metric(
+        name="top_jaccard",
+        title="Top-5% Jaccard",
+        short="jaccard",
+        definition="Among the candidates in either top 5%, the share that is in both.",
+        range=(0.0, 1.0),
+        chance=lambda k, fraction: jaccard_chance(k, top_size(k, fraction)),
+        compare=_jaccard_pairs,
     ),
 )

@@ -49,8 +49,10 @@ class Comparison:
 
 
 def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = None, *,
-            fraction: float = 0.05) -> Comparison:
+            fraction: float = 0.05, metrics: Sequence[str] = ()) -> Comparison:
     """Compare the same M scorings on each seed: `seeds[s][i]` is scoring i on seed s.
+
+    metrics: names from METRICS or FURTHER (default: all of METRICS).
 
     Scores are oriented first. A candidate that did not converge under any of the scorings is left out
     of all of them, and counted. Raises `InvalidInput` where arrays do not belong together.
@@ -64,8 +66,9 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
         stacks.append(np.stack([scores.oriented[:, kept] for scores in arrays]))
         left_out.append(int((~kept).sum()))
     scorings = [scores.scoring for scores in seeds[0]]
-    found = [pairwise(stack, tuple(METRICS), fraction) for stack in stacks]
-    per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in METRICS}
+    metrics = tuple(metrics or METRICS)
+    found = [pairwise(stack, metrics, fraction) for stack in stacks]
+    per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in metrics}
     verdicts = tuple(tuple(verdict(a, b) for b in scorings) for a in scorings)
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query, tuple(left_out), verdicts)
 

@@ -27,13 +27,37 @@ def tau_b(stack: torch.Tensor, fraction: float = 0.0) -> torch.Tensor:
     norm = untied.to(torch.float64)
     tau = stack.new_ones((count, count, queries), dtype=torch.float64)
     for i in range(count - 1):
-        first_in_second, second_in_first, tied_in_both = _common_orders(ranks, i)
-        discordant = _discordant(first_in_second, second_in_first)
-        difference = untied[i] + untied[i + 1 :] - k * (k - 1) // 2 + tied_in_both - 2 * discordant
+        difference, _ = _concordance(ranks, untied, i)
         # One root of the product: symmetric to the last bit, and exactly ±1 for equal and reversed rankings.
         tau[i, i + 1 :] = tau[i + 1 :, i] = difference / (norm[i] * norm[i + 1 :]).sqrt()
     constant = untied == 0
     return tau.masked_fill(constant[:, None] | constant, math.nan)
+
+
+def distance(stack: torch.Tensor) -> torch.Tensor:
+    """Kendall distance of all pairs, (M, q, k) -> (M, M, q) in [0, 1]: Σ |sgn(a_i − a_j) − sgn(b_i − b_j)| / (2P).
+
+    The sum runs over the P = k(k−1)/2 pairs of candidates: a discordant pair counts 1, a pair that is tied in one
+    ranking only counts ½ (Fagin et al., "Comparing partial rankings", 2006). Half an L1 distance of sign vectors, so
+    a metric on rankings, ties and constant rankings included. Without ties it is (1 − τ) / 2.
+    """
+    count, queries, k = stack.shape
+    ranks, pairs = _ranks(stack), k * (k - 1) // 2
+    untied = pairs - ranks.tied
+    found = stack.new_zeros((count, count, queries), dtype=torch.float64)
+    for i in range(count - 1):
+        difference, tied_in_both = _concordance(ranks, untied, i)
+        halves = (pairs - difference - tied_in_both).to(torch.float64)
+        found[i, i + 1 :] = found[i + 1 :, i] = halves / (2 * max(pairs, 1))
+    return found
+
+
+def _concordance(ranks: _Ranks, untied: torch.Tensor, i: int) -> tuple[torch.Tensor, torch.Tensor | int]:
+    """Concordant minus discordant pairs of array i and each array j > i (M−i−1, q), and the pairs tied in both."""
+    pairs = ranks.place.shape[-1] * (ranks.place.shape[-1] - 1) // 2
+    first_in_second, second_in_first, tied_in_both = _common_orders(ranks, i)
+    discordant = _discordant(first_in_second, second_in_first)
+    return untied[i] + untied[i + 1 :] - pairs + tied_in_both - 2 * discordant, tied_in_both
 
 
 @dataclass(frozen=True)

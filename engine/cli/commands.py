@@ -29,6 +29,8 @@ Parameters = Annotated[str, typer.Option(help="Which of the network's parameters
 Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earlier point of the training, for the "
                                                             "process `trajectory`; repeat it in order.",
                                                        metavar="FILE")]
+ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores that `bring` or `influence` wrote for this "
+                                                            "problem; repeat it for several.", metavar="NPZ")]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -71,6 +73,9 @@ def compare(
     specs: Annotated[Path, typer.Option(help='A JSON list of {"name": …, "spec": {…}}, two at least.',
                                         metavar="JSON")],
     out: Annotated[Path, typer.Option(help="Agreement to write: a row for each pair and metric.", metavar="CSV")],
+    scores: ScoreFiles = None,
+    metric: Annotated[list[str] | None, typer.Option(help="A further metric: spearman, rbo or jaccard; repeat it for "
+                                                          "several.")] = None,
     device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
     model: Model = "softmax", checkpoint: Checkpoint = None, shape: Shape = "", parameters: Parameters = "all",
     trajectory: Trajectory = None,
@@ -80,7 +85,56 @@ def compare(
     from engine.cli.scoring import Setting, compare
 
     network = NetworkSetting(model, checkpoint, shape, parameters, tuple(trajectory or ()))
-    compare(data, specs, out, Setting(device, l2, intercept, memory, network))
+    compare(data, specs, out, Setting(device, l2, intercept, memory, network), scores or (), metric or ())
+
+
+@app.command()
+def explain(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The explanation to write.", metavar="JSON")],
+    specs: Annotated[Path | None, typer.Option(help='A JSON list of {"name": …, "spec": {…}}.',
+                                               metavar="JSON")] = None,
+    scores: ScoreFiles = None,
+    between: Annotated[list[str] | None, typer.Option(help="The names of the two to explain, as two options (default: "
+                                                           "the two that are given).", metavar="NAME")] = None,
+    device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
+    model: Model = "softmax", checkpoint: Checkpoint = None, shape: Shape = "", parameters: Parameters = "all",
+    trajectory: Trajectory = None,
+) -> None:
+    """Say how much of a disagreement is behavior, intervention, training process, or approximation error."""
+    from engine.cli.explaining import explain_pair
+    from engine.cli.networks import NetworkSetting
+    from engine.cli.scoring import Setting
+
+    network = NetworkSetting(model, checkpoint, shape, parameters, tuple(trajectory or ()))
+    explain_pair(data, specs, scores or (), between or (), out, Setting(device, l2, intercept, memory, network))
+
+
+@app.command()
+def bring(
+    scores: Annotated[Path, typer.Option(help="Scores of another program: npy, npz, safetensors, parquet or csv.",
+                                         metavar="FILE")],
+    data: Data,
+    spec: Annotated[Path, typer.Option(help="The specification that the scores claim, as a JSON object.",
+                                       metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Scores to write for `compare` and `explain`; a manifest .json is written "
+                                           "beside them.", metavar="NPZ")],
+    name: Annotated[str, typer.Option(help="What to call them (default: the file's name).")] = "",
+    key: Annotated[str, typer.Option(help="Which array, where the file holds several.")] = "",
+    axes: Annotated[str, typer.Option(help="What the rows are: queries, candidates, or auto.")] = "auto",
+    sign: Annotated[str, typer.Option(help="plus where a larger score supports the behavior, minus where it works "
+                                           "against it, or auto.")] = "auto",
+    device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
+    model: Model = "softmax", checkpoint: Checkpoint = None, shape: Shape = "", parameters: Parameters = "all",
+    trajectory: Trajectory = None,
+) -> None:
+    """Bring scores of another program, and see how they agree with the exact answer to what they claim."""
+    from engine.cli.bringing import bring_scores
+    from engine.cli.networks import NetworkSetting
+    from engine.cli.scoring import Setting
+
+    network = NetworkSetting(model, checkpoint, shape, parameters, tuple(trajectory or ()))
+    bring_scores(scores, data, spec, out, name, key, axes, sign, Setting(device, l2, intercept, memory, network))
 
 
 @app.command("path-integral")

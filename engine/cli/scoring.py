@@ -17,6 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from engine import comparison
+from engine.agreement import METRICS, metric
 from engine.cli.commands import PROGRAM
 from engine.cli.networks import NetworkSetting
 from engine.cli.specs import read_source, read_spec, read_specs
@@ -92,15 +93,32 @@ def influence(data: Path, spec: Path, out: Path, setting: Setting) -> None:
     write_together({out: content, manifest: json.dumps(plain(record), indent=1, ensure_ascii=False) + "\n"})
 
 
-def compare(data: Path, specs: Path, out: Path, setting: Setting) -> None:
-    """Write agreement.csv: a row for each unordered pair and metric."""
-    check_output(out, ".csv", inputs=(data, specs))
-    named = read_specs(specs)
-    found = comparison.compare([_computed(data, list(named.values()), setting)], list(named))
+def compare(data: Path, specs: Path, out: Path, setting: Setting, scores: Sequence[Path] = (),
+            further: Sequence[str] = ()) -> None:
+    """Write agreement.csv: a row for each unordered pair and metric. scores: files of `bring` to compare with.
+
+    further: metrics beyond the three that every comparison reports.
+    """
+    check_output(out, ".csv", inputs=(data, specs, *scores))
+    metrics = (*METRICS, *(metric(name).name for name in further))
+    named = read_specs(specs, least=1 if scores else 2)
+    brought = _brought(scores, data, setting)
+    if twice := set(named) & set(brought):
+        raise InvalidInput(f"Both a specification and a score file are named `{twice.pop()}`; give one another name.")
+    arrays = [*_computed(data, list(named.values()), setting), *brought.values()]
+    found = comparison.compare([arrays], [*named, *brought], metrics=tuple(dict.fromkeys(metrics)))
     if left_out := sum(found.left_out):
         print(f"{left_out} candidates are left out of the comparison because they did not converge everywhere.",
               file=sys.stderr)
     atomic_write(out, found.table()[COLUMNS].to_csv(index=False, lineterminator="\n"))
+
+
+def _brought(scores: Sequence[Path], data: Path, setting: Setting) -> dict[str, Scores]:
+    if not scores:
+        return {}
+    from engine.cli.bringing import read_scores
+
+    return read_scores(scores, setting.problem(data))
 
 
 def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[Path] = ()) -> None:

@@ -23,8 +23,16 @@ def read_spec(path: Path) -> Scoring:
     return Scoring.parse(data)
 
 
-def read_specs(path: Path) -> dict[str, Scoring]:
-    """The named scorings in specs.json, in order, two at least."""
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, such as a manifest."""
+    data = _read(path)
+    if not isinstance(data, dict):
+        raise InvalidInput(f"`{path}` holds {_noun(data)}, not an object; check the path.")
+    return data
+
+
+def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
+    """The named scorings in specs.json, in order, `least` of them at least."""
     data = _read(path)
     if not isinstance(data, list):
         raise InvalidInput(f"`{path}` holds {_noun(data)}, not a list; write "
@@ -38,7 +46,7 @@ def read_specs(path: Path) -> dict[str, Scoring]:
             named[name] = Scoring.parse(spec)
         except InvalidInput as error:
             raise InvalidInput(f"Specification `{name}`: {error}") from None
-    if len(named) < 2:
+    if len(named) < least:
         raise InvalidInput(f"`{path}` holds {len(named)} of the two or more specifications that a comparison needs; "
                            "add to it, or use `influence` for one.")
     return named

@@ -1,0 +1,101 @@
+"""The pictures of the Learn page: bars around zero, a cloud of points, a curve with its tangent, the plane."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from app.charts import ink
+
+HEIGHT = 320
+HELPS, HARMS, THIRD = "#3A92CF", "#D55E00", "#009E73"
+GREY = "#888888"
+
+
+def changes(frame: pd.DataFrame, title: str) -> alt.LayerChart:
+    """One bar an example around zero. frame: name, change, chosen (bool)."""
+    order = list(frame.name)
+    bars = alt.Chart(frame).mark_bar(size=22).encode(
+        y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False)),
+        x=alt.X("change:Q", title=title, axis=alt.Axis(format="+.2~g", tickCount=5)),
+        color=alt.condition("datum.change > 0", alt.value(HELPS), alt.value(HARMS)),
+        opacity=alt.condition("datum.chosen", alt.value(1), alt.value(0.35)),
+        tooltip=[alt.Tooltip("name:N", title="left out"), alt.Tooltip("change:Q", format="+.4f", title=title)])
+    zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(color=GREY).encode(x="change:Q")
+    return alt.layer(bars, zero).properties(height=max(180, 34 * len(frame)))
+
+
+def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = False) -> alt.LayerChart:
+    """One point an example. frame: x, y, example, label."""
+    axis = alt.Axis(grid=False, tickCount=5, format=".3~g")
+    points = alt.Chart(frame).mark_point(filled=True, size=42, opacity=0.7, color=HELPS).encode(
+        x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
+        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False), axis=axis),
+        tooltip=[alt.Tooltip("example:Q"), alt.Tooltip("label:N"), alt.Tooltip("x:Q", format="+.3g", title=x_title),
+                 alt.Tooltip("y:Q", format="+.3g", title=y_title)])
+    if not diagonal:
+        return alt.layer(points).properties(height=HEIGHT)
+    ends = pd.DataFrame({"x": [1, len(frame)], "y": [1, len(frame)]})
+    line = alt.Chart(ends).mark_line(color=GREY, strokeDash=[4, 3], strokeWidth=1).encode(x="x:Q", y="y:Q")
+    return alt.layer(line, points).properties(height=HEIGHT)
+
+
+def tangent(frame: pd.DataFrame, eta: float, unit: str) -> alt.LayerChart:
+    """A curve and its tangent, with the gap at one η. frame: eta, curve, tangent."""
+    names = ["exact", "first order"]
+    long = frame.rename(columns={"curve": names[0], "tangent": names[1]}).melt("eta", names, "kind", "value")
+    scale = alt.Scale(domain=names, range=[HELPS, HARMS])
+    lines = alt.Chart(long).mark_line(strokeWidth=2.2).encode(
+        x=alt.X("eta:Q", title="step size η", axis=alt.Axis(grid=False)), y=alt.Y("value:Q", title=unit),
+        color=alt.Color("kind:N", scale=scale, title=None, legend=alt.Legend(orient="top")),
+        strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), legend=None))
+    at = frame.iloc[(frame.eta - eta).abs().argmin()]
+    ends = pd.DataFrame({"eta": [at.eta] * 2, "value": [at.curve, at.tangent], "kind": names})
+    gap = alt.Chart(pd.DataFrame({"eta": [at.eta], "low": [at.curve], "high": [at.tangent]})).mark_rule(
+        color=GREY, strokeDash=[3, 3], strokeWidth=1.5).encode(x="eta:Q", y="low:Q", y2="high:Q")
+    dots = alt.Chart(ends).mark_point(filled=True, size=110, opacity=1).encode(
+        x="eta:Q", y="value:Q", color=alt.Color("kind:N", scale=scale),
+        tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("eta:Q"), alt.Tooltip("value:Q", format="+.4g", title=unit)])
+    return alt.layer(lines, gap, dots).properties(height=HEIGHT)
+
+
+def found(frame: pd.DataFrame, names: list[str]) -> alt.LayerChart:
+    """How many wrong labels are found by looking at so many. frame: inspected, found, kind; names: of the kinds."""
+    colors = [GREY, HELPS, THIRD, HARMS]
+    dashes = [[4, 4], [1, 0], [7, 3], [2, 2]]
+    lines = alt.Chart(frame).mark_line(strokeWidth=2.2).encode(
+        x=alt.X("inspected:Q", title="training examples looked at, most suspicious first", axis=alt.Axis(grid=False)),
+        y=alt.Y("found:Q", title="wrong labels found"),
+        color=alt.Color("kind:N", sort=names, scale=alt.Scale(domain=names, range=colors[:len(names)]), title=None,
+                        legend=alt.Legend(orient="top", columns=2, labelLimit=260)),
+        strokeDash=alt.StrokeDash("kind:N", sort=names, legend=None,
+                                  scale=alt.Scale(domain=names, range=dashes[:len(names)])),
+        tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("inspected:Q"), alt.Tooltip("found:Q")])
+    return alt.layer(lines).properties(height=HEIGHT)
+
+
+def plane(points: pd.DataFrame, lines: pd.DataFrame, side: float) -> alt.LayerChart:
+    """Two classes with boundaries. points: x, y, kind, size; lines: x, y, model."""
+    axis = alt.Axis(grid=False, tickCount=5)
+    x, y = (alt.Scale(domain=[-side, side], nice=False) for _ in "xy")
+    kinds = ["class 0", "class 1", "moved point, class 0", "moved point, class 1", "query, class 1"]
+    marks = alt.Chart(points).mark_point(filled=True, opacity=0.95).encode(
+        x=alt.X("x:Q", scale=x, axis=axis, title=None), y=alt.Y("y:Q", scale=y, axis=axis, title=None),
+        color=alt.Color("kind:N", title=None, legend=None, scale=alt.Scale(
+            domain=kinds, range=[HELPS, HARMS, HELPS, HARMS, THIRD])),
+        shape=alt.Shape("kind:N", title=None, legend=None, scale=alt.Scale(
+            domain=kinds, range=["circle", "square", "circle", "square", "diamond"])),
+        size=alt.Size("size:Q", scale=None, legend=None),
+        tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("x:Q", format=".2f"), alt.Tooltip("y:Q", format=".2f")])
+    models = ["without the point", "exact", "linearised"]
+    boundaries = alt.Chart(lines).mark_line(strokeWidth=2.4, clip=True).encode(
+        x=alt.X("x:Q", scale=x), y=alt.Y("y:Q", scale=y),
+        color=alt.Color("model:N", sort=models, title="decision boundary", scale=alt.Scale(
+            domain=models, range=[GREY, "#8C6BB1", "#E69F00"]), legend=alt.Legend(orient="top", columns=3)),
+        strokeDash=alt.StrokeDash("model:N", sort=models, legend=None, scale=alt.Scale(
+            domain=models, range=[[3, 3], [1, 0], [8, 4]])))
+    moved = points[points.kind.str.startswith("moved")]
+    ring = ink.paint(alt.Chart(moved).mark_point(filled=False, size=620, strokeWidth=2).encode(
+        x=alt.X("x:Q", scale=x), y=alt.Y("y:Q", scale=y)), channel=alt.Stroke)
+    return alt.layer(boundaries, marks, ring).resolve_scale(color="independent", shape="independent").properties(
+        height=420)

@@ -1,0 +1,63 @@
+"""Words of the workbench explained where they stand: on hover, on focus, and to a screen reader."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+import streamlit as st
+
+from engine.glossary import TERMS, occurrences
+
+STYLE = """
+<style>
+.wf-term { position: relative; border-bottom: 1px dotted currentColor; cursor: help; }
+.wf-term:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); outline-offset: 2px; }
+.wf-term:hover::after, .wf-term:focus::after { content: attr(data-line); position: absolute; left: 0; top: 1.6em;
+  z-index: 20; width: max-content; max-width: min(19rem, 70vw); padding: .45rem .65rem; border-radius: 6px;
+  font-size: .84rem; line-height: 1.4; font-weight: 400; white-space: normal; text-align: left;
+  background: light-dark(#1B1F24, #E6EAEE); color: light-dark(#FFFFFF, #0B0E11); }
+.wf-glossary { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: .3rem 1.2rem; margin: 0;
+  font-size: .92rem; line-height: 1.45; }
+.wf-glossary dt { font-weight: 600; } .wf-glossary dd { margin: 0; }
+@media (max-width: 640px) { .wf-glossary { grid-template-columns: 1fr; gap: 0; }
+  .wf-glossary dd { margin-bottom: .5rem; } }
+</style>
+"""
+
+
+def explained(text: str) -> str:
+    """Escaped HTML of a text in which the first occurrence of each term shows its line."""
+    pieces, at = [], 0
+    for start, end, line in occurrences(text):
+        pieces += [escape(text[at:start]), _term(text[start:end], line)]
+        at = end
+    return "".join([*pieces, escape(text[at:])])
+
+
+def explained_html(html: str) -> str:
+    """The same for HTML: only text between tags is searched, each term once; what is explained already stays."""
+    parts, seen = re.split(r"(<[^>]*>)", html), set()
+    for place in range(0, len(parts), 2):
+        pieces, at = [], 0
+        for start, end, line in occurrences(parts[place]):
+            if line not in seen:
+                seen.add(line)
+                pieces += [parts[place][at:start], _term(parts[place][start:end], line, escaped=True)]
+                at = end
+        parts[place] = "".join([*pieces, parts[place][at:]])
+    return "".join(parts)
+
+
+def _term(word: str, line: str, escaped: bool = False) -> str:
+    said = escape(line, quote=True)
+    return (f'<span class="wf-term" tabindex="0" role="note" aria-label="{word if escaped else escape(word)}: {said}" '
+            f'data-line="{said}">{word if escaped else escape(word)}</span>')
+
+
+def whole() -> None:
+    """The whole glossary, in alphabetical order."""
+    with st.expander("Glossary", icon=":material/menu_book:"):
+        rows = "".join(f"<dt>{escape(term)}</dt><dd>{escape(line)}</dd>"
+                       for term, line in sorted(TERMS.items(), key=lambda item: item[0].lower()))
+        st.html(f'<dl class="wf-glossary">{rows}</dl>')

@@ -1,0 +1,100 @@
+"""`explain`: why two specifications, or scores from elsewhere, disagree on a problem, link by link."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from engine.cli.bringing import read_scores
+from engine.cli.commands import PROGRAM
+from engine.cli.scoring import Setting, budget, check_output
+from engine.cli.specs import read_specs
+from engine.errors import InvalidInput
+from engine.exact.response import Options
+from engine.explanation import Explanation, explain
+from engine.files import atomic_write
+from engine.scores import Scores
+from engine.scoring import Scoring
+from engine.sealed import plain
+from engine.verdict import verdict
+
+
+def explain_pair(data: Path, specs: Path | None, scores: Sequence[Path], between: Sequence[str], out: Path,
+                 setting: Setting) -> None:
+    """Write explanation.json, and print its sentence and its links."""
+    inputs = (data, *([specs] if specs else []), *scores)
+    check_output(out, ".json", inputs=inputs)
+    problem = setting.problem(data)
+    named: dict[str, Scoring | Scores] = {}
+    for name, side in (*(read_specs(specs, least=1) if specs else {}).items(), *read_scores(scores, problem).items()):
+        if name in named:
+            raise InvalidInput(f"Both a specification and a score file are named `{name}`; give one another name.")
+        named[name] = side
+    first, second = _pair(named, between)
+    found = explain(problem, named[first], named[second], Options(budget=budget(setting.memory)))
+    scorings = [_scoring(named[name]) for name in (first, second)]
+    record = {"first": first, "second": second, "specs": [scoring.canonical() for scoring in scorings],
+              "verdict": verdict(*scorings).code, **as_data(found), "data": problem.fingerprint,
+              "command": _command(inputs, data, specs, scores, (first, second), out, setting)}
+    atomic_write(out, json.dumps(plain(record), indent=1, ensure_ascii=False) + "\n")
+    print(told(found))
+    if found.left_out:
+        print(f"{found.left_out} candidates are left out because they did not converge everywhere.", file=sys.stderr)
+
+
+def as_data(found: Explanation) -> dict[str, Any]:
+    """An explanation as plain data."""
+    return {"sentence": found.sentence, "links": [asdict(link) for link in found.links],
+            "direct": found.direct.mean, "path": found.path, "slack": found.slack, "orders": found.orders,
+            "agreement": {name: {"mean": agreement.mean, "ci95": agreement.ci95}
+                          for name, agreement in found.whole.items()},
+            "brackets": {cause: list(found.bracket(cause)) for cause in _causes(found)},
+            "notes": list(found.notes), "left_out": found.left_out}
+
+
+def told(found: Explanation) -> str:
+    """The sentence and the links, as text for the terminal."""
+    lines = [found.sentence]
+    for link in found.links:
+        lines.append(f"  {100 * link.share:5.1f}%  {link.length:.4f} ± {link.ci95:.4f}  "
+                     f"τ = {link.agreement['kendall_tau']:+.3f}  {link.title}")
+    if found.links:
+        lines.append(f"  the way is {found.path:.4f} long, and the ends are {found.direct.mean:.4f} apart: slack "
+                     f"{found.slack:.4f}; {found.orders} order{'s' if found.orders > 1 else ''} of the axes")
+    return "\n".join([*lines, *found.notes])
+
+
+def _causes(found: Explanation) -> list[str]:
+    return list(dict.fromkeys(cause for link in found.links for cause in link.causes))
+
+
+def _scoring(side: Scoring | Scores) -> Scoring:
+    return side.scoring if isinstance(side, Scores) else side
+
+
+def _pair(named: dict[str, Any], between: Sequence[str]) -> tuple[str, str]:
+    if not between and len(named) == 2:
+        return tuple(named)
+    if len(between) != 2 or between[0] == between[1]:
+        raise InvalidInput(f"There are {len(named)} to choose from, {', '.join(f'`{name}`' for name in named)}; name "
+                           "two of them with --between.")
+    for name in between:
+        if name not in named:
+            raise InvalidInput(f"There is nothing named `{name[:60]}` to explain; choose from "
+                               f"{', '.join(f'`{known}`' for known in named)}.")
+    return between[0], between[1]
+
+
+def _command(inputs, data: Path, specs: Path | None, scores: Sequence[Path], pair: Sequence[str], out: Path,
+             setting: Setting) -> str:
+    short = {path: str(path.name if path.is_absolute() else path) for path in (*inputs, out)}
+    given = ["--specs", short[specs]] if specs else []
+    for path in scores:
+        given += ["--scores", short[path]]
+    return f"{PROGRAM} " + shlex.join(["explain", "--data", short[data], *given, "--between", pair[0], "--between",
+                                       pair[1], "--out", short[out], *setting.arguments])

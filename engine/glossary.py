@@ -1,0 +1,61 @@
+"""The words of the workbench, one line each: what the app shows where a reader rests on a word."""
+
+from __future__ import annotations
+
+import re
+
+TERMS: dict[str, str] = {
+    "behavior": "B: the number read off the model at a query, such as its loss or a logit.",
+    "intervention": "P: what is done to a training example, such as leaving it out or training on it once more.",
+    "training process": "T: how the model answers the intervention, such as one step or training to a new optimum.",
+    "specification": "Behavior, intervention and training process together: one counterfactual question.",
+    "counterfactual": "The model that there would be if the training data had been otherwise.",
+    "influence": "The behavior under the counterfactual model minus the behavior under the model there is.",
+    "estimator": "A way to compute scores for a specification, exactly or approximately.",
+    "query": "The example at which the behavior is read, usually from the test set.",
+    "candidate": "A training example that is scored.",
+    "score": "A number for a query and a candidate; after orientation, positive ones support the behavior.",
+    "query loss": "Minus the cross-entropy of the query's label, so that larger is better.",
+    "query logit": "The raw output of the model for the query's label, before the softmax.",
+    "soft margin": "The label's logit against all other logits together: log p / (1 − p).",
+    "hard margin": "The label's logit minus the strongest other logit.",
+    "Kendall": "τ: how far two rankings put pairs in the same order, from −1 (reversed) over 0 (unrelated) to 1.",
+    "Kendall distance": "The share of pairs of examples that two rankings put in different order; ties count half.",
+    "top-5% overlap": "The share of the highest-scoring 5% that two rankings have in common.",
+    "sign agreement": "The share of examples that both call helpful, or both harmful.",
+    "Spearman": "ρ: the correlation of two rankings' ranks, from −1 to 1.",
+    "rank-biased overlap": "The overlap at every depth of two rankings, weighted towards the top.",
+    "linear datamodeling score": "How well summed scores predict the behavior of models trained on random subsets.",
+    "self-influence": "An example's influence on the behavior at itself; large for memorised or wrong examples.",
+    "approximation error": "What an estimator misses of the exact answer to its own question.",
+    "specification mismatch": "Two answers differ because they answer different questions.",
+    "slack": "How much longer the way over the links is than the way straight on.",
+    "one step": "A single gradient step on the example's own loss, from the trained model.",
+    "local response": "The rate at which the optimum starts to move: the inverse Hessian times the gradient.",
+    "Hessian": "The matrix of second derivatives of the training loss: how curved it is in every direction.",
+    "first order": "The tangent at the trained model in place of the curve.",
+    "step size": "η: how far a gradient step goes.",
+    "damping": "A number added to the Hessian's diagonal, so that it can be inverted well.",
+    "re-optimise": "To follow the changed objective from the trained model to its new optimum.",
+    "leave-one-out": "Remove an example, train again, and see what changed.",
+    "upweight": "To give an example's loss more weight α in the objective.",
+    "gradient norm": "How far from an optimum a model is; zero at the optimum.",
+    "residual": "What is left unsolved of a linear system, relative to its right-hand side.",
+    "training signal": "s_ℓ: how the training loss of an example pulls on its logits.",
+    "behavior signal": "s_B: how the behavior at the query depends on its logits.",
+}
+_PATTERN = re.compile(
+    r"(?<![\w-])(" + "|".join(re.escape(term) for term in sorted(TERMS, key=len, reverse=True)) + r")s?(?![\w-])",
+    re.IGNORECASE)
+_BY_LOWER = {term.lower(): term for term in TERMS}
+
+
+def occurrences(text: str) -> list[tuple[int, int, str]]:
+    """(start, end, line) of each term's first occurrence in a text, longer terms before shorter ones."""
+    found, seen = [], set()
+    for match in _PATTERN.finditer(text):
+        term = _BY_LOWER[match.group(1).lower()]
+        if term not in seen:
+            seen.add(term)
+            found.append((match.start(), match.end(), TERMS[term]))
+    return found

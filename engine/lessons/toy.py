@@ -1,0 +1,103 @@
+r"""Two classes in the plane, and one more point that the reader moves.
+
+The model is softmax regression with an intercept on a fixed set D of points. The moved point z is added with the
+weight of one example, α = 1/n:
+
+    exact        argmin_θ L_D(θ) + α ℓ(z; θ)
+    linearised   θ_D − α H⁻¹ ∇ℓ(z; θ_D), H the Hessian of L_D
+
+The decision boundary of a model is where both classes get the same logit: a line in the plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.models import softmax
+
+POINTS, L2, SEED = 15, 0.02, 4
+SIDE = 3.0
+"""The plane runs from −SIDE to SIDE both ways."""
+QUERY = (0.2, 0.3, 1)
+"""(x, y, label) of the query that is watched."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the plane. weights (3, 2); boundary: (a, b, c) of a·x + b·y + c = 0; probability: of the query's
+    label at the query."""
+
+    weights: Tensor
+    boundary: tuple[float, float, float]
+    probability: float
+
+    def line(self) -> np.ndarray:
+        """The ends (2, 2) of the boundary inside the square, or (0, 2) where it does not meet it."""
+        a, b, c = self.boundary
+        ends = []
+        for side in (-SIDE, SIDE):
+            if b and abs(y := -(a * side + c) / b) <= SIDE:
+                ends.append((side, y))
+            if a and abs(x := -(b * side + c) / a) <= SIDE:
+                ends.append((x, side))
+        return np.array(sorted(set(ends))[:1] + sorted(set(ends))[-1:]) if len(set(ends)) > 1 else np.empty((0, 2))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The model without the moved point, the exact one with it, and the linearised one."""
+
+    factual: Model
+    exact: Model
+    linearised: Model
+
+
+def points() -> tuple[np.ndarray, np.ndarray]:
+    """The fixed points (n, 2) and their labels (n,), 0 below left and 1 above right."""
+    rng = np.random.default_rng(SEED)
+    labels = np.repeat([0, 1], POINTS)
+    return np.clip(rng.normal(size=(2 * POINTS, 2)) * 0.75 + np.where(labels, 0.9, -0.9)[:, None], -SIDE, SIDE), labels
+
+
+def answer(x: float, y: float, label: int) -> Answer:
+    """What the point (x, y) of a class does to the model."""
+    features, labels, weights, hessian = _factual()
+    point = torch.tensor([[x, y, 1.0]], dtype=torch.float64)
+    alpha = 1.0 / len(labels)
+    signal = (point @ weights).softmax(-1)[0]
+    signal[label] -= 1.0
+    move = torch.linalg.solve(hessian, torch.outer(point[0], signal).flatten()).view_as(weights)
+    return Answer(_model(weights), _model(_with(features, labels, point, label)), _model(weights - alpha * move))
+
+
+def _penalty() -> Tensor:
+    return torch.tensor([L2, L2, 0.0], dtype=torch.float64)
+
+
+@cache
+def _factual() -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    places, labels = points()
+    features = torch.as_tensor(np.column_stack([places, np.ones(len(places))]))
+    labels = torch.as_tensor(labels)
+    weights = softmax.fit(features, labels, 2, _penalty()).weights
+    hessian = softmax.hessian((features @ weights).softmax(-1), features, _penalty())
+    return features, labels, weights, softmax.pin_intercept(hessian, 2)
+
+
+def _with(features: Tensor, labels: Tensor, point: Tensor, label: int) -> Tensor:
+    """The optimum of L_D + ℓ(z)/n: that of the mean over n + 1 points, with the penalty scaled alike."""
+    n = len(labels)
+    both = torch.cat([labels, torch.tensor([label])])
+    return softmax.fit(torch.cat([features, point]), both, 2, _penalty() * n / (n + 1)).weights
+
+
+def _model(weights: Tensor) -> Model:
+    a, b, c = (weights[:, 1] - weights[:, 0]).tolist()
+    x, y, label = QUERY
+    probability = (torch.tensor([[x, y, 1.0]], dtype=torch.float64) @ weights).softmax(-1)[0, label].item()
+    return Model(weights, (a, b, c), probability)
