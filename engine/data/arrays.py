@@ -63,7 +63,8 @@ def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidat
     """Check arrays (or what NumPy turns into arrays) and copy them into an `Arrays`.
 
     x_train (n, d) and x_query (m, d) numbers, y_train (n,) and y_query (m,) whole numbers, candidates (k,) rows
-    of x_train, by default all; flags (n,) 0 or 1, the training labels that are known to be wrong. Raises InvalidInput with one sentence for the first fault.
+    of x_train, by default all; flags (n,) 0 or 1, training labels known to be wrong. Raises InvalidInput with one
+    sentence for the first fault.
     """
     x_train, x_query = _features("x_train", x_train), _features("x_query", x_query)
     if x_query.shape[1] != x_train.shape[1]:
@@ -84,8 +85,8 @@ def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidat
 def _flags(values: Any, n_train: int) -> np.ndarray:
     found = np.asarray(values)
     if found.shape != (n_train,) or found.dtype.kind not in "biu" or not np.isin(found, (0, 1)).all():
-        raise InvalidInput(f"`flags` has to hold 0 or 1 for each of the {n_train:,} rows of `x_train`, 1 where the label "
-                           "is known to be wrong; correct it, or leave it out.")
+        raise InvalidInput(f"`flags` has to hold 0 or 1 for each of the {n_train:,} rows of `x_train`, 1 where the "
+                           "label is known to be wrong; correct it, or leave it out.")
     return found.astype(bool)
 
 

@@ -45,8 +45,8 @@ class Recipe(Value):
 
     learning_rate η: constant, or η (1 + cos(π e / epochs)) / 2 in epoch e = 0, 1, … (`cosine`). weight_decay: λ.
     checkpoints: how many states are kept, evenly spaced, each at the end of an epoch and the last one at the end of
-    training; 0 for none. precision: `mixed` computes the passes in bfloat16 on a GPU that has it, with weights, loss and
-    steps in the precision of the data; on a CPU it changes nothing. The seed is no part of it.
+    training; 0 for none. precision: `mixed` computes the passes in bfloat16 on a GPU, with weights, loss and steps in
+    the precision of the data; on a CPU it changes nothing. The seed is no part of it.
     """
 
     epochs: Annotated[Count, Field(ge=1, le=100_000)]

@@ -30,11 +30,12 @@ class Evidence:
             if not isinstance(getattr(self, name), np.ndarray):
                 raise TypeError(f"`{name}` is {type(getattr(self, name)).__name__}, and evidence is arrays only")
         if len(np.unique(self.y)) < 2:
-            raise InvalidInput("All training examples are of one class, so no label can be told from another; give data "
-                               "of two or more classes.")
+            raise InvalidInput("All training examples are of one class, so no label can be told from another; give "
+                               "data of two or more classes.")
         missing = sorted(set(np.unique(self.y)) - set(np.unique(self.trusted_y)))
         if missing:
-            raise InvalidInput(f"The trusted set has no example of class {missing[0]}; add one at least of every class.")
+            raise InvalidInput(f"The trusted set has no example of class {missing[0]}; add one at least of every "
+                               "class.")
 
     def check_apart(self) -> None:
         """Raise `InvalidInput` where a trusted example has the very pixels of a training example."""
@@ -42,5 +43,5 @@ class Evidence:
         shared = [place for place, row in enumerate(self.x) if row.tobytes() in trusted]
         if shared:
             raise InvalidInput(f"{len(shared):,} training examples are in the trusted set as well (the first is row "
-                               f"{shared[0]:,}); a trusted set has to be apart from what it judges, so remove them from "
-                               "one of the two.")
+                               f"{shared[0]:,}); a trusted set has to be apart from what it judges, so remove them "
+                               "from one of the two.")

@@ -1,4 +1,4 @@
-"""The names of what is compared: trusted behaviors, methods, and (method, behavior) pairs, as the paper's tables say."""
+"""The names of what is compared: trusted behaviors, methods, and pairs of both, as the paper's tables say."""
 
 from __future__ import annotations
 

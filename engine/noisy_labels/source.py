@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -123,6 +124,12 @@ class NoisyData:
     def fingerprint(self) -> str:
         """SHA-256 of pictures and observed labels in their order: what a review is tied to. Not of the flags."""
         return digest(self.evidence.x, self.evidence.y)
+
+    def with_source(self, source: NoisySource) -> NoisyData:
+        """The same data for another model, recipe or training seed."""
+        other = dataclasses.replace(self, source=source)
+        other.__dict__.update({key: value for key, value in self.__dict__.items() if key == "fingerprint"})
+        return other
 
     @property
     def build(self) -> Callable:

@@ -28,7 +28,8 @@ def trusted_gradients(problem: ModuleProblem, behaviors: Sequence[str], budget: 
             logits = network.at(x[part], leaves)
         for row, name in zip(total, behaviors, strict=True):
             signal = BEHAVIORS[name].signal(logits.detach(), labels[part]) / len(x)
-            found = torch.autograd.grad(logits, list(leaves.values()), signal, retain_graph=True, materialize_grads=True)
+            found = torch.autograd.grad(logits, list(leaves.values()), signal, retain_graph=True,
+                                        materialize_grads=True)
             row.add_(network.flatten(dict(zip(leaves, found, strict=True))))
 
     in_chunks(run, len(x), fitting(4 * activation_bytes(network, x), budget, problem.device), check)
