@@ -17,12 +17,14 @@ PAGES = (
     ("compare", "Compare", ":material/grid_on:"),
     ("approximation_error", "Approximation error", ":material/show_chart:"),
     ("examples", "Examples", ":material/photo_library:"),
+    ("noisy_labels", "Noisy labels", ":material/label_off:"),
     ("paper", "Paper", ":material/article:"),
     ("runs", "Runs", ":material/list_alt:"),
 )
 
 
-WITHOUT_DATA = ("paper", "runs")  # what these pages show does not depend on the data that is chosen
+# what these pages show does not depend on the data that is chosen, or they choose it themselves
+WITHOUT_DATA = ("paper", "runs", "noisy_labels")
 
 
 def main() -> None:

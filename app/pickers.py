@@ -38,32 +38,38 @@ CHOICES = {
 def problem_picker() -> None:
     """The sidebar's data picker; what it chose is read with `source()` on every page."""
     with st.sidebar:
-        st.markdown("#### Data")
-        names = [*data.DATASETS, *_uploads()]
-        key = choice.bound("data", "digits", choice.from_options(names))
-        name = st.selectbox("Dataset", names, key=key, format_func=data.title)
-        if choice.texts("data") not in ([], [name]):
-            for size in ("train", "queries", "pool"):
-                choice.keep(size, [])
-                st.session_state.pop(choice.widget(size), None)
-        choice.keep("data", name)
+        name = dataset_picker()
         if name in POOL:
             st.caption(f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
-        _upload()
+        upload()
         with st.expander("Sizes and seed"):
             _sizes(name)
+
+
+def dataset_picker(sizes: tuple[str, ...] = ("train", "queries", "pool")) -> str:
+    """Which dataset, the user's own among them; choices named in `sizes` fall back to their defaults with another."""
+    st.markdown("#### Data")
+    names = [*data.DATASETS, *_uploads()]
+    key = choice.bound("data", "digits", choice.from_options(names))
+    name = st.selectbox("Dataset", names, key=key, format_func=data.title)
+    if choice.texts("data") not in ([], [name]):
+        for size in sizes:
+            choice.keep(size, [])
+            st.session_state.pop(choice.widget(size), None)
+    choice.keep("data", name)
+    return name
 
 
 def _sizes(name: str) -> None:
     train, queries = DEFAULT_SIZES.get(name, (2_000, 200))
     limits = _limits(name)
-    _number("train", "training examples", min(train, limits[0]), 10, limits[0])
-    _number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
-    _number("candidates", "candidates to re-optimise", OPTIMA_CANDIDATES.get(name, 100), 5, 5_000,
+    number("train", "training examples", min(train, limits[0]), 10, limits[0])
+    number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
+    number("candidates", "candidates to re-optimise", OPTIMA_CANDIDATES.get(name, 100), 5, 5_000,
             "Removing or upweighting an example means finding a new optimum for each candidate; "
             "step processes score every training example.")
-    _number("seed", "seed of the draw", 0, 0, 1_000_000)
-    _number("nseeds", "seeds to average", 1, 1, 10,
+    number("seed", "seed of the draw", 0, 0, 1_000_000)
+    number("nseeds", "seeds to average", 1, 1, 10,
             "Each seed draws another training set. With one seed, intervals run over queries.")
 
 
@@ -78,7 +84,7 @@ def _limits(name: str) -> tuple[int, int]:
     return len(dataset.y_train), len(dataset.y_test)
 
 
-def _number(name: str, label: str, default, low, high, help: str | None = None):
+def number(name: str, label: str, default, low, high, help: str | None = None):
     kind = type(default)
     key = choice.bound(name, default, choice.within(low, high, kind))
     value = st.number_input(label.capitalize(), low, high, key=key, help=help)
@@ -98,7 +104,8 @@ def _uploads() -> list[str]:
     return kept
 
 
-def _upload() -> None:
+def upload() -> None:
+    """Takes the user's own data and chooses it."""
     with st.expander("Use my own data"):
         file = st.file_uploader("npz with x_train, y_train, x_query, y_query, or a zip of an image folder "
                                 "(one subfolder a class)", type=["npz", "zip"], key="upload")

@@ -100,8 +100,8 @@ def reproduce(
 
 @app.command("noisy-labels")
 def noisy_labels(
-    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives them.",
-                                        metavar="JSON")],
+    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives "
+                                             "them.", metavar="JSON")],
     out: Annotated[Path, typer.Option(help="The suspicion of every training label, by method and trusted behavior.",
                                       metavar="CSV")],
     device: Device = "auto", memory: Memory = 4.0,

@@ -19,7 +19,8 @@ def test_every_label_has_its_scores(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ("{", "--source is not JSON"), (json.dumps({"noise": 1}), "`noise` is 1"), (json.dumps({"nois": 0}), "Unknown key")])
+    ("{", "--source is not JSON"), (json.dumps({"noise": 1}), "`noise` is 1"),
+    (json.dumps({"nois": 0}), "Unknown key")])
 def test_bad_sources(tmp_path, capsys, given, said):
     assert main(["noisy-labels", "--source", given, "--out", str(tmp_path / "x.csv")]) == 2
     assert said in capsys.readouterr().err and not list(tmp_path.iterdir())
