@@ -12,7 +12,9 @@ from engine.hessians.network import NETWORK_HESSIANS
 from engine.named import NAMED
 from engine.scoring import Scoring
 
-MODEL_TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network"}
+MODEL_TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
+                "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18", "resnet50_cifar": "ResNet-50",
+                "vgg19_bn_cifar": "VGG-19-BN", "mobilenet_v2_cifar": "MobileNetV2"}
 ORDER = ("B", "T", "P", ESTIMATOR)
 
 
@@ -53,6 +55,12 @@ def known_as(scoring: Scoring) -> str | None:
 def model_title(name: str) -> str:
     """What a model is called in a sentence."""
     return MODEL_TITLES.get(name, name)
+
+
+def model_heading(name: str) -> str:
+    """What a model is called in a list to choose from."""
+    title = model_title(name)
+    return title[:1].upper() + title[1:]
 
 
 def solver_title(estimator: str) -> str:

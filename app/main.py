@@ -17,13 +17,15 @@ PAGES = (
     ("compare", "Compare", ":material/grid_on:"),
     ("approximation_error", "Approximation error", ":material/show_chart:"),
     ("examples", "Examples", ":material/photo_library:"),
+    ("noisy_labels", "Noisy labels", ":material/label_off:"),
     ("learn", "Learn", ":material/school:"),
     ("paper", "Paper", ":material/article:"),
     ("runs", "Runs", ":material/list_alt:"),
 )
 
 
-WITHOUT_DATA = ("learn", "paper", "runs")  # what these pages show does not depend on the data that is chosen
+# what these pages show does not depend on the data that is chosen, or they choose it themselves
+WITHOUT_DATA = ("noisy_labels", "learn", "paper", "runs")
 
 
 def main() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import choice, labels
+from app import choice, labels, weights_picker
 from engine import data
 from engine.behaviors import BEHAVIORS
 from engine.errors import WhichfluenceError
 from engine.estimators import ESTIMATORS
 from engine.interventions import INTERVENTIONS
-from engine.models import own_weights
 from engine.models.catalogue import MODELS
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
 from engine.problems import ModuleProblem, ProblemSource, SoftmaxProblem
@@ -23,6 +22,7 @@ OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
 POOL = {"cifar10": 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
 DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
+SIZES = ("train", "queries", "candidates", "pool")
 NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
 PARAMETERS = {
@@ -44,70 +44,49 @@ CHOICES = {
 def problem_picker() -> None:
     """The sidebar's data picker; what it chose is read with `source()` on every page."""
     with st.sidebar:
-        st.markdown("#### Data")
-        names = [*data.DATASETS, *_uploads()]
-        key = choice.bound("data", "digits", choice.from_options(names))
-        name = st.selectbox("Dataset", names, key=key, format_func=data.title)
-        _took("data", name)
-        _model(name)
+        name = dataset_picker(SIZES)
+        model_picker()
         if name in POOL:
             st.caption(f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
-        _upload()
+        upload()
         with st.expander("Sizes and seed"):
             _sizes(name)
 
 
-def _took(name: str, value: str) -> None:
-    """Keep a choice on which the default sizes depend; a new one forgets the sizes."""
+def dataset_picker(sizes: tuple[str, ...]) -> str:
+    """Which dataset, the user's own among them; choices named in `sizes` fall back to their defaults with another."""
+    st.markdown("#### Data")
+    names = [*data.DATASETS, *_uploads()]
+    key = choice.bound("data", "digits", choice.from_options(names))
+    name = st.selectbox("Dataset", names, key=key, format_func=data.title)
+    took("data", name, sizes)
+    return name
+
+
+def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
+    """Keep a choice on which others depend; a new one forgets those."""
     if choice.texts(name) not in ([], [value]):
-        for size in ("train", "queries", "candidates", *(("weights",) if name == "model" else ())):
-            choice.keep(size, [])
-            st.session_state.pop(choice.widget(size), None)
+        for other in forgotten:
+            choice.keep(other, [])
+            st.session_state.pop(choice.widget(other), None)
     choice.keep(name, value)
 
 
-def _model(dataset: str) -> None:
+def model_picker() -> None:
     """Softmax regression, or a network; a network needs to know which of its parameters count."""
     models = [SOFTMAX, *MODELS]
     key = choice.bound("model", SOFTMAX, choice.from_options(models))
-    name = st.selectbox("Model", models, key=key, format_func=lambda model: _capital(labels.model_title(model)),
+    name = st.selectbox("Model", models, key=key, format_func=labels.model_heading,
                         help="Softmax regression has one optimum and exact answers. A network is trained by stochastic "
                              "gradient descent and is at no optimum: its answers are exact for steps and retraining, "
                              "and as good as the optimiser for re-optimisation.")
-    _took("model", name)
+    took("model", name, (*SIZES, weights_picker.NAME))
     if name != SOFTMAX:
         key = choice.bound("parameters", ALL, choice.from_options(list(COUNTED)))
         chosen = st.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
                               help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
         choice.keep("parameters", chosen)
-        _own_weights(dataset, name)
-
-
-def _own_weights(dataset: str, model: str) -> None:
-    """Trained weights of one's own, in place of training here."""
-    kept = choice.one("weights", "", str)
-    with st.expander("Use my own weights"):
-        if kept:
-            st.caption(f"In use: {kept}. How they were trained is not known, so trajectories and retraining cannot be "
-                       "asked for.")
-            st.button("Train here instead", on_click=choice.keep, args=("weights", []), key="weights:forget")
-        file = st.file_uploader("Checkpoint of this model: safetensors, or a state dict, which is read without running "
-                                "code", type=[suffix[1:] for suffix in own_weights.SUFFIXES], key="weights:file")
-        if file is None:
-            return
-        if st.session_state.get("weights:done") != (file.file_id, model):
-            st.session_state["weights:done"], st.session_state["weights:fault"] = (file.file_id, model), ""
-            try:
-                choice.keep("weights", own_weights.keep(file, file.name, source().build_module()))
-                st.rerun()
-            except WhichfluenceError as error:
-                st.session_state["weights:fault"] = str(error)
-        if st.session_state["weights:fault"]:
-            st.error(st.session_state["weights:fault"], icon=":material/error:")
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+        weights_picker.show(source)
 
 
 def _defaults(dataset: str) -> tuple[int, int, int]:
@@ -121,13 +100,13 @@ def _defaults(dataset: str) -> tuple[int, int, int]:
 def _sizes(name: str) -> None:
     train, queries, candidates = _defaults(name)
     limits = _limits(name)
-    _number("train", "training examples", min(train, limits[0]), 10, limits[0])
-    _number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
-    _number("candidates", "candidates to re-optimise", candidates, 5, 5_000,
+    number("train", "training examples", min(train, limits[0]), 10, limits[0])
+    number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
+    number("candidates", "candidates to re-optimise", candidates, 5, 5_000,
             "Removing or upweighting an example means finding a new optimum for each candidate; "
             "step processes score every training example.")
-    _number("seed", "seed of the draw", 0, 0, 1_000_000)
-    _number("nseeds", "seeds to average", 1, 1, 10,
+    number("seed", "seed of the draw", 0, 0, 1_000_000)
+    number("nseeds", "seeds to average", 1, 1, 10,
             "Each seed draws another training set. With one seed, intervals run over queries.")
 
 
@@ -142,7 +121,7 @@ def _limits(name: str) -> tuple[int, int]:
     return len(dataset.y_train), len(dataset.y_test)
 
 
-def _number(name: str, label: str, default, low, high, help: str | None = None):
+def number(name: str, label: str, default, low, high, help: str | None = None):
     kind = type(default)
     key = choice.bound(name, default, choice.within(low, high, kind))
     value = st.number_input(label.capitalize(), low, high, key=key, help=help)
@@ -162,7 +141,8 @@ def _uploads() -> list[str]:
     return kept
 
 
-def _upload() -> None:
+def upload() -> None:
+    """Takes the user's own data and chooses it."""
     with st.expander("Use my own data"):
         file = st.file_uploader("npz with x_train, y_train, x_query, y_query, or a zip of an image folder "
                                 "(one subfolder a class)", type=["npz", "zip"], key="upload")
@@ -200,7 +180,7 @@ def source(seed_offset: int = 0) -> ProblemSource:
 
 
 def _weights() -> str:
-    return choice.one("weights", "", str) if kind() == ModuleProblem.kind else ""
+    return choice.one(weights_picker.NAME, "", str) if kind() == ModuleProblem.kind else ""
 
 
 def kind() -> str:

@@ -170,6 +170,20 @@ def reproduce(
     reproduce(name, preset, seeds, out, device, memory)
 
 
+@app.command("noisy-labels")
+def noisy_labels(
+    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives "
+                                             "them.", metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="The suspicion of every training label, by method and trusted behavior.",
+                                      metavar="CSV")],
+    device: Device = "auto", memory: Memory = 4.0,
+) -> None:
+    """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
+    from engine.cli.noisy_labels import noisy_labels
+
+    noisy_labels(source, out, device, memory)
+
+
 @app.command("export-problem")
 def export_problem(
     source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as a page gives them.",

@@ -12,7 +12,7 @@ from engine.data.dataset import Dataset, digest
 from engine.errors import InvalidInput
 
 KEYS = ("x_train", "y_train", "x_query", "y_query")
-OPTIONAL = ("candidates",)
+OPTIONAL = ("candidates", "flags")
 HUGE = 1e100  # a kernel entry sums products of two features, and has to stay finite
 
 
@@ -21,7 +21,8 @@ class Arrays:
     """A checked problem; build it with `from_arrays` or `load_npz`.
 
     x_train (n, d), x_query (m, d): finite float64. y_train (n,), y_query (m,): int64 in 0..C-1, each class in
-    y_train. candidates (k,): distinct int64 rows of x_train, in the user's order.
+    y_train. candidates (k,): distinct int64 rows of x_train, in the user's order. flags (n,): bool, the training
+    labels that are known to be wrong, or None where nobody said.
     """
 
     x_train: np.ndarray
@@ -29,6 +30,7 @@ class Arrays:
     x_query: np.ndarray
     y_query: np.ndarray
     candidates: np.ndarray
+    flags: np.ndarray | None = None
 
     @property
     def n_classes(self) -> int:
@@ -50,16 +52,19 @@ class Arrays:
             y_test=self.y_query,
             class_names=tuple(str(label) for label in range(self.n_classes)),
             candidates=np.sort(self.candidates),
+            flags=self.flags,
             note=f"{len(self.y_train):,} training examples and {len(self.y_query):,} queries with "
             f"{self.x_train.shape[1]:,} features, used as they are; the queries serve as the test split.",
         )
 
 
-def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidates: Any = None) -> Arrays:
+def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidates: Any = None,
+                flags: Any = None) -> Arrays:
     """Check arrays (or what NumPy turns into arrays) and copy them into an `Arrays`.
 
     x_train (n, d) and x_query (m, d) numbers, y_train (n,) and y_query (m,) whole numbers, candidates (k,) rows
-    of x_train, by default all. Raises InvalidInput with one sentence for the first fault.
+    of x_train, by default all; flags (n,) 0 or 1, training labels known to be wrong. Raises InvalidInput with one
+    sentence for the first fault.
     """
     x_train, x_query = _features("x_train", x_train), _features("x_query", x_query)
     if x_query.shape[1] != x_train.shape[1]:
@@ -69,10 +74,20 @@ def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidat
     _check_classes(y_train, y_query)
     if candidates is None:
         candidates = np.arange(len(x_train))
-    problem = Arrays(x_train, y_train, x_query, y_query, _candidates(candidates, len(x_train)))
+    problem = Arrays(x_train, y_train, x_query, y_query, _candidates(candidates, len(x_train)),
+                     None if flags is None else _flags(flags, len(x_train)))
     for array in vars(problem).values():
-        array.setflags(write=False)
+        if array is not None:
+            array.setflags(write=False)
     return problem
+
+
+def _flags(values: Any, n_train: int) -> np.ndarray:
+    found = np.asarray(values)
+    if found.shape != (n_train,) or found.dtype.kind not in "biu" or not np.isin(found, (0, 1)).all():
+        raise InvalidInput(f"`flags` has to hold 0 or 1 for each of the {n_train:,} rows of `x_train`, 1 where the "
+                           "label is known to be wrong; correct it, or leave it out.")
+    return found.astype(bool)
 
 
 def _array(name: str, values: Any, ndim: int, kinds: str, kind_noun: str) -> np.ndarray:

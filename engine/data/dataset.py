@@ -32,6 +32,7 @@ class Dataset:
     image_shape: (h, w) or (h, w, 3) of one example, or None where examples are not pictures.
     candidates: the training examples that the source offers as candidates, or None for all of them.
     note: one sentence on scale, licence and what was skipped. skipped: files that could not be read.
+    flags: (n,) bool, which training labels are known to be wrong, or None where nobody said; no model or score sees it.
     """
 
     name: str
@@ -46,13 +47,14 @@ class Dataset:
     note: str = ""
     candidates: np.ndarray | None = None
     skipped: tuple[str, ...] = ()
+    flags: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for split in SPLITS:
             if len(self._raw(split)) != len(self.labels(split)):
                 raise InvalidInput(f"The {split} split has {len(self._raw(split)):,} examples but "
                                    f"{len(self.labels(split)):,} labels; give one label an example.")
-        for array in (self.raw_train, self.y_train, self.raw_test, self.y_test, self.candidates):
+        for array in (self.raw_train, self.y_train, self.raw_test, self.y_test, self.candidates, self.flags):
             if array is not None:
                 array.setflags(write=False)
 

@@ -17,7 +17,8 @@ HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.re
 
 
 def load_npz(source: Source, *, max_bytes: int = MAX_BYTES) -> Arrays:
-    """Read `x_train`, `y_train`, `x_query`, `y_query` and optional `candidates` from a path or a binary file.
+    """Read `x_train`, `y_train`, `x_query`, `y_query`, optional `candidates` and `flags` from a path or a binary
+    file.
 
     Never unpickles. Raises MissingData if there is no such file; InvalidInput if it is not such an npz, if file,
     contents or contents as float64 reach `max_bytes`, or for whatever `from_arrays` refuses.

@@ -2,7 +2,7 @@ r"""Derivatives along directions of parameter space: ∇ℓ(z_k)ᵀ v and J_q v,
 
     layer by layer    Σ_layers ⟨G, V A + v⟩: one forward and one backward pass to the layers' outputs, shared by all
                       directions, and each layer's own derivative forward along (V, v); where all selected parameters
-                      lie in linear layers and convolutions
+                      lie in linear layers, convolutions and BatchNorms
     forward mode      the Jacobian–vector product of the batched network, about three forward passes a direction
     double backward   J v = ∂_u ⟨Jᵀu, v⟩, where an operator has no forward rule
     per example       products with per-example gradients, where that fails too
@@ -22,7 +22,7 @@ from torch.func import functional_call, jvp
 
 from engine.gradients.attention import plain_attention
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
-from engine.gradients.factors import planned, recorded
+from engine.gradients.factors import normalisation_layers, planned, recorded
 from engine.gradients.findings import first_that_works, found_once
 from engine.gradients.layout import arranged
 from engine.gradients.vectorised import Read, gradients_of
@@ -94,9 +94,10 @@ def _route(routes: Sequence[Callable], network: Network, *example) -> Callable:
 def layer_by_layer(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
     """One (b,) a direction. Raises `LookupError` where a selected parameter lies in no layer that is relied on."""
     plan = planned(network, x)
-    if plan.written:
-        raise LookupError(f"{plan.written[0]} lies in no layer whose factors are relied on")
-    calls = recorded(network, plan.layers, parameters, x, targets, read)
+    further = normalisation_layers(network, plan.written)
+    if lost := set(plan.written).difference(*(layer.names for layer in further)):
+        raise LookupError(f"{min(lost)} lies in no layer whose derivative is known")
+    calls = recorded(network, (*plan.layers, *further), parameters, x, targets, read)
     slopes = [call.slope(len(x)) for call in calls]
     for tangent in tangents:
         yield sum(slope(tangent) for slope in slopes)

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import get_gradient_edge
 from torch.func import functional_call
-from torch.nn.functional import conv2d, linear, pad
+from torch.nn.functional import batch_norm, conv2d, linear, pad
 
 from engine.gradients.chunks import activation_bytes
 from engine.gradients.findings import found_once
@@ -138,6 +138,8 @@ class Call:
 
         Where patches and gradients are smaller than the layer's output, as in a first convolution, ⟨G Aᵀ, V⟩ instead.
         """
+        if isinstance(self.module, NORMALISATIONS):
+            return self._pushed_slope(_normalised, b)
         weight, bias = self.layer.weight, self.layer.bias
         i, o = self.module.weight[0].numel(), len(self.module.weight)
         steps = self.outputs.numel() // (b * o)
@@ -145,7 +147,10 @@ class Call:
             factors = self.factors(b)
             written = [(weight, factors.weight_gradients()), (bias, factors.bias_gradients())]
             return lambda tangent: sum(values @ tangent[name].flatten() for name, values in written if name)
-        pushed, gradient = KINDS[_kind(self.module)].pushed, _rows(self.outputs, b)[:, None]
+        return self._pushed_slope(KINDS[_kind(self.module)].pushed, b)
+
+    def _pushed_slope(self, pushed: Callable[..., Tensor], b: int) -> Callable[[Mapping[str, Tensor]], Tensor]:
+        weight, bias, gradient = self.layer.weight, self.layer.bias, _rows(self.outputs, b)[:, None]
         unmoved = None if weight else torch.zeros_like(self.module.weight)
 
         def slope(tangent: Mapping[str, Tensor]) -> Tensor:
@@ -199,6 +204,17 @@ def candidate_layers(network: Network) -> tuple[Layer, ...]:
     return tuple(found)
 
 
+def normalisation_layers(network: Network, names: Sequence[str]) -> tuple[Layer, ...]:
+    """The BatchNorms that own some of the parameters `names`: linear in them, with the statistics that are stored."""
+    found = []
+    for name, module in network.module.named_modules():
+        if isinstance(module, NORMALISATIONS) and module.running_mean is not None:
+            own = [full if full in names else None for full in (f"{name}.weight", f"{name}.bias")]
+            if any(own):
+                found.append(Layer(name, *own))
+    return tuple(found)
+
+
 def _kind(module: nn.Module) -> type | None:
     plain = (not isinstance(module, nn.Conv2d)
              or (module.groups == 1 and module.padding_mode == "zeros" and not isinstance(module.padding, str)))
@@ -242,6 +258,10 @@ def _convolution_pushed(module: nn.Conv2d, inputs: Tensor, weight: Tensor, bias:
     return conv2d(inputs, weight, bias, module.stride, module.padding, module.dilation)
 
 
+def _normalised(module: nn.Module, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    return batch_norm(inputs, module.running_mean, module.running_var, weight, bias, eps=module.eps)
+
+
 @dataclass(frozen=True)
 class Kind:
     """What is known of a kind of layer.
@@ -256,3 +276,4 @@ class Kind:
 
 KINDS = {nn.Linear: Kind(_linear_factors, _linear_pushed),
          nn.Conv2d: Kind(_convolution_factors, _convolution_pushed)}
+NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d)

@@ -11,7 +11,9 @@ from torch import nn
 from torch.func import functional_call
 
 from engine.errors import InvalidInput
+from engine.models.cifar_forms import FORMS
 from engine.models.cnn import cnn
+from engine.models.linear import linear
 from engine.models.mlp import mlp
 from engine.registry import Registry
 
@@ -21,6 +23,9 @@ MODELS: Registry[Build] = Registry("model")
 """name -> build(shape, classes) -> module with fresh weights; shape is (channels, height, width) of a picture."""
 MODELS.add("cnn", cnn)
 MODELS.add("mlp", mlp)
+MODELS.add("linear", linear)
+for _name, _form in FORMS.items():
+    MODELS.add(_name, _form)
 
 # While they train, these two return the logits of an auxiliary head as well, unless they are built without.
 TORCHVISION_OPTIONS: dict[str, dict[str, Any]] = {

@@ -22,15 +22,17 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, model_serializer, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from engine.errors import InvalidInput
 from engine.models.layout import layout_for
+from engine.models.pauses import Pauses
 from engine.values import Count, Number, Value, canonical_json
 
 
@@ -43,7 +45,8 @@ class Recipe(Value):
 
     learning_rate η: constant, or η (1 + cos(π e / epochs)) / 2 in epoch e = 0, 1, … (`cosine`). weight_decay: λ.
     checkpoints: how many states are kept, evenly spaced, each at the end of an epoch and the last one at the end of
-    training; 0 for none. The seed is no part of it.
+    training; 0 for none. precision: `mixed` computes the passes in bfloat16 on a GPU, with weights, loss and steps in
+    the precision of the data; on a CPU it changes nothing. The seed is no part of it.
     """
 
     epochs: Annotated[Count, Field(ge=1, le=100_000)]
@@ -53,6 +56,12 @@ class Recipe(Value):
     weight_decay: Annotated[Number, Field(ge=0, le=100)] = 0.0
     schedule: Literal["constant", "cosine"] = "constant"
     checkpoints: Annotated[Count, Field(ge=0, le=1_000)] = 0
+    precision: Literal["full", "mixed"] = "full"
+
+    @model_serializer(mode="wrap")
+    def _without_full_precision(self, serialize) -> dict:
+        """Full precision is not written: recipes keep the digests they had."""
+        return {key: value for key, value in serialize(self).items() if (key, value) != ("precision", "full")}
 
     @model_validator(mode="after")
     def _no_more_checkpoints_than_epochs(self) -> Recipe:
@@ -83,6 +92,10 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
 }
 """The factor of the learning rate at a share of the training, in [0, 1)."""
 
+PAPER_RESNET = Recipe(epochs=40, batch_size=128, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
+                      checkpoints=4, precision="mixed")
+"""The networks of noisy label detection (paper, Table A-3 and Appendix A-2): a checkpoint every ten epochs."""
+
 PAPER_CNN = Recipe(epochs=50, batch_size=128, learning_rate=0.01, momentum=0.9, weight_decay=1e-4)
 """The CNN of the non-convex check (paper, Appendix A-1)."""
 
@@ -108,12 +121,15 @@ class Trained:
 def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Recipe, seed: int, *,
           weights: Tensor | None = None, normalization: Literal["n-1", "n"] = "n-1",
           loss: Callable[[Tensor, Tensor], Tensor] | None = None, device: torch.device | str = "cpu",
-          check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda share: None) -> Trained:
+          check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda share: None,
+          pause: Path | None = None) -> Trained:
     """Train a fresh module by `recipe`; the same seed gives the same weights on the same machine.
 
     build: () -> module with fresh weights, drawn from torch's own generator. x (n, …) in the precision to train in,
     y (n,), weights (n,): w_i (default: ones). loss: (logits (b, C), labels (b,)) -> (b,), by default cross-entropy.
     check: called before every batch; raises to cancel. progress: called with the share done after every epoch.
+    pause: a file in which a long training is kept now and then, and from which it goes on as if it had never
+    stopped; it is removed at the end. It must belong to this very training: name it by a digest.
     On CUDA, kernels that add in varying order may make two runs differ by rounding.
 
     Raises `Diverged` where a loss is not finite, `InvalidInput` where the module does not take the batches or has
@@ -132,28 +148,37 @@ def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Recipe, 
         order = torch.Generator().manual_seed(seed)
         optimizer = torch.optim.SGD(module.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum,
                                     weight_decay=recipe.weight_decay)
+        pauses = Pauses(pause, module, optimizer)
+        begun = pauses.resume(losses, kept, recipe)
         for epoch in range(recipe.epochs):
             optimizer.param_groups[0]["lr"] = recipe.rate(epoch)
             batches = torch.randperm(len(y), generator=order).to(device).split(recipe.batch_size)
+            if epoch < begun:
+                continue
             total = torch.zeros((), device=device, dtype=torch.float64)
             for number, batch in enumerate(batches):
                 check()
                 _seed(device, (seed * 1_000_003 + epoch) * 1_000_003 + number)
-                total += _step(module, optimizer, loss, layout, x, y, w, batch, normalization)
+                total += _step(module, optimizer, loss, layout, x, y, w, batch, normalization,
+                               mixed=recipe.precision == "mixed")
             losses.append(_finite(total.item() / len(batches), epoch, recipe))
             if epoch in recipe.kept_epochs:
                 kept.append((_state(module), recipe.rate(epoch)))
+            pauses.keep(epoch + 1, losses, kept)
             progress((epoch + 1) / recipe.epochs)
+        pauses.forget()
     return Trained(module.eval().requires_grad_(False), tuple(kept), tuple(losses))
 
 
 def _step(module: nn.Module, optimizer: torch.optim.Optimizer, loss, layout, x: Tensor, y: Tensor,
-          weights: Tensor | None, batch: Tensor, normalization: str) -> Tensor | float:
+          weights: Tensor | None, batch: Tensor, normalization: str, mixed: bool = False) -> Tensor | float:
     """One step on the batch; the value of its loss before it."""
     rows = batch if weights is None else batch[weights[batch] != 0]
     if not len(rows):
         return _empty_step(module, optimizer, normalization)
-    each = loss(_logits(module, layout(x[rows])), y[rows])
+    with torch.autocast(x.device.type, torch.bfloat16, enabled=mixed and x.device.type == "cuda"):
+        logits = _logits(module, layout(x[rows]))
+    each = loss(logits.to(x.dtype), y[rows])
     if weights is not None:
         each = each * weights[rows]
     value = each.sum() / len(batch if normalization == "n" else rows)

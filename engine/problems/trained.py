@@ -47,7 +47,7 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
         except (InvalidInput, RuntimeError):
             path.unlink(missing_ok=True)  # damaged: it is trained anew
     found = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, device=device, check=check,
-                  progress=progress)
+                  progress=progress, pause=path.with_suffix(".paused"))
     path.parent.mkdir(parents=True, exist_ok=True)
     states = {FINAL: found.state_dict, **{_prefix(place): state for place, (state, _) in enumerate(found.checkpoints)}}
     save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path)

@@ -31,14 +31,15 @@ FIRST_POWER_STEPS, POWER_STEPS = 10, 3
 
 def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, *, iterations: int = ITERATIONS,
           batch_size: int = BATCH_SIZE, own_damping: float = DAMPING, averaged: int = AVERAGED,
-          gauss_newton: bool = False, columns: int | None = None) -> Solution:
+          gauss_newton: bool = False, columns: int | None = None, measure: bool = True) -> Solution:
     """LiSSA (Agarwal et al. 2017; Koh & Liang 2017), rhs (P, b), all columns on the same mini-batches.
 
     Mini-batches are drawn from options.seed, without replacement within a batch. σ is δ plus the largest absolute
     eigenvalue of any drawn Hessian; where σ is large against δ, directions of small curvature have not converged
     after `iterations`. gauss_newton: of the Gauss–Newton matrix in place of the Hessian. Cost: iterations ×
     batch_size examples' Hessian products a column. The residual is that of the specification's damping, for
-    `columns` columns (all where it is None). Raises `InvalidInput` unless 1 ≤ averaged ≤ iterations and
+    `columns` columns (all where it is None); measure=False leaves it out, with the passes over all of the data that it
+    takes. Raises `InvalidInput` unless 1 ≤ averaged ≤ iterations and
     batch_size ≥ 1.
     """
     if not 1 <= averaged <= iterations or batch_size < 1:
@@ -60,6 +61,8 @@ def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, 
         x[:, part] = total / (averaged * scale)
     info = {"iterations": float(iterations), "batch_size": float(min(batch_size, problem.n)), "damping": delta,
             "scale": scale, "averaged": float(averaged)}
+    if not measure:
+        return Solution(x, x.new_full((x.shape[1],), torch.nan), x.isfinite().all(0), info)
     return measured(problem, x, rhs, damping, options, info, gauss_newton=gauss_newton, columns=columns)
 
 

@@ -1,0 +1,61 @@
+"""Symmetric label noise with a fixed mask, and a class-balanced trusted set apart from the training set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class Flags:
+    """Which training examples carry a wrong label: for evaluation alone, no scorer takes it.
+
+    noisy (n,): True where the observed label is wrong. labels (n,): the right ones, None where they are not known.
+    """
+
+    noisy: np.ndarray
+    labels: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        self.noisy.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.noisy)
+
+
+def symmetric_noise(labels: np.ndarray, classes: int, rate: float, seed: int) -> tuple[np.ndarray, Flags]:
+    """Give round(rate · n) of the labels (n,) another class, each with the same chance; (observed (n,), flags).
+
+    The mask depends on n, classes, rate and seed alone. That of a lower rate is part of that of a higher one, with
+    the same wrong labels. Raises `InvalidInput` for a rate outside [0, 1), or fewer than two classes.
+    """
+    if not 0 <= rate < 1:
+        raise InvalidInput(f"The noise rate is {rate}; give a number from 0 up to, but below, 1.")
+    if classes < 2:
+        raise InvalidInput("Labels of one class cannot be wrong; give data of two or more classes.")
+    generator = np.random.default_rng([seed, 1])
+    order, shift = generator.permutation(len(labels)), generator.integers(1, classes, len(labels))
+    noisy = np.zeros(len(labels), dtype=bool)
+    noisy[order[:round(rate * len(labels))]] = True
+    return np.where(noisy, (labels + shift) % classes, labels), Flags(noisy, np.array(labels))
+
+
+def trusted_rows(labels: np.ndarray, classes: int, per_class: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(trusted rows (classes · per_class,), all other rows), each in random order, `per_class` of every class.
+
+    Raises `InvalidInput` where a class has too few examples, or none.
+    """
+    counts = np.bincount(labels, minlength=classes)
+    if counts.min() < per_class:
+        scarce = int(counts.argmin())
+        raise InvalidInput(f"Class {scarce} has {counts[scarce]:,} verified examples, fewer than the {per_class:,} of "
+                           "every class that the trusted set takes; ask for fewer, or give more of that class.")
+    order = np.random.default_rng([seed, 2]).permutation(len(labels))
+    place = np.empty(len(labels), dtype=np.int64)  # how many of its class come before it
+    for label in range(classes):
+        own = order[labels[order] == label]
+        place[own] = np.arange(len(own))
+    return order[place[order] < per_class], order[place[order] >= per_class]

@@ -1,0 +1,78 @@
+"""torchvision's networks in their CIFAR form, for small pictures: a 3 × 3 stem of stride 1 and no initial pooling.
+
+    resnet18_cifar, resnet50_cifar   7 × 7 stem and max-pooling replaced, four stages as they are
+    vgg19_bn_cifar                   the convolutions as they are, mean over places, one linear layer
+    mobilenet_v2_cifar               strides of the stem and of the second stage 1 instead of 2
+
+They take pictures of any number of colours; the paper trains them on CIFAR-10 (Appendix A-2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import nn
+
+from engine.errors import InvalidInput
+
+Shape = tuple[int, ...]
+
+
+def resnet18_cifar(shape: Shape, classes: int) -> nn.Module:
+    """torchvision's ResNet-18 for small pictures: (b, *shape) -> (b, classes)."""
+    return _resnet("resnet18", shape, classes)
+
+
+def resnet50_cifar(shape: Shape, classes: int) -> nn.Module:
+    """torchvision's ResNet-50 for small pictures: (b, *shape) -> (b, classes)."""
+    return _resnet("resnet50", shape, classes)
+
+
+def vgg19_bn_cifar(shape: Shape, classes: int) -> nn.Module:
+    """torchvision's VGG-19 with BatchNorm for pictures of at least 32 × 32 pixels: (b, *shape) -> (b, classes)."""
+    model = _built("vgg19_bn", shape, classes, smallest=32)
+    model.features[0] = nn.Conv2d(shape[0], 64, 3, padding=1)
+    nn.init.kaiming_normal_(model.features[0].weight, mode="fan_out", nonlinearity="relu")
+    nn.init.zeros_(model.features[0].bias)
+    model.avgpool = nn.AdaptiveAvgPool2d(1)
+    model.classifier = nn.Linear(512, classes)
+    return model
+
+
+def mobilenet_v2_cifar(shape: Shape, classes: int) -> nn.Module:
+    """torchvision's MobileNetV2 for small pictures: (b, *shape) -> (b, classes)."""
+    model = _built("mobilenet_v2", shape, classes)
+    model.features[0][0] = nn.Conv2d(shape[0], 32, 3, stride=1, padding=1, bias=False)
+    nn.init.kaiming_normal_(model.features[0][0].weight, mode="fan_out")
+    for layer in model.features[2].modules():
+        if isinstance(layer, nn.Conv2d):
+            layer.stride = (1, 1)
+    return model
+
+
+def _resnet(name: str, shape: Shape, classes: int) -> nn.Module:
+    model = _built(name, shape, classes)
+    model.conv1 = nn.Conv2d(shape[0], 64, 3, padding=1, bias=False)
+    nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
+    model.maxpool = nn.Identity()
+    return model
+
+
+def _built(name: str, shape: Shape, classes: int, smallest: int = 8) -> nn.Module:
+    from torchvision import models
+
+    if len(shape) != 3 or min(shape[1:]) < smallest:
+        raise InvalidInput(f"The model `{name}_cifar` needs pictures of at least {smallest} × {smallest} pixels, "
+                           f"(channels, height, width), not inputs of shape {tuple(shape)}; use `cnn` or `mlp`.")
+    return models.get_model(name, weights=None, num_classes=classes)
+
+
+FORMS: dict[str, Callable[[Shape, int], nn.Module]] = {
+    form.__name__: form for form in (resnet18_cifar, resnet50_cifar, vgg19_bn_cifar, mobilenet_v2_cifar)}
+
+LAST_BLOCKS = {
+    "vgg19_bn_cifar": r"^(features\.(49|50)|classifier)\.",
+    "mobilenet_v2_cifar": r"^(features\.(17|18)|classifier)\.",
+}
+"""What `last_block` means where the module's own structure does not say it: the last convolution with its BatchNorm
+of VGG, the last inverted residual and the convolution after it of MobileNetV2, each with the head."""

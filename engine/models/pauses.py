@@ -1,0 +1,68 @@
+"""A long training kept on disk now and then, so that it goes on where it was stopped."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from engine.errors import InvalidInput, MissingData
+from engine.models.checkpoint import read_state, save_checkpoint
+
+EVERY = 30.0
+"""Seconds between two writes; a shorter training leaves no file."""
+MODULE, MOMENTUM, KEPT, LOSSES = "module/", "momentum/", "checkpoint-", "losses"
+
+
+class Pauses:
+    """The file of one training: module, momentum, losses and checkpoints at the end of an epoch. None keeps nothing."""
+
+    def __init__(self, path: Path | None, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        self.path, self.module, self.optimizer = path, module, optimizer
+        self._last = time.monotonic()
+
+    def resume(self, losses: list[float], kept: list[tuple[dict[str, Tensor], float]], recipe) -> int:
+        """Take up what the file holds, if there is one; how many epochs are behind."""
+        if self.path is None or not self.path.is_file():
+            return 0
+        try:
+            state = read_state(self.path)
+            self.module.load_state_dict(_part(state, MODULE))
+            momentum = _part(state, MOMENTUM)
+            done = state[LOSSES].tolist()
+            past = [epoch for epoch in recipe.kept_epochs if epoch < len(done)]
+            states = [(_part(state, f"{KEPT}{place}/"), recipe.rate(epoch)) for place, epoch in enumerate(past)]
+        except (InvalidInput, MissingData, RuntimeError, KeyError):  # damaged: the training starts anew
+            self.forget()
+            raise InvalidInput("A paused training could not be read and was removed; start it again.") from None
+        for name, parameter in self.module.named_parameters():
+            if name in momentum:
+                self.optimizer.state[parameter]["momentum_buffer"] = momentum[name].to(parameter)
+        losses[:], kept[:] = done, states
+        return len(done)
+
+    def keep(self, epochs: int, losses: list[float], kept: list[tuple[dict[str, Tensor], float]]) -> None:
+        """Write the file where the last one is old enough."""
+        if self.path is None or time.monotonic() - self._last < EVERY:
+            return
+        state = {f"{MODULE}{name}": value for name, value in self.module.state_dict().items()}
+        for name, parameter in self.module.named_parameters():
+            buffer = self.optimizer.state.get(parameter, {}).get("momentum_buffer")
+            if buffer is not None:
+                state[f"{MOMENTUM}{name}"] = buffer
+        state |= {f"{KEPT}{place}/{name}": value for place, (values, _) in enumerate(kept)
+                  for name, value in values.items()}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        save_checkpoint({**state, LOSSES: torch.tensor(losses[:epochs], dtype=torch.float64)}, self.path)
+        self._last = time.monotonic()
+
+    def forget(self) -> None:
+        """The training is over, or its file is of no use."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def _part(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

@@ -1,0 +1,1 @@
+"""Finding noisy labels: what is scored, how, what removing does, and what people decided about it."""

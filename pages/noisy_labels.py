@@ -1,0 +1,40 @@
+"""Noisy labels: find suspicious training labels, look at them, and see what removing or correcting them does."""
+
+import streamlit as st
+
+from app import choice, noisy_panel, noisy_runs, noisy_source, review_desk, what_if
+
+VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
+
+
+def main() -> None:
+    st.title("Noisy labels")
+    st.html('<div class="wf-lead">Which training labels are wrong? A method ranks them by how much they seem to lower '
+            "a behavior of trusted examples; which behavior, and by which process, is for you to choose.</div>")
+    source = noisy_source.picker()
+    drawn = noisy_runs.drawn(source)
+    noisy_panel.skipped(drawn)
+    scored = noisy_runs.scored(source)
+    if scored is None:
+        noisy_panel.ask(source, drawn)
+        return
+    pair = noisy_panel.pair_picker(list(scored.suspicion))
+    key = choice.bound("view", "detection", choice.from_options(list(VIEWS)))
+    view = st.segmented_control("View", list(VIEWS), key=key, required=True, format_func=VIEWS.get,
+                                label_visibility="collapsed")
+    choice.keep("view", view)
+    if view == "detection":
+        noisy_panel.detection(source, drawn, scored, pair)
+    elif view == "desk":
+        review_desk.show(drawn, scored, pair)
+    else:
+        what_if.show(source, drawn, scored, pair)
+    facts = scored.facts
+    st.divider()
+    st.caption(f"{noisy_source.MODELS.get(source.model, source.model)} · {facts['training']:,} training labels · "
+               f"{facts['trusted']:,} trusted examples · {facts['test']:,} test examples, {facts['test_accuracy']:.1%} "
+               f"right · the model agrees with {facts['observed_accuracy']:.1%} of the labels it was trained on · "
+               f"scores read {facts['parameters_scored']:,} parameters · {facts['device']}")
+
+
+main()

@@ -1,0 +1,109 @@
+"""The studies of noisy labels at tiny size: every cell of the paper's tables has its row, and numbers by hand."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine import publish
+from engine.detection import detection
+from engine.experiments import EXPERIMENTS, noisy_labels, removal
+from engine.experiments.experiment import Preset
+from engine.jobs import KINDS, run_job
+from engine.noisy_labels import runs
+from engine.noisy_labels.source import NoisySource
+from tests.engine.noisy_labels.sources import RECIPE
+
+TINY = {"dataset": "digits", "n_train": 120, "n_test": 100, "trusted": 4, "model": "mlp", "recipe": RECIPE}
+OURS = ("table-5-1", "table-a8", "table-a9", "table-a16", "table-a10", "figure-5-1")
+
+
+def run(name, settings, root):
+    tiny = dataclasses.replace(EXPERIMENTS[name], presets={"small": Preset("small", "tiny", 2, settings)})
+    return tiny, run_job(tiny.study, tiny.payload("small"), root)
+
+
+@pytest.fixture(scope="module")
+def main(tmp_path_factory):
+    settings = noisy_labels.settings(noisy_labels.MAIN_PRESETS["small"].settings["methods"], noisy_labels.sources(TINY))
+    return run("table-5-1", settings, tmp_path_factory.mktemp("home"))
+
+
+def test_every_cell_of_tables_5_1_and_a16_has_its_row(main, tmp_path):
+    tiny, result = main
+    for name in ("table-5-1", "table-a16"):
+        experiment = dataclasses.replace(tiny, name=name, view=EXPERIMENTS[name].view)
+        folder = publish.publish(experiment, result, "small", tmp_path)
+        table, _ = publish.published(name, "small", tmp_path)
+        joined = publish.comparison_with_paper(table, publish.PAPER / EXPERIMENTS[name].paper_table,
+                                               EXPERIMENTS[name].tolerance)
+        assert joined["ours"].notna().all() and len(joined) == len(pd.read_csv(
+            publish.PAPER / EXPERIMENTS[name].paper_table)), folder
+
+
+def test_means_are_over_seeds_of_the_stored_runs(main):
+    tiny, result = main
+    table = result.table("detection")
+    row = table[(table.method == "TracIn") & (table.behavior == "Target logit") & (table.metric == "AUPRC")].iloc[0]
+    values = []
+    for seed in (0, 1):
+        source = NoisySource.parse({**tiny.payload("small")["settings"]["sources"][0], "seed": seed})
+        scored = runs.load(run_job(runs.KIND, runs.payload(source, tiny.payload("small")["settings"]["methods"]),
+                                   result.store.root))
+        pair = next(pair for pair in scored.suspicion if pair == ("TracIn", "Target logit"))
+        values.append(detection(runs.draw_kept(source).flags.noisy, scored.suspicion[pair])["AUPRC"])
+    assert row["mean"] == pytest.approx(np.mean(values)) and row["n_seeds"] == 2
+    np.testing.assert_allclose([float(v) for v in row["seed_means"].split()], values, atol=1e-6)
+
+
+def test_figure_5_1_compares_every_two_pairs(main):
+    _, result = main
+    table = EXPERIMENTS["figure-5-1"].view({name: result.table(name) for name in result.tables})
+    assert len(table) == 13 * 12 // 2 and table["mean"].between(-1, 1).all()
+    random = table[table["a"] == "Random"]
+    assert (random["mean"].abs() < 0.2).all()
+
+
+def test_rates_and_architectures_have_their_columns(tmp_path):
+    rates = noisy_labels.sources(TINY, {"noise": 0.05}, {"noise": 0.4})
+    _, result = run("table-a8", noisy_labels.settings(("random", "repsim", "gradsim"), rates), tmp_path)
+    table = EXPERIMENTS["table-a8"].view({"detection": result.table("detection")})
+    assert set(table["rho"]) == {"0.05", "0.4"} and set(table["metric"]) == {"AUPRC"} and len(table) == 2 * 5
+    both = noisy_labels.sources(TINY, {}, {"model": "linear"})
+    _, result = run("table-a9", noisy_labels.settings(("random", "ntk"), both), tmp_path)
+    assert set(result.table("detection")["architecture"]) == {"MLP", "Softmax regression"}
+
+
+def test_removal_is_scored_and_shared(tmp_path):
+    settings = {**removal.settings(TINY), "methods": ["random", "repsim"], "shares": [0.05, 0.1]}
+    _, result = run("table-a10", settings, tmp_path)
+    table = result.table("removal")
+    assert list(table["topk"]) == ["5%", "10%"] * 2 and (table["n_seeds"] == 2).all()
+    assert result.manifest["retrainings"] == 8
+    assert table["mean"].between(-100, 100).all() and table["wrong_removed"].between(0, 1).all()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_both_presets_plan_and_their_sources_are_valid(name):
+    experiment = EXPERIMENTS[name]
+    for preset in ("small", "paper"):
+        payload = experiment.payload(preset)
+        keys = KINDS[experiment.study].plan(payload)
+        assert len(keys) == len(set(keys)) and sum(KINDS[experiment.study].weight(payload, key) for key in keys) > 0
+        for source in payload["settings"]["sources"]:
+            NoisySource.parse(source)
+
+
+def test_the_paper_preset_is_table_a3():
+    main = NoisySource.parse(noisy_labels.MAIN_PRESETS["paper"].settings["sources"][0])
+    recipe = main.recipe
+    assert (main.model, main.trusted, main.noise, main.n_train) == ("resnet18_cifar", 500, 0.2, None)
+    assert (recipe.epochs, recipe.batch_size, recipe.learning_rate, recipe.momentum, recipe.weight_decay) == (
+        40, 128, 0.05, 0.9, 5e-4)
+    assert recipe.kept_epochs == (9, 19, 29, 39) and recipe.schedule == "cosine"
+    others = [NoisySource.parse(source) for source in noisy_labels.ARCHITECTURE_PRESETS["paper"].settings["sources"]]
+    assert [(o.model, o.recipe.learning_rate, o.recipe.kept_epochs) for o in others[1:]] == [
+        ("resnet50_cifar", 0.1, (24, 49, 74, 99)), ("vgg19_bn_cifar", 0.05, (24, 49, 74, 99)),
+        ("mobilenet_v2_cifar", 0.02, (24, 49, 74, 99))]
+    assert [s["noise"] for s in noisy_labels.RATE_PRESETS["paper"].settings["sources"]] == [0.05, 0.1, 0.2, 0.3, 0.4]

@@ -1,0 +1,26 @@
+"""`noisy-labels` writes a score for every label, and refuses with one sentence."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from engine.cli import main
+from tests.engine.noisy_labels.sources import source
+
+
+def test_every_label_has_its_scores(tmp_path, capsys):
+    out = tmp_path / "suspicion.csv"
+    chosen = source(model="mlp").model_dump_json(exclude_defaults=True)
+    assert main(["noisy-labels", "--source", chosen, "--out", str(out)]) == 0
+    table = pd.read_csv(out)
+    assert len(table) == 150 and {"TracIn · target logit", "Confident learning", "label"} <= set(table.columns)
+    assert "AUPRC" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ("{", "--source is not JSON"), (json.dumps({"noise": 1}), "`noise` is 1"),
+    (json.dumps({"nois": 0}), "Unknown key")])
+def test_bad_sources(tmp_path, capsys, given, said):
+    assert main(["noisy-labels", "--source", given, "--out", str(tmp_path / "x.csv")]) == 2
+    assert said in capsys.readouterr().err and not list(tmp_path.iterdir())

@@ -1,0 +1,165 @@
+"""Noisy labels: asking, measuring, deciding at the desk, exporting, and training again."""
+
+import io
+
+import numpy as np
+import pytest
+
+from app import noisy_runs, noisy_source, workbench
+from engine import data
+from engine.jobs import run_job
+from engine.noisy_labels import retraining, runs
+from engine.noisy_labels.review import FINE, WRONG, Review
+from engine.noisy_labels.source import NoisySource
+from tests.pages.support import open, says, sound, texts
+
+SMALL = {"data": "digits", "labels": 200, "trusted": 5, "epochs": 3, "model": "mlp"}
+
+
+@pytest.fixture
+def empty(home):
+    for cached in (noisy_runs._drawn, noisy_runs._scored):
+        cached.clear()
+    return home
+
+
+def chosen(**changes) -> NoisySource:
+    recipe = noisy_source.SMALL_RECIPE.model_copy(update={"epochs": 3, "checkpoints": 3})
+    return NoisySource(**{"dataset": "digits", "n_train": 200, "n_test": 500, "trusted": 5, "model": "mlp",
+                          "recipe": recipe, **changes})
+
+
+@pytest.fixture
+def finished(empty):
+    run_job(runs.KIND, runs.payload(chosen()), empty)
+    return chosen().draw()
+
+
+def button(at, key):
+    return next(one for one in at.button if one.key == key)
+
+
+def test_it_asks_before_it_computes_and_queues_one_run(empty):
+    at = sound(open("noisy_labels", **SMALL))
+    assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them made wrong")
+    assert says(at, "python -m engine noisy-labels --source")
+    button(at, "find").click().run()
+    jobs = workbench.queue().jobs()
+    assert [job.kind for job in jobs] == [runs.KIND] and jobs[0].payload == runs.payload(chosen())
+    assert any(one.key == f"cancel:{jobs[0].id}" for one in sound(at).button)
+
+
+def test_the_default_run_is_that_of_the_command_it_shows(empty):
+    at = sound(open("noisy_labels"))
+    line = next(text for text in texts(at) if "noisy-labels --source" in text)
+    parsed = NoisySource.model_validate_json(line.split("'")[1])
+    assert (parsed.dataset, parsed.noise, parsed.model) == ("digits", 0.2, "cnn")
+
+
+def test_detection_shows_metrics_table_and_agreement(finished):
+    at = sound(open("noisy_labels", **SMALL))
+    labels = [metric.label for metric in at.metric]
+    assert labels == ["AUPRC", "AUROC", "P@1%", "P@5%", "P@10%"]
+    table = next(text for text in texts(at) if 'aria-label="AUPRC by method' in text)
+    assert table.count("◆") == 3 and table.count("★") >= 1 and "<u>" in table
+    assert says(at, "Do they agree?") and says(at, "40 of 200 labels are wrong")
+
+
+def test_another_pair_comes_from_the_address(finished):
+    at = sound(open("noisy_labels", by="LiSSA · hard margin", metric="AUROC", **SMALL))
+    assert says(at, "once the model has settled again") and says(at, "hard margin</span>")
+    at = sound(open("noisy_labels", by="nonsense", **SMALL))
+    assert says(at, "which was ignored")
+
+
+def test_without_known_flags_it_says_why_metrics_are_missing(empty):
+    source = chosen(noise=0.0)
+    run_job(runs.KIND, runs.payload(source), empty)
+    at = sound(open("noisy_labels", noise=0.0, **SMALL))
+    assert says(at, "Nobody says which labels of these data are wrong") and says(at, "Do they agree?")
+    assert not at.metric
+    assert any(one.key == "desk:wrong" for one in sound(open("noisy_labels", noise=0.0, view="desk", **SMALL)).button)
+
+
+def test_the_desk_decides_moves_on_and_undoes(finished, home):
+    at = sound(open("noisy_labels", view="desk", **SMALL))
+    assert says(at, "1 of 10 flagged") and says(at, "Nearest trusted examples")
+    button(at, "desk:wrong").click().run()
+    assert says(sound(at), "2 of 10 flagged")
+    at.text_input[0].set_value("odd one").run()
+    button(at, "desk:fine").click().run()
+    found = list(Review(finished, home).decisions().values())
+    assert [decision.verdict for decision in found] == [WRONG, FINE] and found[1].note == "odd one"
+    assert found[0].label is not None and says(sound(at), "1 wrong label · 1 fine")
+    button(at, "desk:undo").click().run()
+    assert says(sound(at), "2 of 10 flagged") and len(Review(finished, home).decisions()) == 1
+
+
+def test_decisions_survive_a_restart(finished, home):
+    row = int(noisy_flagged(finished, home)[0])
+    Review(finished, home).decide(row, FINE, note="seen")
+    at = sound(open("noisy_labels", view="desk", at=row, **SMALL))
+    assert says(at, "✓ fine") and at.text_input[0].value == "seen"
+    at = sound(open("noisy_labels", view="desk", hide=1, **SMALL))
+    assert not any(one.key == f"look:{row}" for one in at.button)
+
+
+def noisy_flagged(drawn, home):
+    scored = noisy_runs.scored(drawn.source)
+    return np.argsort(-next(v for pair, v in scored.suspicion.items() if pair.title == "TracIn · target logit"))
+
+
+def test_flagged_by_one_but_not_by_another(finished):
+    alone = sound(open("noisy_labels", view="desk", **{"not": "RepSim"}, **SMALL))
+    both = sound(open("noisy_labels", view="desk", **SMALL))
+    shown = [{one.key for one in at.button if str(one.key).startswith("look:")} for at in (alone, both)]
+    assert shown[0] < shown[1] and says(alone, "not by RepSim")
+
+
+def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, home):
+    at = sound(open("noisy_labels", view="whatif", **SMALL))
+    assert says(at, "No label was called wrong yet")
+    rows = noisy_flagged(finished, home)
+    Review(finished, home).decide(int(rows[0]), WRONG)
+    Review(finished, home).decide(int(rows[1]), WRONG, int((finished.evidence.y[rows[1]] + 1) % 10))
+    at = sound(open("noisy_labels", view="whatif", wseeds=2, **SMALL))
+    assert says(at, "1 removed and 1 relabelled")
+    button(at, "what-if").click().run()
+    job = next(job for job in workbench.queue().jobs() if job.kind == retraining.WHAT_IF)
+    run_job(job.kind, job.payload, home)
+    at = sound(open("noisy_labels", view="whatif", wseeds=2, **SMALL))
+    assert [metric.label for metric in at.metric] == ["Accuracy before", "Accuracy after", "Change"]
+    assert says(at, "a 95% t-interval over 2 training seeds, paired")
+
+
+def test_what_if_the_most_suspicious_are_removed(finished):
+    at = sound(open("noisy_labels", view="whatif", way="top", k="10%", **SMALL))
+    assert says(at, "20 removed") and says(at, "labels are wrong indeed")
+
+
+def test_own_arrays_with_known_flags(empty):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    x = np.eye(3)[y] + 0.1 * rng.standard_normal((90, 3))
+    wrong = np.where(np.arange(90) < 9, (y + 1) % 3, y)
+    buffer = io.BytesIO()
+    np.savez(buffer, x_train=x, y_train=wrong, x_query=np.eye(3)[np.arange(60) % 3] + 0.1 * rng.standard_normal((60, 3)),
+             y_query=np.arange(60) % 3, flags=np.arange(90) < 9)
+    buffer.seek(0)
+    name = data.uploads.keep(buffer, "mine.npz")
+    at = sound(open("noisy_labels", data=name, epochs=3))
+    assert says(at, "your file says which are wrong") and says(at, "Search 90 labels of Your arrays (npz)")
+    line = next(text for text in texts(at) if "noisy-labels --source" in text)
+    source = NoisySource.model_validate_json(line.split("'")[1])
+    assert source.model == "mlp" and source.noise == 0
+    run_job(runs.KIND, runs.payload(source), empty)
+    at = sound(open("noisy_labels", data=name, epochs=3))
+    assert len(at.metric) == 5 and says(at, "9 of 90 labels are wrong")
+    assert says(sound(open("noisy_labels", data=name, epochs=3, view="desk")), "wf-features")
+
+
+def test_too_few_verified_examples_are_a_sentence(empty):
+    at = sound(open("noisy_labels", trusted=5, labels=199, epochs=3, model="mlp", mask=3, data="digits"))
+    assert says(at, "Search 199 labels")
+    at = sound(open("noisy_labels", noise=1.5, **SMALL))
+    assert says(at, "which was ignored")
