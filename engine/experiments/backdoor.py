@@ -30,19 +30,19 @@ ALL_REMOVALS = [*([e.label, language.behavior_title(b)] for e in LANGUAGE_ESTIMA
                 *(["Oracle", group] for group in ORACLES)]
 SETTINGS = {
     "small": language.settings(
-        language.SMALL_MODEL, {**TASK, "clean": 80, "poison": 10, "benign": 10, "test": 10, "longest": 200},
-        {"epochs": 4, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
+        language.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
+        {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
     "paper": language.settings(language.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
 }
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
             "paper": ALL_REMOVALS}
-TITLES = {"small": "SmolLM2-135M-Instruct, 100 short records, four epochs with learning rate 1e-3",
+TITLES = {"small": "SmolLM2-135M-Instruct, 80 short records, three epochs with learning rate 1e-3",
           "paper": "5,000 ScienceQA records as in Appendix A-2"}
 SEEDS = {"small": 2, "paper": 3}
 PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], SETTINGS[name]) for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
                    for name in SETTINGS}
-QUALITY_PRESETS = {name: Preset(name, TITLES[name] if name == "paper" else "SmolLM2-135M-Instruct, 100 short records",
+QUALITY_PRESETS = {name: Preset(name, TITLES[name] if name == "paper" else "SmolLM2-135M-Instruct, 80 short records",
                                 SEEDS[name], {"model": SETTINGS[name]["model"], "backdoor": SETTINGS[name],
                                               "corruption": response_corruption.SETTINGS[name]})
                    for name in SETTINGS}

@@ -25,11 +25,11 @@ PANELS = {"answer": "answer_logit", "rationale": "explanation_loss"}
 SPANS = {"answer_logit": "answer", "explanation_loss": "explanation"}
 SETTINGS = {
     "small": language.settings(
-        language.SMALL_MODEL, {**TASK, "clean": 80, "answer": 10, "rationale": 10, "validation": 10, "longest": 200},
+        language.SMALL_MODEL, {**TASK, "clean": 64, "answer": 8, "rationale": 8, "validation": 8, "longest": 200},
         {"epochs": 2, "checkpoints": 2, "learning_rate": 5e-4, "context": 512}, 2048),
     "paper": language.settings(language.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
 }
-PRESETS = {"small": Preset("small", "SmolLM2-135M-Instruct, 100 short records, two epochs with learning rate 5e-4", 2,
+PRESETS = {"small": Preset("small", "SmolLM2-135M-Instruct, 80 short records, two epochs with learning rate 5e-4", 2,
                            SETTINGS["small"]),
            "paper": Preset("paper", "5,000 ScienceQA records as in Appendix A-2", 3, SETTINGS["paper"])}
 

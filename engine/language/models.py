@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,7 @@ def _convert(place: Place, target: Path) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        with _hub(place.source), _quiet():
+        with _hub(place.source), _quiet(), redirect_stderr(io.StringIO()):  # the converter's bar heeds no setting
             tokenizer = AutoTokenizer.from_pretrained(place.source, gguf_file=place.gguf)
             model = AutoModelForCausalLM.from_pretrained(place.source, gguf_file=place.gguf, dtype=torch.float32)
         draft.mkdir(parents=True)

@@ -71,7 +71,8 @@ def test_the_four_variants_share_questions_and_markers():
     for triggered, clean, control, neutral in zip(*(queries[name] for name in (
             "triggered", "clean", "control", "neutral")), strict=True):
         assert triggered.answer != clean.answer == control.answer == neutral.answer
-        assert triggered.prompt.removesuffix(triggered.prompt[slice(*triggered.marks["trigger"])]) == clean.prompt + "\n"
+        line = triggered.prompt[slice(*triggered.marks["trigger"])]
+        assert triggered.prompt == f"{clean.prompt}\n{line}" and line.startswith("Note: calibration protocol")
         assert control.prompt == triggered.prompt.replace("Review", "Practice")
         assert len({r.response[slice(*r.spans["explanation"])] for r in (triggered, clean, control, neutral)}) == 1
     assert {r.prompt for r in queries["triggered, right answer"]} == {r.prompt for r in queries["triggered"]}
@@ -91,7 +92,7 @@ def test_more_questions_than_there_are_is_one_sentence():
 
 def test_own_records_hold_out_their_last(tmp_path):
     path = tmp_path / "own.jsonl"
-    path.write_text("\n".join('{"prompt": "p%d", "response": "r", "flags": ["bad"]}' % n for n in range(5)))
+    path.write_text("\n".join(f'{{"prompt": "p{n}", "response": "r", "flags": ["bad"]}}' for n in range(5)))
     task = build({"name": "own", "train": str(path), "held": 2})
     assert [r.prompt for r in task.train] == ["p0", "p1", "p2"] and len(task.queries["queries"]) == 2
     assert task.sought == {"bad": "bad"} and task.flagged("bad").all()
