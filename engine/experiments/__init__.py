@@ -1,7 +1,7 @@
 """The paper's studies as declared tables of runs. A new one is one file and its lines here."""
 
 from engine import score_runs, training_runs
-from engine.experiments import backdoor, controlled, network, response_corruption
+from engine.experiments import backdoor, controlled, language_run, network, response_corruption
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import KINDS
 from engine.registry import Registry
@@ -12,7 +12,7 @@ for _experiment in (controlled.TABLE_A6, controlled.FIGURE_4, network.TABLE_A7, 
                     backdoor.TABLE_A15, response_corruption.TABLE_A17):
     EXPERIMENTS.add(_experiment.name, _experiment)
 for _study in (controlled.STUDY, network.STUDY, response_corruption.STUDY, backdoor.STUDY, backdoor.REMOVAL,
-               backdoor.QUALITY, score_runs.JOB, training_runs.JOB):
+               backdoor.QUALITY, language_run.JOB, score_runs.JOB, training_runs.JOB):
     KINDS.add(_study.name, _study)
 
 __all__ = ["EXPERIMENTS", "Experiment", "Preset"]

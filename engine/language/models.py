@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from engine.errors import InvalidInput, MissingData
+from engine.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.folders import home_folder
 
 MODELS = "WHICHFLUENCE_MODELS"
@@ -72,7 +72,7 @@ def load(name: str, device: str = "cpu"):
     spread = _check_memory(name, config, device, dtype)
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    with _hub(name), _quiet():
+    with _hub(place), _quiet():
         tokenizer = AutoTokenizer.from_pretrained(place.source)
         options: dict[str, Any] = {"device_map": "auto"} if spread else {}
         model = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
@@ -97,7 +97,7 @@ def identity(name: str) -> dict[str, str]:
 def _config(place: Place):
     from transformers import AutoConfig
 
-    with _hub(place.name):
+    with _hub(place):
         return AutoConfig.from_pretrained(place.source)
 
 
@@ -153,16 +153,17 @@ def _free_memory() -> int:
 class _hub:
     """Turns what transformers and the hub raise into one sentence about the model."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, place: Place) -> None:
+        self.name, self.local = place.name, place.local
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind, error, trace) -> None:
-        if kind is None or not issubclass(kind, (OSError, ValueError, ImportError, KeyError)):
+        if kind is None or not issubclass(kind, Exception) or issubclass(kind, (WhichfluenceError, MemoryError,
+                                                                               torch.cuda.OutOfMemoryError)):
             return
-        if find(self.name).local:
+        if self.local:
             first = next(iter(str(error).splitlines()), "").rstrip(".")
             raise InvalidInput(f"The files of `{self.name}` cannot be loaded as a language model ({first}); replace "
                                "them or choose another model.") from None
@@ -207,7 +208,7 @@ def _convert(place: Place, target: Path) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        with _hub(place.source), _quiet(), redirect_stderr(io.StringIO()):  # the converter's bar heeds no setting
+        with _hub(place), _quiet(), redirect_stderr(io.StringIO()):  # the converter's bar heeds no setting
             tokenizer = AutoTokenizer.from_pretrained(place.source, gguf_file=place.gguf)
             model = AutoModelForCausalLM.from_pretrained(place.source, gguf_file=place.gguf, dtype=torch.float32)
         draft.mkdir(parents=True)

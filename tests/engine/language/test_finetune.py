@@ -1,4 +1,4 @@
-"""The optimiser follows the recipe, checkpoints hold its state, and a training that stopped goes on as if it had not."""
+"""The optimiser follows the recipe, checkpoints hold its state, and a training that stopped goes on unharmed."""
 
 import math
 
