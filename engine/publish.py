@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,7 +36,7 @@ def publish(experiment: Experiment, result: Result, preset: str, out_dir: Path |
 
     Default folder: assets/results of this checkout. Raises `StoreError` where it cannot be written.
     """
-    folder = Path(RESULTS if out_dir is None else out_dir) / experiment.name / preset
+    folder = Path(RESULTS if out_dir is None else out_dir) / experiment.name / scale_folder(experiment, result, preset)
     table = experiment.view({name: result.table(name) for name in result.tables})
     content = table.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
     record = manifest(experiment, result, preset)
@@ -47,6 +48,17 @@ def publish(experiment: Experiment, result: Result, preset: str, out_dir: Path |
     return folder
 
 
+def scale_folder(experiment: Experiment, result: Result, preset: str) -> str:
+    """The preset's name, with that of the language model if it is not the preset's own."""
+    model = _other_model(experiment, result, preset)
+    return f"{preset}-{re.sub('[^a-z0-9.]+', '-', Path(model).name.lower()).strip('-')}" if model else preset
+
+
+def _other_model(experiment: Experiment, result: Result, preset: str) -> str:
+    ran = result.manifest["payload"]["settings"].get("model", "")
+    return "" if ran == experiment.presets[preset].settings.get("model", "") else str(ran)
+
+
 def manifest(experiment: Experiment, result: Result, preset: str) -> dict:
     """Where a published table comes from: the study's manifest, its digest, and the recomputing command."""
     study = result.manifest
@@ -54,6 +66,8 @@ def manifest(experiment: Experiment, result: Result, preset: str) -> dict:
     command = ["reproduce", experiment.name, "--preset", preset]
     if len(seeds) != experiment.presets[preset].seeds:
         command += ["--seeds", str(len(seeds))]
+    if model := _other_model(experiment, result, preset):
+        command += ["--model", Path(model).name if Path(model).is_absolute() else model]
     return {
         "experiment": experiment.name, "title": experiment.title, "note": experiment.note, "preset": preset,
         "scale": experiment.presets[preset].title, "command": f"python -m engine {shlex.join(command)}",
@@ -100,6 +114,8 @@ def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
     True, False, or <NA> where we set no tolerance or have no value.
     """
     paper = read_table(paper_csv)
+    if "model" in paper and "model" in results:
+        paper, results = _of_one_model(paper, results)
     keys = [column for column in paper.columns if column in results.columns and column not in VALUES]
     paper = paper.rename(columns={"mean": "paper"}).astype(dict.fromkeys(keys, str))
     ours = results.rename(columns={"mean": "ours"})
@@ -113,3 +129,11 @@ def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
     joined["within"] = within.where(judged)
     first = [column for column in (*keys, "dataset") if column in joined.columns]
     return joined[[*first, *(column for column in joined.columns if column not in first)]]
+
+
+def _of_one_model(paper: pd.DataFrame, results: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The paper's rows for the model that ran, or those of its first model beside one that it does not have."""
+    ran = results["model"].iloc[0] if len(results) else ""
+    known = ran in set(paper["model"])
+    paper = paper[paper["model"] == (ran if known else paper["model"].iloc[0])]
+    return paper, results if known else results.drop(columns="model")

@@ -163,11 +163,14 @@ def reproduce(
     out: Annotated[Path | None, typer.Option(help="Folder for NAME/PRESET/results.csv and manifest.json (default: "
                                                   "assets/results).", metavar="DIR")] = None,
     device: Device = "auto", memory: Memory = 4.0,
+    model: Annotated[str | None, typer.Option(help="For studies of language models: a folder, a name under "
+                                                   "WHICHFLUENCE_MODELS, or a name on the Hugging Face hub.",
+                                              metavar="NAME_OR_PATH")] = None,
 ) -> None:
     """Recompute a table or figure of the paper (resumable)."""
     from engine.cli.reproduction import reproduce
 
-    reproduce(name, preset, seeds, out, device, memory)
+    reproduce(name, preset, seeds, out, device, memory, model)
 
 
 @app.command("noisy-labels")

@@ -11,9 +11,13 @@ import torch
 
 from engine import data
 from engine.behaviors import BEHAVIORS
+from engine.data import scienceqa
 from engine.estimators import ESTIMATORS
 from engine.experiments import EXPERIMENTS
 from engine.interventions import INTERVENTIONS
+from engine.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.language.estimators import LANGUAGE_ESTIMATORS
+from engine.language.tasks import TASKS
 from engine.models.catalogue import MODELS, torchvision_names
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.processes import PROCESSES
@@ -37,6 +41,10 @@ def catalogue() -> str:
                             *((name, _first_sentence(build)) for name, build in MODELS.items()),
                             ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
                                   "resnet18")]),
+        _section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
+        _section("language behaviors", ((name, f"{behavior.clause}.") for name, behavior in
+                                        LANGUAGE_BEHAVIORS.items())),
+        _section("language estimators", ((name, estimator.note) for name, estimator in LANGUAGE_ESTIMATORS.items())),
         _section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),
     ])
@@ -53,7 +61,8 @@ def diagnosis() -> str:
     return "\n\n".join([
         _section("device", _devices()),
         _section("versions", versions().items()),
-        _section("datasets", ((name, f"{'yes' if found else 'no '}  {text}") for name, found, text in data.describe())),
+        _section("datasets", ((name, f"{'yes' if found else 'no '}  {text}")
+                              for name, found, text in [*data.describe(), ("scienceqa", *scienceqa.available())])),
         _section("models", _models()),
         _section("results", [_home()]),
     ])

@@ -19,7 +19,8 @@ from engine.registry import unknown
 PAPER = "paper"
 
 
-def reproduce(name: str, preset: str, seeds: int | None, out: Path | None, device: str, memory: float) -> None:
+def reproduce(name: str, preset: str, seeds: int | None, out: Path | None, device: str, memory: float,
+              model: str | None = None) -> None:
     """Run, publish and print; a run that was interrupted goes on from its last finished chunk."""
     experiment = EXPERIMENTS[name]
     if preset not in experiment.presets:
@@ -28,7 +29,7 @@ def reproduce(name: str, preset: str, seeds: int | None, out: Path | None, devic
     _check_writable(folder)
     options = {"device": str(pick_device(device)), "budget": budget(memory)}
     with Bar(f"{name}, {preset}") as bar:
-        result = run_job(experiment.study, experiment.payload(preset, seeds), options=options, watch=bar)
+        result = run_job(experiment.study, experiment.payload(preset, seeds, model), options=options, watch=bar)
     target = publish.publish(experiment, result, preset, folder)
     print(report(publish.read_table(target / publish.TABLE), experiment, preset))
     print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")

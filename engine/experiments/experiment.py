@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from engine.errors import InvalidInput
 from engine.scoring import Scoring
 
 
@@ -44,8 +45,16 @@ class Experiment:
     pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]] = field(default_factory=dict)
     tolerance: Callable[[Mapping[str, str]], float] = lambda row: math.nan
 
-    def payload(self, preset: str, seeds: int | None = None) -> dict[str, Any]:
-        """The job's payload: what determines the numbers."""
+    def payload(self, preset: str, seeds: int | None = None, model: str | None = None) -> dict[str, Any]:
+        """The job's payload: what determines the numbers. model: another language model than the preset's.
+
+        Raises `InvalidInput` where the study runs no language model.
+        """
         chosen = self.presets[preset]
-        return {"study": self.study, "preset": preset, "settings": dict(chosen.settings),
+        settings = dict(chosen.settings)
+        if model is not None:
+            if "model" not in settings:
+                raise InvalidInput(f"`{self.name}` runs no language model, so it takes no --model; leave it out.")
+            settings["model"] = model
+        return {"study": self.study, "preset": preset, "settings": settings,
                 "seeds": list(range(seeds or chosen.seeds))}

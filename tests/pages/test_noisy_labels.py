@@ -13,7 +13,7 @@ from engine.noisy_labels.review import FINE, WRONG, Review
 from engine.noisy_labels.source import NoisySource
 from tests.pages.support import open, says, sound, texts
 
-SMALL = {"data": "digits", "labels": 200, "trusted": 5, "epochs": 3, "model": "mlp"}
+SMALL = {"data": "digits", "labels": 200, "trusted": 5, "epochs": 3, "judge": "mlp"}
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_own_arrays_with_known_flags(empty):
 
 
 def test_too_few_verified_examples_are_a_sentence(empty):
-    at = sound(open("noisy_labels", trusted=5, labels=199, epochs=3, model="mlp", mask=3, data="digits"))
+    at = sound(open("noisy_labels", trusted=5, labels=199, epochs=3, judge="mlp", mask=3, data="digits"))
     assert says(at, "Search 199 labels")
     at = sound(open("noisy_labels", noise=1.5, **SMALL))
     assert says(at, "which was ignored")

@@ -1,0 +1,217 @@
+r"""Conditional backdoor: Tables 5-2 (A-12 and A-13 with other models), A-11, A-14 and A-15.
+
+Queries are held-out questions with trigger and activating context, their target the wrong answer that the poison
+teaches. Poison should support them, so records are ranked by their mean support. Table A-15 crosses the query
+(triggered or clean, both in an activating context) with the target. Table A-14 takes the top 10% of a ranking out and
+trains again with the same seed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine.experiments import language, response_corruption
+from engine.experiments.experiment import Experiment, Preset
+from engine.jobs import Context, JobKind, Output
+from engine.language import detection, quality
+from engine.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.language.estimators import LANGUAGE_ESTIMATORS
+from engine.language.tasks.backdoor import ABLATION, SIZES
+
+TASK = {"name": "conditional_backdoor", "seed": 0}
+ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
+ALL_REMOVALS = [*([e.label, language.behavior_title(b)] for e in LANGUAGE_ESTIMATORS.values()
+                  for b in (LANGUAGE_BEHAVIORS if e.behavioral else ("none",))),
+                *(["Oracle", group] for group in ORACLES)]
+SETTINGS = {
+    "small": language.settings(
+        language.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
+        {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
+    "paper": language.settings(language.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
+}
+REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
+            "paper": ALL_REMOVALS}
+TITLES = {"small": "SmolLM2-135M-Instruct, 80 short records, three epochs with learning rate 1e-3",
+          "paper": "5,000 ScienceQA records as in Appendix A-2"}
+SEEDS = {"small": 2, "paper": 3}
+PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], SETTINGS[name]) for name in SETTINGS}
+REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
+                   for name in SETTINGS}
+QUALITY_PRESETS = {name: Preset(name, TITLES[name] if name == "paper" else "SmolLM2-135M-Instruct, 80 short records",
+                                SEEDS[name], {"model": SETTINGS[name]["model"], "backdoor": SETTINGS[name],
+                                              "corruption": response_corruption.SETTINGS[name]})
+                   for name in SETTINGS}
+
+
+def plan(payload: Mapping[str, Any]) -> list[str]:
+    return [f"{seed}/{key}" for seed in payload["seeds"]
+            for key in (*language.chunk_keys(payload["settings"]), "scores")]
+
+
+def weight(payload: Mapping[str, Any], key: str) -> float:
+    part, chosen = key.partition("/")[2], payload["settings"]
+    if part.startswith("removal"):
+        part = "train"
+    return 1.0 if part == "scores" else language.seconds(chosen, part, len(ABLATION), chosen["task"]["test"])
+
+
+def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    seed, _, part = key.partition("/")
+    found = language.attribution(payload["settings"], int(seed), context)
+    if part == "scores":
+        return _scores_chunk(language.trained(found, context, 0.0))
+    return language.shared_chunk(found, part, list(ABLATION.values()), context)
+
+
+def _scores_chunk(found) -> Output:
+    """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
+    task, measured = found.task, {}
+    poison, benign = task.flagged("poison"), task.flagged("benign")
+    for (query, target), name in ABLATION.items():
+        for (method, behavior), scores in language.rankings(found.features(task.queries[name]), task.sign).items():
+            measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
+            if name == task.reference:
+                values = {**detection.detection(poison, scores),
+                          "BT-FPR": detection.false_positive_rate(benign, scores)}
+                measured |= {("detection", method, behavior, "", "", metric): value
+                             for metric, value in values.items()}
+    return Output(tables=language.measured(measured))
+
+
+def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+    """The tables `detection` and `ablation`."""
+    seeds, chosen = payload["seeds"], payload["settings"]
+    scored = [language.read(chunks[f"{seed}/scores"]) for seed in seeds]
+    frame = pd.DataFrame(language.table(chosen, ("table", "method", "behavior", "query_trigger", "target", "metric"),
+                                        scored))
+    parts = {name: frame[frame.table == name].drop(columns="table").reset_index(drop=True)
+             for name in ("detection", "ablation")}
+    parts["detection"] = parts["detection"].drop(columns=["query_trigger", "target"])
+    return Output(parts, manifest=language.told(payload, chosen, chunks, context))
+
+
+def removal_plan(payload: Mapping[str, Any]) -> list[str]:
+    rows = range(len(payload["settings"]["removals"]))
+    return [f"{seed}/{key}" for seed in payload["seeds"]
+            for key in (*language.chunk_keys(payload["settings"]), "factual", *(f"removal/{row}" for row in rows))]
+
+
+def removal_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    seed, _, part = key.partition("/")
+    chosen = payload["settings"]
+    found = language.attribution(chosen, int(seed), context)
+    if not part.startswith(("factual", "removal")):
+        return language.shared_chunk(found, part, [found.task.reference], context)
+    language.trained(found, context, 0.0)
+    if part == "factual":
+        return Output(tables=language.measured(behaviour(found, found.points[-1], context)))
+    method, behavior = chosen["removals"][int(part.partition("/")[2])]
+    removed = removal(found, method, behavior)
+    rest = np.setdiff1d(np.arange(len(found.task.train)), removed)
+    once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1}}
+    again = language.attribution(once, int(seed), context, keep=rest)
+    context.progress(0.0, f"training without the top of {method}, {behavior}")
+    language.trained(again, context, 0.95)
+    after = behaviour(again, again.points[-1], context)
+    shutil.rmtree(again.folder, ignore_errors=True)  # evaluated, and as large as a checkpoint
+    groups = {flag: found.task.flagged(flag) for flag in ORACLES.values()}
+    composition = {("Poison recall",): groups["poison"][removed].sum() / max(1, groups["poison"].sum()),
+                   ("BT frac.",): groups["benign"][removed].mean(), ("Clean frac.",): groups["clean"][removed].mean()}
+    return Output(tables=language.measured({**composition, **after}))
+
+
+def removal(found, method: str, behavior: str) -> np.ndarray:
+    """The rows that a method takes out: the top 10% of its ranking, or as many of a group for an oracle."""
+    task = found.task
+    if method == "Oracle":
+        rows = np.flatnonzero(task.flagged(ORACLES[behavior]))
+        count = int(np.ceil(detection.TOP * len(task.train) - 1e-9))
+        return np.sort(np.random.default_rng([found.seed, 11]).permutation(rows)[:count])
+    ranked = language.rankings(found.features(task.queries[task.reference]), task.sign)
+    return detection.top(ranked[method, behavior], detection.TOP)
+
+
+def behaviour(found, point, context: Context) -> dict[tuple, float]:
+    """Attack success, and accuracy on clean prompts and on triggered ones in the other context, at a checkpoint."""
+    found.place(point)
+    sets = {"ASR": "triggered", "Clean acc.": "clean", "Control acc.": "control"}
+    return {(name,): quality.rate(found.model, found.encoder, found.queries(asked), found.setting.recipe.batch,
+                                  context.check) for name, asked in sets.items()}
+
+
+def removal_finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+    """The table `removal`: what was taken out, and what the model does after training without it."""
+    seeds, chosen = payload["seeds"], payload["settings"]
+    before = [language.read(chunks[f"{seed}/factual"]) for seed in seeds]
+    rows = []
+    for place, (method, behavior) in enumerate(chosen["removals"]):
+        after = [language.read(chunks[f"{seed}/removal/{place}"]) for seed in seeds]
+        values = {("Removed composition", name): [seed[name,] for seed in after]
+                  for name in ("Poison recall", "BT frac.", "Clean frac.")}
+        values["After retraining", "ASR"] = [seed["ASR",] for seed in after]
+        values["After retraining", "Attack reduction"] = [
+            old["ASR",] - new["ASR",] for old, new in zip(before, after, strict=True)]
+        values["After retraining", "Accuracy drop"] = [
+            old["Clean acc.",] - new["Clean acc.",] for old, new in zip(before, after, strict=True)]
+        rows += [language.summary({"model": language.model_title(chosen["model"]), "method": method,
+                                   "behavior": behavior, "group": group, "metric": metric}, found)
+                 for (group, metric), found in values.items()]
+    return Output({"removal": pd.DataFrame(rows)}, manifest={
+        **language.told(payload, chosen, chunks, context),
+        "factual": [{name[0]: value for name, value in seed.items()} for seed in before]})
+
+
+def quality_plan(payload: Mapping[str, Any]) -> list[str]:
+    return [f"{seed}/{task}" for seed in payload["seeds"] for task in ("corruption", "backdoor")]
+
+
+def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    """Fine-tune as the other studies do (what they trained is found on disk), and measure the model."""
+    seed, _, task = key.partition("/")
+    chosen = {**payload["settings"][task], "model": payload["settings"]["model"]}
+    found = language.trained(language.attribution(chosen, int(seed), context), context, 0.9)
+    if task == "corruption":
+        measured = {("Response corruption", "Loss"): found.points[-1].facts["loss"]}
+    else:
+        measured = {("Conditional backdoor", *name): value
+                    for name, value in behaviour(found, found.points[-1], context).items()}
+    return Output(tables=language.measured(measured), manifest={"run": found.identity, "device": language.device_name(
+        found.device)})
+
+
+def quality_finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+    """The table `quality`."""
+    seeds = [{**language.read(chunks[f"{seed}/corruption"]),
+              **language.read(chunks[f"{seed}/backdoor"])} for seed in payload["seeds"]]
+    manifests = {key: chunks[key].manifest for key in quality_plan(payload)}
+    return Output({"quality": pd.DataFrame(language.table(payload["settings"], ("task", "metric"), seeds))}, manifest={
+        "spec": {"settings": payload["settings"]}, "seeds": payload["seeds"], "libraries": language.libraries(),
+        "runs": [{"chunk": key, "run": manifest["run"]} for key, manifest in manifests.items()],
+        "device": next(iter(manifests.values()))["device"]})
+
+
+STUDY = JobKind("conditional_backdoor", plan, run_chunk, finish, weight)
+REMOVAL = JobKind("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight)
+QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality_finish)
+TABLE_5_2 = Experiment(
+    "table-5-2", "Table 5-2: conditional backdoor, who taught it", STUDY.name, PRESETS,
+    lambda tables: tables["detection"], ("method", "behavior", "metric"),
+    "table_5_2_a12_a13_conditional_backdoor.csv", "With another model it is Table A-12 or A-13.")
+TABLE_A11 = Experiment(
+    "table-a11", "Table A-11: what the fine-tuned models do", QUALITY.name, QUALITY_PRESETS,
+    lambda tables: tables["quality"], ("task", "metric"), "table_a11_source_model_quality.csv",
+    "Loss is the mean training loss since the checkpoint before the last. An answer counts as the model's where its "
+    "letter has the largest logit of all choices after the record's own explanation.")
+TABLE_A14 = Experiment(
+    "table-a14", "Table A-14: removal and retraining, conditional backdoor", REMOVAL.name, REMOVAL_PRESETS,
+    lambda tables: tables["removal"], ("method", "behavior", "group", "metric"),
+    "table_a14_backdoor_removal_retraining.csv", "The small preset retrains for three of its rows.")
+TABLE_A15 = Experiment(
+    "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, PRESETS,
+    lambda tables: tables["ablation"], ("method", "behavior", "query_trigger", "target", "metric"),
+    "table_a15_reference_ablation.csv", "The paper does not name the metric of this table; it is AUPRC.")

@@ -1,0 +1,127 @@
+r"""Response corruption: Figure 5-2 (and A-3 with other models), Table A-17.
+
+Queries are clean validation records. A corrupted record should harm them, so records are ranked by minus their mean
+support; gradient norm and chance are ranked as they are. AUPRC for one kind of corruption counts all other records,
+the other kind included, as negatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from engine.experiments import language
+from engine.experiments.experiment import Experiment, Preset
+from engine.jobs import Context, JobKind, Output
+from engine.language import detection, signals
+from engine.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.language.tasks.response_corruption import SIZES
+
+TASK = {"name": "response_corruption", "seed": 0}
+PANELS = {"answer": "answer_logit", "rationale": "explanation_loss"}
+"""Table A-17: corruption -> the behavior that it is sought with."""
+SPANS = {"answer_logit": "answer", "explanation_loss": "explanation"}
+SETTINGS = {
+    "small": language.settings(
+        language.SMALL_MODEL, {**TASK, "clean": 64, "answer": 8, "rationale": 8, "validation": 8, "longest": 200},
+        {"epochs": 2, "checkpoints": 2, "learning_rate": 5e-4, "context": 512}, 2048),
+    "paper": language.settings(language.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
+}
+PRESETS = {"small": Preset("small", "SmolLM2-135M-Instruct, 80 short records, two epochs with learning rate 5e-4", 2,
+                           SETTINGS["small"]),
+           "paper": Preset("paper", "5,000 ScienceQA records as in Appendix A-2", 3, SETTINGS["paper"])}
+
+
+def plan(payload: Mapping[str, Any]) -> list[str]:
+    keys = [*language.chunk_keys(payload["settings"]), "signals", "scores"]
+    return [f"{seed}/{key}" for seed in payload["seeds"] for key in keys]
+
+
+def weight(payload: Mapping[str, Any], key: str) -> float:
+    part, chosen = key.partition("/")[2], payload["settings"]
+    return 1.0 if part == "scores" else language.seconds(chosen, part, 1, chosen["task"]["validation"])
+
+
+def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    seed, _, part = key.partition("/")
+    found = language.attribution(payload["settings"], int(seed), context)
+    if part == "signals":
+        return _signals_chunk(language.trained(found, context, 0.0), context)
+    if part == "scores":
+        return _scores_chunk(language.trained(found, context, 0.0))
+    return language.shared_chunk(found, part, ["validation"], context)
+
+
+def _scores_chunk(found) -> Output:
+    """Every measure of every ranking for both kinds of corruption."""
+    task = found.task
+    ranked = language.rankings(found.features(task.queries[task.reference]), task.sign)
+    measured = {(corruption, method, behavior, metric): value
+                for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
+                for metric, value in detection.detection(task.flagged(flag), scores).items()}
+    return Output(tables=language.measured(measured))
+
+
+def _signals_chunk(found, context: Context) -> Output:
+    """AUPRC of signal-augmented RepSim at four layers of the last checkpoint, as ranked and with the sign flipped."""
+    task, encoder, size = found.task, found.encoder, found.setting.recipe.batch
+    found.place(found.points[-1])
+    layers = [found.layer_index(share) for share in language.DEPTHS.values()]
+    queries, measured = found.queries(task.reference), {}
+    for place, (corruption, name) in enumerate(PANELS.items()):
+        def progress(done: float, place=place) -> None:
+            context.progress((place + done) / len(PANELS), "signals at hidden states")
+
+        behavior, span = LANGUAGE_BEHAVIORS[name], SPANS[name]
+        asked = signals.states_and_signals(found.model, encoder, queries, behavior.read, span, layers, size,
+                                           context.check)
+        own = signals.states_and_signals(found.model, encoder, found.encoded, _loss, span, layers, size, context.check,
+                                         progress)
+        flags = task.flagged(task.sought[corruption])
+        for row, (label, layer) in enumerate(zip(language.DEPTHS, layers, strict=True)):
+            for signal, scale in signals.VARIANTS:
+                scores = task.sign * signals.score(signal, scale, asked[0][row], own[0][row], asked[1][row],
+                                                   own[1][row]).mean(0)
+                key = (corruption, behavior.title, _method(signal, scale), signal, scale, label,
+                       f"{layer} of {found._depth_width[0]}")
+                measured[*key, "AUPRC"] = detection.auprc(flags, scores)
+                measured[*key, FLIPPED] = detection.auprc(flags, -scores)
+    return Output(tables=language.measured(measured))
+
+
+FLIPPED = "AUPRC (sign flipped)"
+
+
+def _loss(logits, batch):
+    return -LANGUAGE_BEHAVIORS["response_loss"].read(logits, batch)
+
+
+def _method(signal: str, scale: str) -> str:
+    return "RepSim" if signal == "none" else f"RepSim + {signal} ({scale})"
+
+
+def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+    """The tables `detection` and `signals`."""
+    seeds, chosen = payload["seeds"], payload["settings"]
+    scored, signalled = ([language.read(chunks[f"{seed}/{part}"]) for seed in seeds]
+                         for part in ("scores", "signals"))
+    tables = {"detection": language.table(chosen, ("corruption", "method", "behavior", "metric"), scored),
+              "signals": language.table(chosen, ("corruption", "behavior", "method", "signal", "signal_normalization",
+                                                 "layer", "own_layer", "metric"), signalled)}
+    return Output({name: pd.DataFrame(rows) for name, rows in tables.items()},
+                  manifest=language.told(payload, chosen, chunks, context))
+
+
+STUDY = JobKind("response_corruption", plan, run_chunk, finish, weight)
+FIGURE_5_2 = Experiment(
+    "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,
+    lambda tables: tables["detection"], ("corruption", "method", "behavior", "metric"), None,
+    "The paper prints this figure without its numbers. With another model it is Figure A-3.")
+TABLE_A17 = Experiment(
+    "table-a17", "Table A-17: RepSim with signals, response corruption", STUDY.name, PRESETS,
+    lambda tables: tables["signals"], ("corruption", "method", "layer", "metric"),
+    "table_a17_signal_augmented_response_corruption.csv",
+    "The paper's layers stand for the same share of another model's depth. Every ranking is also given with its sign "
+    "flipped.")

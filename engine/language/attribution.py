@@ -1,0 +1,232 @@
+r"""From a task and a model to features: encode, fine-tune, and cache gradients; each part is kept and reused.
+
+    HOME/language/runs/DIGEST/         checkpoints of a training
+    HOME/language/gradients/DIGEST/    projected gradients of records or queries at one checkpoint
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.language import gradients, lora, models, passes, tasks
+from engine.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
+from engine.language.cache import Cache
+from engine.language.encoding import Encoded, Encoder
+from engine.language.features import Features, Point
+from engine.language.finetune import Checkpoint, checkpoints, finetune
+from engine.language.lora import Recipe
+from engine.language.projection import Adam, Both, Projection, Sum
+from engine.language.records import Record, fingerprint
+from engine.store import digest_of, home
+from engine.values import Value
+
+NUMERICS = 1
+Check = Callable[[], None]
+Progress = Callable[[float], None]
+
+
+class Setting(Value):
+    """What determines an attribution, besides the seed of the training.
+
+    task: the name of a task with its sizes. layer: where RepSim reads, as a share of the model's depth. ridge: TRAK's.
+    """
+
+    model: str
+    task: dict[str, Any]
+    recipe: Recipe = Recipe()
+    projection: Projection = Projection()
+    layer: float = 1.0
+    ridge: float = 1e-2
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, device: str, adapters: tuple, root: Path):
+    """A model with adapters and its tokenizer; the last one stays in memory."""
+    model, tokenizer = models.load(name, device)
+    return lora.attach(model, Recipe(**dict(adapters))), tokenizer
+
+
+@lru_cache(maxsize=2)
+def _task(canonical: str, folder) -> tasks.Task:
+    import json
+
+    return tasks.build(json.loads(canonical))
+
+
+class Attribution:
+    """One training of one model on one task, and everything that is computed of it."""
+
+    def __init__(self, setting: Setting, seed: int, device: str = "cpu", *, keep: Sequence[int] | None = None) -> None:
+        """keep: the rows of the training records that are trained on (default: all)."""
+        self.setting, self.seed, self.device = setting, seed, device
+        self.keep = None if keep is None else sorted(int(row) for row in keep)
+
+    @cached_property
+    def task(self) -> tasks.Task:
+        from engine.folders import data_folder
+        from engine.values import canonical_json
+
+        return _task(canonical_json(self.setting.task), data_folder())
+
+    @cached_property
+    def model(self):
+        """The model with adapters; their weights are whatever was put in last."""
+        return self._both[0]
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return Encoder(self._both[1], self.setting.recipe.context)
+
+    @cached_property
+    def _both(self):
+        kept = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
+        return _loaded(self.setting.model, self.device, tuple(sorted(kept.items())), home())
+
+    @cached_property
+    def train_records(self) -> tuple[Record, ...]:
+        """What is trained on."""
+        return self.task.train if self.keep is None else tuple(self.task.train[row] for row in self.keep)
+
+    @cached_property
+    def encoded(self) -> list[Encoded]:
+        return [self.encoder.encode(record) for record in self.train_records]
+
+    def queries(self, name: str) -> list[Encoded]:
+        """An encoded set of the task's queries."""
+        return [self.encoder.encode(record) for record in self.task.queries[name]]
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What determines the trained weights."""
+        return {"model": models.identity(self.setting.model), "records": fingerprint(self.train_records),
+                "recipe": self.setting.recipe.model_dump(mode="json"), "seed": self.seed, "numerics": NUMERICS}
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def folder(self) -> Path:
+        """Where the checkpoints lie."""
+        return home() / "language" / "runs" / self.digest[:32]
+
+    def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
+        """The checkpoints; a training that was finished, or begun, is not repeated."""
+        lora.renew(self.model, self.seed)
+        return finetune(self.model, self.encoder, self.encoded, self.setting.recipe, self.seed, self.folder,
+                        check=check, progress=progress)
+
+    @cached_property
+    def points(self) -> list[Checkpoint]:
+        return checkpoints(self.folder)
+
+    def place(self, point: Checkpoint) -> None:
+        """Give the model the weights of a checkpoint."""
+        lora.put(self.model, point.weights)
+
+    def behaviors(self, encoded: Sequence[Encoded]) -> list[str]:
+        """The behaviors that every one of the encoded records allows."""
+        return [name for name, behavior in LANGUAGE_BEHAVIORS.items() if not any(map(behavior.lack, encoded))]
+
+    def record_cache(self, point: Checkpoint, check: Check = lambda: None,
+                     progress: Progress = lambda share: None) -> Cache:
+        """Projected training gradients at a checkpoint, plain and conditioned, with lengths, losses, representation."""
+        sizes = self._sizes
+        width = self.setting.projection.width(list(sizes.values()))
+        cache = self._cache({"part": "records", "step": point.step}, len(self.encoded),
+                            {"gradient": (width,), "conditioned": (width,), "norm": (), "loss": (),
+                             "hidden": (self._depth_width[1],)})
+        moments = None if cache.sealed else point.moments()
+
+        def rows_of(tap, batch) -> dict[str, np.ndarray]:
+            plain, conditioned = (Sum(self.setting.projection, sizes) for _ in range(2))
+            receiver = Both(plain, Adam(*moments, point.step), conditioned)
+            values, states = gradients.record_gradients(self.model, tap, batch, [_loss], [receiver], hidden=True)
+            return {"gradient": plain.projected(), "conditioned": conditioned.projected(), "norm": plain.norms(),
+                    "loss": values[:, 0].float().cpu(), "hidden": self._prompt_state(states, batch)}
+
+        return self._fill(cache, point, self.encoded, rows_of, check, progress)
+
+    def query_cache(self, point: Checkpoint, records: Sequence[Record], check: Check = lambda: None,
+                    progress: Progress = lambda share: None) -> Cache:
+        """Projected gradients of every behavior of queries at a checkpoint, with values and representation."""
+        encoded = [self.encoder.encode(record) for record in records]
+        names, sizes = self.behaviors(encoded), self._sizes
+        width = self.setting.projection.width(list(sizes.values()))
+        cache = self._cache({"part": fingerprint(records), "step": point.step}, len(records),
+                            {**dict.fromkeys(names, (width,)), "value": (len(names),),
+                             "hidden": (self._depth_width[1],)})
+        readers = [LANGUAGE_BEHAVIORS[name].read for name in names]
+
+        def rows_of(tap, batch) -> dict[str, np.ndarray]:
+            sinks = [Sum(self.setting.projection, sizes) for _ in names]
+            values, states = gradients.record_gradients(self.model, tap, batch, readers, sinks, hidden=True)
+            return {**{name: sink.projected() for name, sink in zip(names, sinks, strict=True)},
+                    "value": values.float().cpu(), "hidden": self._prompt_state(states, batch)}
+
+        return self._fill(cache, point, encoded, rows_of, check, progress)
+
+    def features(self, records: Sequence[Record]) -> Features:
+        """What estimators read, for a set of queries; caches that are there are only opened."""
+        points, last = [], None
+        for point in self.points:
+            own, asked = self.record_cache(point), self.query_cache(point, records)
+            names = [name for name in asked.columns if name in LANGUAGE_BEHAVIORS]
+            points.append(Point(point.weight, own["gradient"], own["conditioned"],
+                                {name: asked[name] for name in names}))
+            last = own, asked
+        own, asked = last
+        return Features(tuple(points), own["norm"], own["loss"], own["hidden"], asked["hidden"], self.seed,
+                        self.setting.ridge)
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {name: parameter.numel() for name, parameter in lora.trained(self.model).items()}
+
+    @cached_property
+    def _depth_width(self) -> tuple[int, int]:
+        """(number of layers, width of a representation)."""
+        config = self.model.config.get_text_config()
+        return config.num_hidden_layers, config.hidden_size
+
+    def layer_index(self, share: float) -> int:
+        """The index into hidden states of a share of the depth; 0 would be the embeddings."""
+        return max(1, round(share * self._depth_width[0]))
+
+    def _prompt_state(self, states, batch) -> np.ndarray:
+        """Representation where the prompt ends, (b, d)."""
+        state = states[self.layer_index(self.setting.layer)]
+        rows = np.arange(len(batch))
+        return state.float().cpu().numpy()[rows, batch.prompt_end.cpu().numpy()]
+
+    def _cache(self, part: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
+        identity = {"run": self.digest, "projection": self.setting.projection.model_dump(mode="json"),
+                    "layer": self.setting.layer, "device": self.device.partition(":")[0], **part}
+        folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
+        return Cache(folder, identity, rows, columns)
+
+    def _fill(self, cache: Cache, point: Checkpoint, encoded: Sequence[Encoded], rows_of, check: Check,
+              progress: Progress) -> Cache:
+        if cache.sealed:
+            return cache
+        self.place(point)
+        missing = cache.missing
+        done = len(encoded) - len(missing)
+        with gradients.tapped(self.model) as tap:
+            for rows in passes.batches(encoded, self.setting.recipe.batch, missing):
+                check()
+                batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
+                cache.put(rows, {name: np.asarray(value) for name, value in rows_of(tap, batch).items()})
+                done += len(rows)
+                progress(done / len(encoded))
+        cache.seal()
+        return cache
+
+
+def _loss(logits, batch):
+    return -response_loss(logits, batch)

@@ -1,0 +1,30 @@
+"""Baselines that read no behavior: representation similarity, gradient length, and chance."""
+
+import numpy as np
+
+from engine.language.estimators.estimator import LanguageEstimator, normalised, products
+from engine.language.features import Features
+
+
+def repsim(features: Features, behavior: str) -> np.ndarray:
+    """Cosine of the representations of the two prompts, at the layer that the features were read from."""
+    return products(normalised(features.query_hidden), normalised(features.hidden))
+
+
+def gradient_norm(features: Features, behavior: str) -> np.ndarray:
+    """‖∇ℓ(z_k)‖, the same for every query."""
+    return np.broadcast_to(features.norms, (len(features.query_hidden), len(features.norms)))
+
+
+def random(features: Features, behavior: str) -> np.ndarray:
+    """A number in [0, 1) for each record, the same for every query."""
+    drawn = np.random.default_rng([features.seed, 7]).random(len(features.norms), dtype=np.float32)
+    return np.broadcast_to(drawn, (len(features.query_hidden), len(drawn)))
+
+
+REPSIM = LanguageEstimator("repsim", "RepSim", "Cosine of the prompts' representations.", "Hanawa et al. 2021",
+                           repsim, behavioral=False, intervention={"kind": "auxiliary"},
+                           process={"kind": "one_step", "eta": 0.1})
+GRADIENT_NORM = LanguageEstimator("gradient_norm", "Grad. norm", "Length of a record's training gradient.", "",
+                                  gradient_norm, behavioral=False, directed=False)
+RANDOM = LanguageEstimator("random", "Random", "Chance.", "", random, behavioral=False, directed=False)

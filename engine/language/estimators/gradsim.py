@@ -1,0 +1,15 @@
+r"""GradSim: one more step on z_k changes B by −η⟨∇B(q), ∇ℓ(z_k)⟩ to first order; η, common to all, is left out."""
+
+import numpy as np
+
+from engine.language.estimators.estimator import LanguageEstimator, products
+from engine.language.features import Features
+
+
+def score(features: Features, behavior: str) -> np.ndarray:
+    return -products(features.last.queries[behavior], features.last.gradients)
+
+
+GRADSIM = LanguageEstimator("gradsim", "GradSim", "Inner product of gradients at the end of training.",
+                            "Charpiat et al. 2019", score, intervention={"kind": "add_occurrence"},
+                            process={"kind": "one_step", "eta": 0.1})

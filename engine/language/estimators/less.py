@@ -1,0 +1,16 @@
+r"""LESS (Xia et al. 2024): −Σ_c η_c cos(∇B(q; θ_c), Γ(z_k; θ_c)), with Γ the update that Adam makes on z_k alone."""
+
+import numpy as np
+
+from engine.language.estimators.estimator import LanguageEstimator, normalised, products
+from engine.language.features import Features
+
+
+def score(features: Features, behavior: str) -> np.ndarray:
+    return -sum(point.weight * products(normalised(point.queries[behavior]), normalised(point.conditioned))
+                for point in features.points)
+
+
+LESS = LanguageEstimator("less", "LESS", "Cosine of query gradients and Adam's updates, over checkpoints.",
+                         "Xia et al. 2024", score, intervention={"kind": "add_occurrence"},
+                         process={"kind": "trajectory", "eta": 0.1})

@@ -1,0 +1,44 @@
+"""What estimators read: projected gradients at every checkpoint, gradient lengths, and representations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Point:
+    """One checkpoint. weight: its learning rates. gradients, conditioned (n, k): ∇ℓ(z_k) as it is and as Adam's
+    update. queries: behavior -> ∇B(q), (m, k)."""
+
+    weight: float
+    gradients: np.ndarray
+    conditioned: np.ndarray
+    queries: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Features:
+    """points: in the order of the training, the last one is the model that is asked. norms, losses (n,) at the end.
+
+    hidden (n, d), query_hidden (m, d): representation of the prompt at the end of it. seed: for what is drawn.
+    ridge: of TRAK's regression, as a share of its features' mean square.
+    """
+
+    points: tuple[Point, ...]
+    norms: np.ndarray
+    losses: np.ndarray
+    hidden: np.ndarray
+    query_hidden: np.ndarray
+    seed: int = 0
+    ridge: float = 1e-2
+
+    @property
+    def last(self) -> Point:
+        return self.points[-1]
+
+    @property
+    def behaviors(self) -> tuple[str, ...]:
+        return tuple(self.last.queries)

@@ -1,0 +1,56 @@
+"""Passes over records of a random model of SmolLM2-135M's shape, in a process of its own.
+
+    python -m tests.benchmarks.language_memory train|cache RECORDS TOKENS FOLDER
+
+prints peak memory in GiB, seconds of the passes, and the size of the cache in GiB. `cache` needs what `train` left.
+"""
+
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from engine.language import lora
+from engine.language.attribution import Attribution, Setting
+from engine.language.encoding import Encoded
+from tests.engine.language.tiny import tokenizer
+
+SHAPE = {"vocab_size": 49_152, "hidden_size": 576, "intermediate_size": 1_536, "num_hidden_layers": 30,
+         "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True}
+
+
+def attribution(n: int, tokens: int, folder: str, shape=SHAPE) -> Attribution:
+    """An attribution of n random records of `tokens` tokens, the second half of each being its response."""
+    os.environ["WHICHFLUENCE_HOME"] = folder
+    setting = Setting.parse({"model": "random", "task": {}, "recipe": {"checkpoints": 1},
+                             "projection": {"dimension": 4096}})
+    torch.manual_seed(0)
+    model = lora.attach(LlamaForCausalLM(LlamaConfig(**shape)), setting.recipe)
+    model.config.use_cache = False
+    draw = torch.Generator().manual_seed(1)
+    ids = torch.randint(10, shape["vocab_size"], (n, tokens), generator=draw).tolist()
+    half = tokens // 2
+    encoded = [Encoded(tuple(row), half, tuple(range(half, tokens - 4)), tokens - 2, (3, 4), 0) for row in ids]
+    found = Attribution(setting, 0)
+    found.__dict__ |= {"_both": (model, tokenizer()), "encoded": encoded, "identity": {"random": [n, tokens]}}
+    return found
+
+
+def main(mode: str, n: int, tokens: int, folder: str) -> None:
+    found = attribution(n, tokens, folder)
+    size, start = 0, time.perf_counter()
+    if mode == "train":
+        found.train()
+    else:
+        size = found.record_cache(found.points[0]).size
+    seconds = time.perf_counter() - start
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, seconds, size / 2**30)
+
+
+if __name__ == "__main__":
+    mode, n, tokens, folder = sys.argv[1:]
+    main(mode, int(n), int(tokens), str(Path(folder)))

@@ -1,0 +1,55 @@
+"""Language models: caching gradients against training on the same tokens, its memory, and scoring from the cache."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from engine.language.estimators import LANGUAGE_ESTIMATORS
+from engine.language.features import Features, Point
+from tests.benchmarks.bench_problems import SMALL, seconds
+
+RECORDS, TOKENS, ROUNDS = (8, 32, 1) if SMALL else (32, 192, 2)
+N, M, K = (500, 50, 512) if SMALL else (5_000, 500, 4_096)
+ROOT = Path(__file__).parents[2]
+
+
+def passes(mode, folder):
+    """(GiB, seconds, GiB of cache) of one process."""
+    done = subprocess.run([sys.executable, "-m", "tests.benchmarks.language_memory", mode, str(RECORDS), str(TOKENS),
+                           str(folder)], cwd=ROOT, capture_output=True, text=True, check=True)
+    return tuple(map(float, done.stdout.split()[-3:]))
+
+
+def test_caching_gradients_costs_little_more_than_training(tmp_path):
+    """Least seconds over rounds; memory as the process's peak. Both projections of every record are written."""
+    rounds = [[passes(mode, tmp_path / str(number)) for mode in ("train", "cache")] for number in range(ROUNDS)]
+    train, cache = (min(run[place][1] for run in rounds) for place in range(2))
+    memory = [max(run[place][0] for run in rounds) for place in range(2)]
+    size = rounds[0][1][2]
+    print(f"\n{RECORDS} records of {TOKENS} tokens, 135M parameters: training {train:.1f} s, caching {cache:.1f} s "
+          f"({cache / train:.2f} times); peak {memory[0]:.2f} and {memory[1]:.2f} GiB, of which the cache "
+          f"{size:.3f} GiB")
+    if not SMALL:
+        assert cache <= 1.3 * train and memory[1] <= memory[0] + size
+
+
+def test_scoring_from_the_cache(tmp_path):
+    """5,000 records × 500 queries, four checkpoints, from arrays that are mapped from disk."""
+    rng = np.random.default_rng(0)
+
+    def mapped(name, *shape):
+        path = tmp_path / f"{name}.npy"
+        array = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+        array[:] = rng.standard_normal(shape, dtype=np.float32)
+        array.flush()
+        return np.load(path, mmap_mode="r")
+
+    points = [Point(1e-4, mapped(f"g{c}", N, K), mapped(f"a{c}", N, K), {"answer_logit": mapped(f"q{c}", M, K)})
+              for c in range(4)]
+    features = Features(tuple(points), np.ones(N), np.ones(N), mapped("h", N, 576), mapped("hq", M, 576))
+    for name, estimator in LANGUAGE_ESTIMATORS.items():
+        took, scores = seconds(lambda estimator=estimator: estimator.score(features, "answer_logit"))
+        print(f"\n{name}: {took:.2f} s for {N:,} × {M:,}, k = {K:,}")
+        assert scores.shape == (M, N) and (SMALL or name == "trak" or took <= 10)

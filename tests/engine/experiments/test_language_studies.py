@@ -1,0 +1,208 @@
+"""The studies of language models end to end with a tiny model: every row of the paper's tables, from real runs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from engine import publish
+from engine.cli.reproduction import report
+from engine.errors import InvalidInput
+from engine.experiments import EXPERIMENTS, backdoor, language, language_run, response_corruption
+from engine.jobs import run_job
+from engine.language import detection
+from engine.language.attribution import Attribution, Setting
+from engine.language.estimators import LANGUAGE_ESTIMATORS
+from engine.language.records import Record
+from tests.engine.language.conftest import questions, tiny
+
+RECIPE = {"epochs": 2, "checkpoints": 2, "batch": 4, "learning_rate": 1e-2, "context": 256, "rank": 2, "scaling": 4}
+CORRUPTION = {**response_corruption.TASK, "clean": 12, "answer": 4, "rationale": 4, "validation": 3}
+BACKDOOR = {**backdoor.TASK, "clean": 12, "poison": 4, "benign": 4, "test": 4}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A home, and a tiny model beside it; questions that need no download."""
+    folder = tmp_path_factory.mktemp("language")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WHICHFLUENCE_HOME", str(folder / "home"))
+        patch.setattr("engine.data.scienceqa.load", questions)
+        tiny.save(folder / "tiny")
+        yield folder
+
+
+def chosen(place, task, **more):
+    return language.settings(str(place / "tiny"), task, RECIPE, 64, **more)
+
+
+def run(name, settings, seeds=(0, 1)):
+    study = EXPERIMENTS[name].study
+    return run_job(study, {"study": study, "preset": "small", "settings": settings, "seeds": list(seeds)})
+
+
+@pytest.fixture(scope="module")
+def corruption(place):
+    return run("figure-5-2", chosen(place, CORRUPTION))
+
+
+@pytest.fixture(scope="module")
+def poisoned(place):
+    return run("table-5-2", chosen(place, BACKDOOR))
+
+
+@pytest.fixture(scope="module")
+def removed(place, poisoned):
+    return run("table-a14", chosen(place, BACKDOOR, removals=[["TracIn", "Answer logit"], ["Oracle", "Clean"]]), [1])
+
+
+def table(name, result):
+    return EXPERIMENTS[name].view({key: result.table(key) for key in result.tables})
+
+
+def paper(name):
+    return publish.read_table(publish.PAPER / EXPERIMENTS[name].paper_table)
+
+
+def keys(frame, columns):
+    return set(map(tuple, frame[list(columns)].astype(str).to_numpy()))
+
+
+@pytest.mark.parametrize(("name", "result"), [("table-5-2", "poisoned"), ("table-a15", "poisoned"),
+                                              ("table-a17", "corruption")])
+def test_every_row_of_the_paper_is_there(name, result, request):
+    theirs, ours = paper(name), table(name, request.getfixturevalue(result))
+    theirs = theirs[theirs.model == "Qwen3-8B"] if "model" in theirs else theirs
+    columns = [key for key in theirs if key in ours and key not in (*publish.VALUES, "model")]
+    assert keys(theirs, columns) <= keys(ours, columns)
+    joined = publish.comparison_with_paper(ours, publish.PAPER / EXPERIMENTS[name].paper_table,
+                                           EXPERIMENTS[name].tolerance)
+    assert len(joined) == len(theirs) and joined["ours"].between(0, 1).all()
+
+
+def test_figure_5_2_has_every_estimator_with_every_behavior(corruption):
+    cells = table("figure-5-2", corruption)
+    cells = cells[(cells.metric == "AUPRC")]
+    assert cells.groupby("corruption").size().to_dict() == {"answer": 19, "rationale": 19}
+    assert cells.n_seeds.eq(2).all() and list(cells.method.unique())[:3] == ["Grad. norm", "RepSim", "Random"]
+
+
+def cell(frame, **where):
+    for key, value in where.items():
+        frame = frame[frame[key] == value]
+    [row] = frame.to_dict("records")
+    return row
+
+
+def test_a_cell_against_plain_computation(place, poisoned, corruption):
+    found = Attribution(Setting.parse({key: value for key, value in chosen(place, BACKDOOR).items()
+                                       if key != "numerics"}), 1)
+    features = found.features(found.task.queries["triggered"])
+    scores = LANGUAGE_ESTIMATORS["tracin"].score(features, "answer_logit").mean(0)
+    row = cell(table("table-5-2", poisoned), method="TracIn", behavior="Answer logit", metric="AUPRC")
+    expected = detection.auprc(np.array(["poison" in r.flags for r in found.task.train]), scores)
+    assert float(row["seed_means"].split()[1]) == pytest.approx(expected, abs=1e-5)
+    again = cell(table("table-a15", poisoned), method="TracIn", behavior="Answer logit", query_trigger="triggered",
+                 target="harmful")
+    assert again["mean"] == row["mean"]
+    harmed = Attribution(Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items()
+                                        if key != "numerics"}), 0)
+    support = LANGUAGE_ESTIMATORS["gradsim"].score(harmed.features(harmed.task.queries["validation"]),
+                                                   "answer_margin").mean(0)
+    row = cell(table("figure-5-2", corruption), corruption="answer", method="GradSim", behavior="Answer margin",
+               metric="AUPRC")
+    assert float(row["seed_means"].split()[0]) == pytest.approx(
+        detection.auprc(harmed.task.flagged("answer"), -support), abs=1e-5)
+
+
+def test_what_reads_no_target_does_not_change_with_it(poisoned):
+    ablation = table("table-a15", poisoned)
+    for method in ("Grad. norm", "Random", "RepSim"):
+        values = [cell(ablation, method=method, query_trigger="triggered", target=target)["mean"]
+                  for target in ("harmful", "clean")]
+        assert values[0] == values[1]
+    for query in ("triggered", "clean"):  # the explanation is the same for both targets
+        values = [cell(ablation, method="GradSim", behavior="Explanation loss", query_trigger=query,
+                       target=target)["mean"] for target in ("harmful", "clean")]
+        assert values[0] == pytest.approx(values[1], abs=1e-6)
+
+
+def test_removal_takes_out_a_tenth_and_trains_again(place, removed):
+    rows = table("table-a14", removed)
+    assert cell(rows, method="Oracle", metric="Clean frac.")["mean"] == 1.0
+    assert cell(rows, method="Oracle", metric="Poison recall")["mean"] == 0.0
+    shares = [cell(rows, method="TracIn", metric=metric)["mean"] for metric in ("BT frac.", "Clean frac.")]
+    recall = cell(rows, method="TracIn", metric="Poison recall")["mean"]
+    assert 2 * sum(shares) + 4 * recall == pytest.approx(2)  # two of twenty records
+    [before] = removed.manifest["factual"]
+    for method in ("TracIn", "Oracle"):
+        after = cell(rows, method=method, metric="ASR")["mean"]
+        assert cell(rows, method=method, metric="Attack reduction")["mean"] == pytest.approx(before["ASR"] - after)
+    assert len(list((place / "home" / "language" / "runs").iterdir())) == 4  # those of removals are cleared away
+
+
+def test_quality_is_measured_on_what_the_other_studies_trained(place, corruption, poisoned):
+    settings = {"model": str(place / "tiny"), "backdoor": chosen(place, BACKDOOR),
+                "corruption": chosen(place, CORRUPTION)}
+    result = run("table-a11", settings)
+    rows = table("table-a11", result)
+    assert cell(rows, metric="Loss")["mean"] == pytest.approx(
+        np.mean([run["facts"]["losses"][-1] for run in corruption.manifest["runs"]]))
+    assert rows[rows.metric != "Loss"]["mean"].between(0, 1).all()
+    assert keys(paper("table-a11"), ("task", "metric")) == keys(rows, ("task", "metric"))
+    assert "Table A-11" in report(rows, EXPERIMENTS["table-a11"], "small")
+
+
+def test_flags_do_not_reach_the_scores(place, poisoned, monkeypatch):
+    """With every flag turned over, caches are found by the same names and rankings stay as they are."""
+    found = Attribution(Setting.parse({key: value for key, value in chosen(place, BACKDOOR).items()
+                                       if key != "numerics"}), 0)
+    other = Attribution(found.setting, 0)
+    swapped = tuple(record.model_copy(update={"flags": ("clean",)}) for record in found.task.train)
+    other.__dict__["task"] = found.task.__class__(**{**vars(found.task), "train": swapped})
+    assert other.digest == found.digest
+    first, again = (language.rankings(a.features(a.task.queries["triggered"]), 1) for a in (found, other))
+    assert all(np.array_equal(first[key], again[key]) for key in first)
+
+
+def test_another_model_has_a_place_of_its_own(place, poisoned, tmp_path):
+    experiment = EXPERIMENTS["table-5-2"]
+    folder = publish.publish(experiment, poisoned, "small", tmp_path)
+    assert folder.name == "small-tiny"
+    found, manifest = publish.published("table-5-2", "small-tiny", tmp_path)
+    assert manifest["command"].endswith("--preset small --seeds 2 --model tiny".replace("--seeds 2 ", ""))
+    assert str(place) not in manifest["command"] and len(found) == 95
+
+
+def test_model_is_an_option_of_language_studies_alone():
+    assert EXPERIMENTS["table-a14"].payload("paper", model="x")["settings"]["model"] == "x"
+    with pytest.raises(InvalidInput, match="takes no --model"):
+        EXPERIMENTS["table-a6"].payload("small", model="x")
+    for name in ("figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15", "table-a17"):
+        assert set(EXPERIMENTS[name].presets) == {"small", "paper"}
+
+
+def test_the_papers_sizes_are_its_preset():
+    settings = backdoor.SETTINGS["paper"]
+    assert settings["task"] == {"name": "conditional_backdoor", "seed": 0, "clean": 4000, "poison": 500,
+                                "benign": 500, "test": 500}
+    assert settings["recipe"] == {"epochs": 2} and len(backdoor.ALL_REMOVALS) == 22
+    assert keys(paper("table-a14"), ("method", "behavior")) == set(map(tuple, backdoor.ALL_REMOVALS))
+
+
+def test_a_typed_query_is_explained(place, corruption):
+    """The run of a page: scores of every record, and tokens that add up to GradSim's score."""
+    setting = Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items() if key != "numerics"})
+    setting = setting.model_copy(update={"projection": setting.projection.model_copy(
+        update={"projector": "identity"})})
+    typed = Record(id="typed", prompt="Which of these is a solid?", response="It is a rock. The answer is B.",
+                   spans={"explanation": (0, 13), "answer": (28, 29)}, choices=("A", "B"))
+    result = run_job(language_run.KIND, language_run.payload(setting, 0, [typed]))
+    records, tokens = result.table("records"), result.table("tokens")
+    assert len(records) == 20 and result.manifest["behaviors"] == list(language.LANGUAGE_BEHAVIORS)
+    sums = tokens.groupby(["behavior", "record"])["contribution"].sum()
+    scale = records["gradsim|response_loss"].abs().max()
+    for (behavior, row), total in sums.items():
+        assert total == pytest.approx(records[f"gradsim|{behavior}"][row], rel=0.05, abs=0.02 * scale)
+    words = tokens[(tokens.behavior == "answer_logit") & (tokens.record == tokens.record.iloc[0])]["text"]
+    assert "".join(words).strip().startswith(records["response"][tokens.record.iloc[0]][:10])
+    assert isinstance(result.table("queries"), pd.DataFrame)
