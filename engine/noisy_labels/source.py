@@ -26,7 +26,7 @@ from engine.models.training import Recipe
 from engine.noisy_labels.evidence import Evidence
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import pick_device
-from engine.problems.source import as_inputs, average_pool
+from engine.problems.source import as_inputs, average_pool, input_shape
 from engine.problems.trained import trained, weights_file
 from engine.values import Count, Number, Value
 
@@ -194,14 +194,6 @@ class TrainedModel:
         found = torch.cat([self.problem.network.predict(self.problem._inputs(x[start:start + 2048])).argmax(-1).cpu()
                            for start in range(0, len(x), 2048)])
         return float((found.numpy() == y).mean())
-
-
-def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:
-    """The shape of one input: (channels, height, width) of a picture, else (features,)."""
-    if dataset.image_shape is None:
-        return (dataset.n_features,)
-    h, w, *colours = dataset.image_shape
-    return (colours[0] if colours else 1, h // pool, w // pool)
 
 
 def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:

@@ -80,11 +80,8 @@ class ProblemSource(Value):
         return build_model(self.model, self.input_shape(dataset), dataset.n_classes)
 
     def input_shape(self, dataset: data.Dataset) -> tuple[int, ...]:
-        """The shape of one input to a network: (channels, height, width) of a picture, else (features,)."""
-        if dataset.image_shape is None:
-            return (dataset.n_features,)
-        h, w, *colours = dataset.image_shape
-        return (colours[0] if colours else 1, h // self.pool, w // self.pool)
+        """The shape of one input to a network."""
+        return input_shape(dataset, self.pool)
 
     def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
               progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
@@ -162,6 +159,14 @@ def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) ->
         _KEPT.clear()  # before the next is built, so that memory holds one
         _KEPT[source, device] = source.build(device, **watch)
     return _KEPT[source, device]
+
+
+def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:
+    """The shape of one input to a network: (channels, height, width) of a picture, else (features,)."""
+    if dataset.image_shape is None:
+        return (dataset.n_features,)
+    h, w, *colours = dataset.image_shape
+    return (colours[0] if colours else 1, h // pool, w // pool)
 
 
 def as_inputs(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

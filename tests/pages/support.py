@@ -34,7 +34,7 @@ def open(page: str, /, state: Mapping[str, Any] | None = None, settle: bool = Tr
 def settled(at: AppTest, patience: float = TIMEOUT) -> AppTest:
     """Run again until no model is in training."""
     deadline = time.monotonic() + patience
-    while any("Training" in text for text in texts(at)) and time.monotonic() < deadline:
+    while any("Training the model" in text for text in texts(at)) and time.monotonic() < deadline:
         time.sleep(0.3)
         at.run()
     return at
