@@ -9,11 +9,10 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
-from app import choice, downloads, job_panel, noisy_runs, noisy_view
+from app import choice, downloads, job_panel, labels, noisy_runs, noisy_view
 from app.charts import heatmap
 from app.charts.draw import draw
 from app.charts.precision_recall import precision_recall
-from app.noisy_source import MODELS
 from app.times import spell
 from app.workbench import Waiting
 from engine import data
@@ -26,6 +25,9 @@ PAIR, SHARE, METRIC = "by", "k", "metric"
 DEFAULT = Pair("TracIn", "Target logit")
 DESK_SHARES = (*SHARES, 0.2)
 AXES = "BPT"
+NARROW = ("<style>.wf-narrow .wf-table th, .wf-narrow .wf-table td { padding: .42rem .4rem; }"
+          ".wf-narrow .wf-table th:first-child { min-width: 7.5rem; } .wf-narrow .wf-table { font-size: .88rem; }"
+          "</style>")
 WHY_NOT = ("Nobody says which labels of these data are wrong, so precision, recall and the table cannot be measured. "
            "Rankings, their agreement, the review desk and retraining work all the same. To measure detection, make "
            "some labels wrong in the sidebar, or give an npz with `flags`.")
@@ -47,7 +49,7 @@ def ask(source: NoisySource, drawn: NoisyData) -> None:
         if source.noise == 0:
             wrong = ", as they came"
         st.markdown(f"**Search {len(drawn.evidence.y):,} labels of {data.title(source.dataset)}**{wrong}.")
-        st.caption(f"{MODELS.get(source.model, source.model)} is trained on the labels as they are, for "
+        st.caption(f"{labels.model_heading(source.model)} is trained on the labels as they are, for "
                    f"{source.recipe.epochs} epochs; every method then ranks them against "
                    f"{len(drawn.evidence.trusted_y):,} trusted examples. About {spell(noisy_runs.seconds(source))} on "
                    "two processor cores; you can close the browser meanwhile.")
@@ -125,7 +127,7 @@ def _measured(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair)
     st.caption(f"{pair.title} · {int(noisy.sum()):,} of {len(noisy):,} labels are wrong, so a shuffled order has AUPRC "
                f"and P@k near {noisy.mean():.2f} and AUROC near 0.50 · training seed {source.seed}, one run: intervals "
                "over seeds are in the tables of the Paper page.")
-    left, right = st.columns([1, 1.1], gap="large")
+    left, right = st.columns([1, 1.15], gap="medium")
     with left:
         st.subheader("Precision and recall")
         order = noisy_view.related(pair, list(scored.suspicion))
@@ -179,7 +181,8 @@ def table_html(table: pd.DataFrame, metric: str, chosen: Pair) -> str:
     rows = "".join(f'<tr><th scope="row">{escape(method)}</th>'
                    f'{"".join(cell(Pair(method, behavior)) for behavior in noisy_view.COLUMNS)}</tr>'
                    for method in dict.fromkeys(table["method"]))
-    return (f'<div class="wf-scroll" tabindex="0" role="region" aria-label="{escape(metric)} by method and behavior">'
+    return (f'{NARROW}<div class="wf-scroll wf-narrow" tabindex="0" role="region" '
+            f'aria-label="{escape(metric)} by method and behavior">'
             f'<table class="wf-table"><thead><tr><th scope=col>{escape(metric)}</th>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table></div>")
 

@@ -40,9 +40,9 @@ def curves(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray, pairs: Seque
 
 def related(pair: Pair, known: Sequence[Pair]) -> list[Pair]:
     """The pairs whose curves stand beside one: the same method with every behavior, and the references."""
-    family = [other for other in known if other.method == pair.method]
-    return [pair, *(other for other in known if other != pair
-                    and (other in family or other.method in ("RepSim", "Confident learning", "Random")))]
+    family = [other for other in known if other.method == pair.method and other != pair]
+    references = [other for other in known if other.method in ("RepSim", "Confident learning") and other != pair]
+    return [pair, *family, *references]
 
 
 def agreement(suspicion: Mapping[Pair, np.ndarray]) -> np.ndarray:

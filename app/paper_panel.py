@@ -122,7 +122,7 @@ def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Sco
               problem: Mapping[str, str]) -> None:
     """What the two sides of a chosen row ask, and a link that asks it of data of the reader's choice."""
     known = {row["label"].replace("|", ", "): pair for row in rows.to_dict("records")
-             if (pair := pairs.get((row["axis"], row["comparison"], paper_rows.written(row)))) is not None}
+             if (pair := pairs.get((row.get("axis"), row["comparison"], paper_rows.written(row)))) is not None}
     if not known:
         return
     st.subheader("The two questions behind a row")
@@ -147,6 +147,17 @@ def curves(name: str, preset: str, measure: str, dataset: str | None, found: Pub
     for column, (kind, title) in zip(st.columns(2, gap="large"), paper_rows.CURVES.items(), strict=True):
         with column:
             _curve(f"{name}-{preset}-{kind}", found, kind, title, measure, dataset)
+
+
+def alone(name: str, preset: str, found: Published) -> None:
+    """Our table, where the paper prints no numbers to set beside it and there is no curve."""
+    if "curve" in found.table:
+        return
+    st.subheader("Ours alone")
+    st.caption("The paper prints no numbers for these rows. ci95 is the half width of a 95% t-interval over seeds.")
+    st.dataframe(found.table.drop(columns="seed_means", errors="ignore"), hide_index=True, width="stretch",
+                 alt=f"{EXPERIMENTS[name].title}: our numbers.")
+    downloads.chart_extras(f"{name}-{preset}", found.table, command=found.manifest.get("command"))
 
 
 def manifest(name: str, preset: str, found: Published) -> None:

@@ -13,6 +13,7 @@ from engine.experiments import Experiment
 VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "difference", "tolerance", "within")
 CURVES = {"eta": "First order against the exact step, over the step size η",
           "alpha": "Inverse Hessian against re-optimisation, over the weight α (undamped)"}
+MARKS = {"rho": "ρ = ", "architecture": "", "topk": "top "}
 SYMBOLS = {"eta": "step size η", "alpha": "weight α"}
 
 
@@ -35,11 +36,20 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     rows = joined[joined["metric"] == measure].reset_index(drop=True)
     if not judge:
         rows = rows.assign(tolerance=float("nan"), within=pd.array([pd.NA] * len(rows), dtype="boolean"))
+    if "comparison" not in rows:
+        rows = rows.assign(comparison=[named(row) for row in rows.to_dict("records")])
     several = "dataset" in rows and rows["dataset"].nunique() > 1
     second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "") if part)
               for row in rows.to_dict("records")]
     labels = [f"{row}|{text}" if text else row for row, text in zip(rows["comparison"], second, strict=True)]
     return rows.assign(label=labels, second=second)
+
+
+def named(row: dict) -> str:
+    """`TracIn · Target logit, ρ = 0.2` for a row of a table of methods."""
+    parts = [row.get(column, "") for column in ("method", "behavior")]
+    further = [f"{mark}{row[column]}" for column, mark in MARKS.items() if row.get(column)]
+    return ", ".join([" · ".join(part for part in parts if part and part != "none"), *further])
 
 
 def written(row: dict) -> str:

@@ -45,8 +45,9 @@ def digest(name: str, preset: str) -> str:
 
 def title(name: str, preset: str) -> str:
     """The run's title: every table and figure that comes out of it, and its scale."""
-    study = EXPERIMENTS[name].study
-    heads = [experiment.title.partition(":")[0] for experiment in EXPERIMENTS.values() if experiment.study == study]
+    asked = digest(name, preset)
+    heads = [experiment.title.partition(":")[0] for other, experiment in EXPERIMENTS.items()
+             if preset in experiment.presets and digest(other, preset) == asked]
     return f"{' and '.join(heads)} · {preset}"
 
 

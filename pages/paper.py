@@ -23,7 +23,9 @@ if found is None:
 
 measure = paper_panel.choose_measure(found, joined)
 dataset = paper_panel.choose_dataset(found)
-if joined is not None:
+if joined is not None and joined["ours"].notna().any():
     paper_panel.comparison(name, preset, joined, measure, dataset, found)
+else:
+    paper_panel.alone(name, preset, found)
 paper_panel.curves(name, preset, measure, dataset, found)
 paper_panel.manifest(name, preset, found)

@@ -11,7 +11,7 @@ from app.charts.curves import DASHES
 from app.theme import SERIES
 
 
-def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, height: int = 340) -> alt.LayerChart:
+def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, height: int = 400) -> alt.LayerChart:
     """frame: series, recall, precision. The first of `order` is drawn strongest; chance: the share of wrong labels."""
     order = list(order)
     shown = frame.assign(strong=frame["series"] == order[0])
@@ -20,9 +20,9 @@ def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, h
                       legend=alt.Legend(orient="bottom", columns=2, labelLimit=240, symbolStrokeWidth=3))
     dash = alt.StrokeDash("series:N", sort=order, legend=None, scale=alt.Scale(
         domain=order, range=[DASHES[place % len(DASHES)] for place in range(len(order))]))
-    x = alt.X("recall:Q", title="recall: wrong labels found", scale=alt.Scale(domain=[0, 1]),
+    x = alt.X("recall:Q", title="recall (wrong labels found)", scale=alt.Scale(domain=[0, 1]),
               axis=alt.Axis(format="%", grid=False))
-    y = alt.Y("precision:Q", title="precision: flagged labels that are wrong", scale=alt.Scale(domain=[0, 1]),
+    y = alt.Y("precision:Q", title="precision (flagged that are wrong)", scale=alt.Scale(domain=[0, 1]),
               axis=alt.Axis(format="%"))
     lines = alt.Chart(shown).mark_line(interpolate="step-after").encode(
         x=x, y=y, color=color, strokeDash=dash, detail="series:N",

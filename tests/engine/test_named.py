@@ -16,6 +16,8 @@ TABLE_1 = {
     "tracin": ("query_loss", "add_occurrence", "trajectory", "first_order", "Trajectory-based"),
     "influence_function": ("query_loss", "infinitesimal", "local_response", "exact", "Influence functions"),
     "influence_function_cg": ("query_loss", "infinitesimal", "local_response", "cg", "Influence functions"),
+    "influence_function_cg_gauss_newton": ("query_loss", "infinitesimal", "local_response", "cg_gauss_newton",
+                                           "Influence functions"),
     "influence_function_lissa": ("query_loss", "infinitesimal", "local_response", "lissa", "Influence functions"),
     "loo": ("query_loss", "remove", "retrain", "exact", "Leave-one-out"),
     "repsim_cosine": ("query_logit", "auxiliary", "one_step", "cosine", "Feature similarity"),
@@ -28,8 +30,8 @@ TABLE_1 = {
     "influence_function_datainf": ("query_loss", "infinitesimal", "local_response", "datainf", "Influence functions"),
     "trak": ("soft_margin", "remove", "retrain", "trak", "Leave-one-out"),
 }
-NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "representer", "influence_function_ekfac",
-                "influence_function_datainf", "trak"}
+NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "representer",
+                "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf", "trak"}
 
 
 def test_the_implied_specifications():

@@ -143,8 +143,9 @@ def test_own_arrays_with_known_flags(empty):
     x = np.eye(3)[y] + 0.1 * rng.standard_normal((90, 3))
     wrong = np.where(np.arange(90) < 9, (y + 1) % 3, y)
     buffer = io.BytesIO()
-    queries = np.eye(3)[np.arange(60) % 3] + 0.1 * rng.standard_normal((60, 3))
-    np.savez(buffer, x_train=x, y_train=wrong, x_query=queries, y_query=np.arange(60) % 3, flags=np.arange(90) < 9)
+    verified = np.arange(60) % 3
+    np.savez(buffer, x_train=x, y_train=wrong, x_query=np.eye(3)[verified] + 0.1 * rng.standard_normal((60, 3)),
+             y_query=verified, flags=np.arange(90) < 9)
     buffer.seek(0)
     name = data.uploads.keep(buffer, "mine.npz")
     at = sound(open("noisy_labels", data=name, epochs=3))
