@@ -31,7 +31,6 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
     choice.keep(NAME, int(on))
     if not on:
         return
-    _further(found, pair)
     first, second = (found.scores[0][place] for place in pair)
     try:
         explained = explanation(found.sources[0], first, second, found.candidates)
@@ -45,6 +44,8 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
     scorings = [found.scorings[place] for place in pair]
     downloads.chart_extras("explanation", table, scorings, found.drawn_sources[0],
                            command(found.drawn_sources[0]))
+    st.markdown("**The pair in further measures**")
+    _further(found, pair)
 
 
 def command(source: ProblemSource) -> str:

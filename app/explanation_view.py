@@ -26,7 +26,7 @@ def show(found: Explanation, key: str) -> pd.DataFrame:
         _legend(found)
     if found.links:
         st.dataframe(table, hide_index=True, width="stretch", key=f"{key}:links", column_config={
-            "share": st.column_config.NumberColumn("share of the way", format="percent"),
+            "share of the way": st.column_config.NumberColumn(format="%.1f %%"),
             **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Kendall distance", "± 95%")},
             **{metric.title: st.column_config.NumberColumn(format="%.3f", help=metric.definition)
                for metric in METRICS.values()}})
@@ -42,8 +42,8 @@ def show(found: Explanation, key: str) -> pd.DataFrame:
 def _whole(found: Explanation) -> str:
     if not found.links:
         return ""
-    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, and the way is {found.path:.3f} long: "
-            f"slack {found.slack:.3f}.")
+    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance (unrelated rankings: 0.5), and the way is "
+            f"{found.path:.3f} long: slack {found.slack:.3f}.")
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
     return text + (f" {found.left_out} candidates that did not converge are left out." if found.left_out else "")
@@ -67,7 +67,7 @@ def letters(link: Link) -> str:
 
 def links_table(found: Explanation) -> pd.DataFrame:
     """One row a link."""
-    return pd.DataFrame([{"cause": link.title, "share": link.share, "Kendall distance": link.length,
+    return pd.DataFrame([{"cause": link.title, "share of the way": 100 * link.share, "Kendall distance": link.length,
                           "± 95%": link.ci95, **{METRICS[name].title: value for name, value in link.agreement.items()}}
                          for link in found.links])
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import bring_panel, comparisons, explanation_panel, job_panel, labels, specification_list
+from app import bring_panel, comparisons, explanation_panel, job_panel, labels, saved_panel, specification_list
 from app import comparison_view as view
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
@@ -57,3 +57,4 @@ with right:
     view.changes(found, ranked, pair, names, query)
 
 bring_panel.show(found, names)
+saved_panel.keep(found, names, pair)

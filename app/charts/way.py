@@ -26,7 +26,7 @@ def way(links: pd.DataFrame, direct: float) -> alt.LayerChart:
     tip = [alt.Tooltip("title:N", title="cause"), alt.Tooltip("length:Q", format=".4f", title="Kendall distance"),
            alt.Tooltip("share:Q", format=".0%", title="share of the way")]
     bars = base.mark_bar(height=34, stroke="#FFFFFF", strokeWidth=1).encode(
-        x=alt.X("start:Q", title="Kendall distance (0 the same order, 0.5 unrelated)", scale=scale,
+        x=alt.X("start:Q", title="Kendall distance", scale=scale,
                 axis=alt.Axis(grid=False, tickCount=6)),
         x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
     wide = base.transform_filter("datum.share > 0.07")
