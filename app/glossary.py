@@ -9,22 +9,6 @@ import streamlit as st
 
 from engine.glossary import TERMS, occurrences
 
-STYLE = """
-<style>
-.wf-term { position: relative; border-bottom: 1px dotted currentColor; cursor: help; }
-.wf-term:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); outline-offset: 2px; }
-.wf-term:hover::after, .wf-term:focus::after { content: attr(data-line); position: absolute; left: 0; top: 1.6em;
-  z-index: 20; width: max-content; max-width: min(19rem, 70vw); padding: .45rem .65rem; border-radius: 6px;
-  font-size: .84rem; line-height: 1.4; font-weight: 400; white-space: normal; text-align: left;
-  background: light-dark(#1B1F24, #E6EAEE); color: light-dark(#FFFFFF, #0B0E11); }
-.wf-glossary { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: .3rem 1.2rem; margin: 0;
-  font-size: .92rem; line-height: 1.45; }
-.wf-glossary dt { font-weight: 600; } .wf-glossary dd { margin: 0; }
-@media (max-width: 640px) { .wf-glossary { grid-template-columns: 1fr; gap: 0; }
-  .wf-glossary dd { margin-bottom: .5rem; } }
-</style>
-"""
-
 
 def explained(text: str) -> str:
     """Escaped HTML of a text in which the first occurrence of each term shows its line."""

@@ -44,6 +44,18 @@ STYLE = """
 @media (max-width: 900px) { .wf-cards { grid-template-columns: 1fr; } }
 .wf-num { font-variant-numeric: tabular-nums; }
 .wf-lead { font-size: 1.15rem; line-height: 1.55; max-width: 54rem; margin: 0; }
+.wf-keys { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; font-size: .88rem; margin: 0 0 .5rem; }
+.wf-key { display: inline-flex; align-items: center; gap: .4rem; }
+.wf-key i { width: .8rem; height: .8rem; border-radius: 3px; display: inline-block; }
+.wf-term { position: relative; border-bottom: 1px dotted currentColor; cursor: help; }
+.wf-term:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); outline-offset: 2px; }
+.wf-term:hover::after, .wf-term:focus::after { content: attr(data-line); position: absolute; left: 0; top: 1.6em;
+  z-index: 20; width: max-content; max-width: min(19rem, 70vw); padding: .45rem .65rem; border-radius: 6px;
+  font-size: .84rem; line-height: 1.4; font-weight: 400; white-space: normal; text-align: left;
+  background: light-dark(#1B1F24, #E6EAEE); color: light-dark(#FFFFFF, #0B0E11); }
+.wf-glossary { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: .3rem 1.2rem; margin: 0;
+  font-size: .92rem; line-height: 1.45; }
+.wf-glossary dt { font-weight: 600; } .wf-glossary dd { margin: 0; }
 .wf-lesson { margin: 0 0 .8rem; }
 .wf-takeaway { border-left: 4px solid var(--wf-t); padding: .5rem .9rem; margin: .5rem 0 .9rem; max-width: 62rem;
   font-size: 1.02rem; line-height: 1.5; border-radius: 0 6px 6px 0;
@@ -87,6 +99,7 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }
   .wf-table th, .wf-table td { padding: .38rem .45rem; } .wf-table th:first-child { min-width: 9rem; }
   .wf-second { display: block; margin-left: 0; }
+  .wf-glossary { grid-template-columns: 1fr; gap: 0; } .wf-glossary dd { margin-bottom: .5rem; }
   .wf-facts { grid-template-columns: 1fr; gap: 0; } .wf-facts dd { margin-bottom: .5rem; } }
 </style>
 """

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from app import bring_panel, comparisons, explanation_panel, job_panel, labels, saved_panel, specification_list
 from app import comparison_view as view
-from app import comparisons, job_panel, labels, specification_list
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 
@@ -45,6 +45,7 @@ view.pair_boxes(names, pair)
 view.verdict(found, pair)
 view.questions(found, names, pair)
 view.numbers(found, pair)
+explanation_panel.show(found, pair)
 
 query = view.query_picker(found, metric, pair)
 ranked = comparisons.pair(found, *pair)
@@ -54,3 +55,6 @@ with left:
     view.spread(found, pair, names, metric)
 with right:
     view.changes(found, ranked, pair, names, query)
+
+bring_panel.show(found, names)
+saved_panel.keep(found, names, pair)

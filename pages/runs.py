@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import run_list, run_start, run_view
+from app import run_list, run_start, run_view, saved_panel
 from app.workbench import queue
 
 st.title("Runs")
@@ -14,3 +14,4 @@ else:
             "as they finish. The same question is computed once, whoever asks for it.</p>")
     run_start.show(expanded=not queue().jobs(limit=1))
     run_list.show()
+    saved_panel.listing()

@@ -15,7 +15,7 @@ GREY = "#888888"
 def changes(frame: pd.DataFrame, title: str) -> alt.LayerChart:
     """One bar an example around zero. frame: name, change, chosen (bool)."""
     order = list(frame.name)
-    bars = alt.Chart(frame).mark_bar(size=22).encode(
+    bars = alt.Chart(frame).mark_bar(height=alt.RelativeBandSize(0.7)).encode(
         y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False)),
         x=alt.X("change:Q", title=title, axis=alt.Axis(format="+.2~g", tickCount=5)),
         color=alt.condition("datum.change > 0", alt.value(HELPS), alt.value(HARMS)),

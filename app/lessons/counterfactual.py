@@ -8,7 +8,6 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.lessons import specimens
 from app.lessons.lesson import SOURCE, Lesson, Link, Question, drawn, scores
-from app.specification_list import address_of
 from engine import codes
 from engine.ranking import bottom, ranks, top
 from engine.scoring import Scoring
@@ -43,8 +42,8 @@ def show() -> Link:
         narrowed = SOURCE.model_copy(update={"n_candidates": len(found.candidates)})
         downloads.chart_extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
                                downloads.score_commands(narrowed, [LEFT_OUT]))
-    return Link("examples", "See all its helpful and harmful examples", specimens.address(
-        query=query, spec=[codes.encode(LEFT_OUT)], **address_of([LEFT_OUT], (0, 0))))
+    return Link("examples", "See all its helpful and harmful examples",
+                specimens.address(query=str(query), s=[codes.encode(LEFT_OUT)]))
 
 
 LESSON = Lesson(

@@ -1,0 +1,103 @@
+"""“Explain this disagreement”: the panel of the Compare page, for the pair that is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from app import choice, comparisons, downloads, explanation_view, job_panel, workbench
+from app.comparisons import Compared
+from app.workbench import Waiting
+from engine.agreement import FURTHER
+from engine.comparison import compare
+from engine.errors import InvalidInput, WhichfluenceError
+from engine.explanation import Chain, Explanation, chain, measure
+from engine.problems import ProblemSource
+from engine.scores import Scores
+from engine.scoring import Scoring
+
+NAME = "explain"
+
+
+def show(found: Compared, pair: tuple[int, int]) -> None:
+    """The switch, and below it the explanation; what takes long is waited for beside the rest of the page."""
+    key = choice.bound(NAME, 0, choice.from_options((0, 1)))
+    st.session_state[key] = bool(st.session_state[key])
+    on = st.toggle("Explain this disagreement", key=key, help="Walks from one answer to the other through exact "
+                   "specifications, and says how much of the way is behavior, intervention, training process, and "
+                   "approximation error; and measures the pair in further ways.")
+    choice.keep(NAME, int(on))
+    if not on:
+        return
+    first, second = (found.scores[0][place] for place in pair)
+    try:
+        explained = explanation(found.sources[0], first, second, found.candidates)
+    except WhichfluenceError as error:
+        st.error(str(error))
+        return
+    if isinstance(explained, Waiting):
+        job_panel.watch(explained)
+        return
+    table = explanation_view.show(explained, "compare:way")
+    scorings = [found.scorings[place] for place in pair]
+    downloads.chart_extras("explanation", table, scorings, found.drawn_sources[0],
+                           command(found.drawn_sources[0]))
+    st.markdown("**The pair in further measures**")
+    _further(found, pair)
+
+
+def command(source: ProblemSource) -> str:
+    """The commands that recompute an explanation from the downloaded specifications."""
+    return downloads.recompute(source, "explanation").replace("engine compare", "engine explain").replace(
+        "--out explanation.csv", "--out explanation.json")
+
+
+def explanation(source: ProblemSource, a: Scores, b: Scores, candidates: int | None) -> Explanation | Waiting:
+    """Why A and B disagree on a drawn problem, or what is being waited for."""
+    drawn = workbench.drawn(source)
+    if isinstance(drawn, Waiting):
+        return drawn
+    way = chain(a.scoring, b.scoring, drawn.problem.n)
+    exact, reasons = _exact(source, way, candidates)
+    if isinstance(exact, Waiting):
+        return exact
+    return measure(way, a, _of(b, a), {scoring: _of(scores, a) for scoring, scores in exact.items()}, reasons)
+
+
+def _exact(source: ProblemSource, way: Chain, candidates: int | None
+           ) -> tuple[dict[Scoring, Scores] | Waiting, dict[Scoring, str]]:
+    """The exact scores along the way; what cannot be computed is left out with its reason."""
+    try:
+        found = workbench.scores(source, way.needed, candidates) if way.needed else []
+        return (found if isinstance(found, Waiting) else dict(zip(way.needed, found, strict=True))), {}
+    except InvalidInput:
+        exact, reasons = {}, {}
+    for scoring in way.needed:
+        try:
+            found = workbench.scores(source, [scoring], candidates)
+        except InvalidInput as error:
+            reasons[scoring] = str(error)
+            continue
+        if isinstance(found, Waiting):
+            return found, {}
+        exact[scoring] = found[0]
+    return exact, reasons
+
+
+def _of(scores: Scores, like: Scores) -> Scores:
+    """The scores as of the problem that `like` is of: a run over slices of the candidates names its first slice."""
+    return replace(scores, provenance={**scores.provenance, "data": like.provenance.get("data")})
+
+
+def _further(found: Compared, pair: Sequence[int]) -> None:
+    """Agreements beyond the three, each with its definition."""
+    compared = compare([[seed[place] for place in pair] for seed in found.scores], ("a", "b"), metrics=tuple(FURTHER))
+    for column, (name, metric) in zip(st.columns(len(FURTHER)), FURTHER.items(), strict=True):
+        agreement = compared.agreement(name, 0, 1)
+        chance = metric.chance(int(found.trusted.sum()), 0.05)
+        interval = "" if agreement.ci95 != agreement.ci95 else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
+        column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval or None,
+                      delta_color="off", delta_arrow="off",
+                      help=f"{metric.definition} Unrelated scores would reach {chance:.2g} on average.")

@@ -1,0 +1,171 @@
+"""Saved comparisons: keep the view of the Compare page, list what was kept, and export a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from app import explanation_panel, job_panel, report
+from app.comparisons import Compared
+from app.times import moment
+from app.workbench import Waiting
+from engine import saved
+from engine.data import title
+from engine.errors import WhichfluenceError
+from engine.saved import Entry, Saved
+
+PAGE = "compare"
+FAULT, DONE = "saved:fault", "saved:done"
+
+
+def keep(found: Compared, names: Sequence[str], pair: tuple[int, int]) -> None:
+    """Name, note, save, link and report of the comparison on the page."""
+    with st.expander("Save, share or export this comparison", icon=":material/bookmark:"):
+        name = st.text_input("Name", value=_suggested(found, names, pair), key="saved:name",
+                             max_chars=saved.LONGEST_NAME)
+        note = st.text_area("Note", key="saved:note", max_chars=saved.LONGEST_NOTE, height=80,
+                            placeholder="What you looked for, and what you saw")
+        query = saved.address(_parameters())
+        summary = _summary(found, names)
+        row = st.container(horizontal=True)
+        row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=_save,
+                   args=(name, note, query, summary))
+        _report_button(row, found, pair, name, note, query, summary)
+        _said()
+        st.caption("The link reopens this view, for everybody who reaches this server:")
+        st.code(link(query), language=None, wrap_lines=True)
+
+
+def listing() -> None:
+    """The saved comparisons, each to be opened, changed or deleted."""
+    st.subheader("Saved comparisons")
+    _said()
+    found = saved.entries()
+    if not found:
+        st.caption("None yet. *Save, share or export this comparison* at the foot of the Compare page keeps one here.")
+    for entry in found:
+        _card(entry)
+
+
+def link(query: str) -> str:
+    """The full address of a view of the Compare page."""
+    address = urlsplit(getattr(st.context, "url", None) or "")
+    base = f"{address.scheme}://{address.netloc}" if address.scheme else ""
+    return f"{base}/{PAGE}?{query}"
+
+
+def _parameters() -> dict[str, list[str]]:
+    return {name: st.query_params.get_all(name) for name in st.query_params}
+
+
+def _suggested(found: Compared, names: Sequence[str], pair: tuple[int, int]) -> str:
+    first, second = (names[place].split(". ", 1)[-1] for place in pair)
+    return f"{first} against {second}"[:saved.LONGEST_NAME]
+
+
+def _summary(found: Compared, names: Sequence[str]) -> str:
+    return (f"{title(found.sources[0].dataset)} · {len(names)} specifications · "
+            f"{len(found.scores[0][0].candidates):,} candidates · {', '.join(names)}")[:500]
+
+
+def _save(name: str, note: str, query: str, summary: str) -> None:
+    try:
+        entry = saved.save(name, note, query, summary)
+    except WhichfluenceError as error:
+        st.session_state[FAULT] = str(error)
+    else:
+        st.session_state[DONE] = f"Saved as “{entry.saved.name}”; it is on the Runs page."
+
+
+def _said() -> None:
+    """What became of the last click."""
+    if fault := st.session_state.pop(FAULT, None):
+        st.error(fault, icon=":material/error:")
+    if done := st.session_state.pop(DONE, None):
+        st.success(done, icon=":material/check:")
+
+
+def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note: str, query: str,
+                   summary: str) -> None:
+    """The report is written when it is asked for: it takes a few seconds."""
+    asked = ("report", found.key, pair, name, note, query)
+    row.button("Write the report", icon=":material/description:", on_click=_ask, args=(asked,),
+               help="One HTML file with charts, questions, verdicts, manifests and commands, that needs no network.")
+    if st.session_state.get("saved:asked") != asked:
+        return
+    try:
+        explained = explanation_panel.explanation(found.sources[0], *(found.scores[0][place] for place in pair),
+                                                  found.candidates)
+        if isinstance(explained, Waiting):
+            job_panel.watch(explained)
+            return
+        text = _written(asked, found, pair, name, note, query, summary, explained)
+    except WhichfluenceError as error:
+        st.error(str(error), icon=":material/error:")
+        return
+    row.download_button("Download the report", text, "comparison.html", "text/html", key="saved:download",
+                        icon=":material/download:", on_click="ignore")
+
+
+def _ask(asked: tuple) -> None:
+    st.session_state["saved:asked"] = asked
+
+
+@st.cache_data(show_spinner="Writing the report", max_entries=8)
+def _written(asked: tuple, _found: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
+             _explained) -> str:
+    described = Saved.parse({"name": name, "note": note, "address": query, "summary": summary,
+                             "created": datetime.now(UTC).isoformat(timespec="seconds")})
+    return report.report(_found, pair, described, _explained, link(query))
+
+
+def _card(entry: Entry) -> None:
+    kept = entry.saved
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{_plain(kept.name)}**", width="stretch")
+            st.page_link(f"../pages/{PAGE}.py", label="Open", icon=":material/open_in_new:",
+                         query_params=kept.parameters)
+        if kept.note:
+            st.text(kept.note)
+        st.caption(f"{_when(kept)} · {_plain(kept.summary)}")
+        with st.expander("Link, name and note"):
+            st.code(link(kept.address), language=None, wrap_lines=True)
+            name = st.text_input("Name", kept.name, key=f"saved:name:{entry.key}", max_chars=saved.LONGEST_NAME)
+            note = st.text_area("Note", kept.note, key=f"saved:note:{entry.key}", max_chars=saved.LONGEST_NOTE)
+            row = st.container(horizontal=True)
+            row.button("Keep the changes", key=f"saved:change:{entry.key}", on_click=_change,
+                       args=(entry.key, name, note))
+            row.button("Delete", key=f"saved:delete:{entry.key}", icon=":material/delete:", on_click=_delete,
+                       args=(entry.key, kept.name))
+
+
+def _change(key: str, name: str, note: str) -> None:
+    try:
+        saved.change(key, name, note)
+    except WhichfluenceError as error:
+        st.session_state[FAULT] = str(error)
+
+
+def _delete(key: str, name: str) -> None:
+    try:
+        saved.delete(key)
+    except WhichfluenceError as error:
+        st.session_state[FAULT] = str(error)
+    else:
+        st.session_state[DONE] = f"“{name}” was deleted."
+
+
+def _when(kept: Saved) -> str:
+    try:
+        return moment(datetime.fromisoformat(kept.created).timestamp(), getattr(st.context, "timezone", None))
+    except ValueError:
+        return kept.created
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown finds nothing to format."""
+    return "".join(f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|<>~:$" else letter for letter in text)

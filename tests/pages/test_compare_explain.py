@@ -1,0 +1,103 @@
+"""The Compare page explains its pair as the engine does, and takes scores from elsewhere."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from app import explanation_panel, specification_list, workbench
+from app.presets import PRESETS
+from engine.compute import compute
+from engine.errors import InvalidInput
+from engine.explanation import explain
+from engine.named import NAMED
+from engine.problems import ProblemSource
+from engine.scoring import Scoring
+from tests.pages.support import open, says, sound
+
+SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
+SOURCE = ProblemSource(n_train=60, n_queries=20, n_test=500)
+STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+
+
+def opened(preset="first", **more):
+    return sound(open("compare", **{**SMALL, **specification_list.address(preset), **more}))
+
+
+def test_the_explanation_is_the_engines():
+    at = opened(explain=1)
+    first, second = (PRESETS["first"].scorings[place] for place in PRESETS["first"].pair)
+    expected = explain(SOURCE.build().problem, first, second)
+    assert says(at, expected.sentence) and says(at, f"the way is {expected.path:.3f} long")
+    assert [metric.label for metric in at.metric][3:] == ["Spearman rho", "Rank-biased overlap", "Top-5% Jaccard"]
+
+
+def test_the_switch_is_in_the_address_and_off_at_first():
+    at = opened()
+    assert not at.toggle(key="choice:explain").value and not says(at, "of the way is")
+    sound(at.toggle(key="choice:explain").set_value(True).run())
+    assert says(at, "of the way is") and at.query_params["explain"] in ("1", ["1"])
+
+
+def test_causes_that_cannot_be_told_apart_have_a_bracket():
+    given = specification_list.address_of([NAMED["repsim"].implied(), NAMED["influence_function"].implied()], (0, 1))
+    at = sound(open("compare", **SMALL, **given, explain=1))
+    assert says(at, "the intervention and the training process together")
+    assert says(at, "The training process: between 0% and") and says(at, "No specification has the intervention")
+
+
+def test_what_cannot_be_computed_is_said(monkeypatch):
+    whole, refused = workbench.scores, Scoring.of("query_loss", {"kind": "infinitesimal"},
+                                                  {"kind": "local_response", "damping": 0.5})
+
+    def refusing(source, scorings, *more):
+        if refused in scorings:
+            raise InvalidInput("Too large for this machine.")
+        return whole(source, scorings, *more)
+
+    monkeypatch.setattr(workbench, "scores", refusing)
+    approximate = Scoring.of(refused.behavior, refused.intervention, refused.process, "cg")
+    at = sound(open("compare", **SMALL, **specification_list.address_of([approximate, STEP], (0, 1)), explain=1))
+    assert says(at, "Too large for this machine.") and says(at, "together")
+
+
+def test_the_command_recomputes_the_explanation():
+    text = explanation_panel.command(SOURCE)
+    assert "engine explain" in text and "explanation.json" in text and "explanation-specs.json" in text
+
+
+def scores(turned=False, sign=1, rows=20):
+    exact = compute(SOURCE.build().problem, STEP)[0].oriented
+    noisy = exact + 0.1 * exact.std(1, keepdims=True) * np.random.default_rng(0).normal(size=exact.shape)
+    return (sign * noisy)[:rows].T if turned else (sign * noisy)[:rows]
+
+
+def upload(at, values, name="theirs.npy"):
+    buffer = io.BytesIO()
+    if name.endswith(".npy"):
+        np.save(buffer, values)
+    else:
+        pd.DataFrame(values).to_csv(buffer, index=False)
+    return sound(at.file_uploader(key="bring:file").set_value((name, buffer.getvalue(), "application/octet-stream"))
+                 .run())
+
+
+@pytest.mark.parametrize(("name", "turned", "sign"), [("theirs.npy", False, 1), ("theirs.csv", True, -1)])
+def test_brought_scores_are_read_compared_and_explained(name, turned, sign):
+    at = upload(opened(), scores(turned, sign), name)
+    assert says(at, "one row a training example" if turned else "one row a query")
+    assert says(at, f"sign read as {'plus' if sign > 0 else 'minus'}")
+    assert [metric.label for metric in at.metric][3] == "Kendall tau"
+    assert float(at.metric[3].value) > 0.8
+    assert says(at, "the approximation error of theirs")
+
+
+def test_a_table_of_another_problem_is_a_sentence():
+    at = upload(opened(), scores(rows=7))
+    assert any("The table is 7 × 60, but the problem has 20 queries" in error.value for error in at.error)
+
+
+def test_unrelated_scores_ask_for_the_sign():
+    at = upload(opened(), np.random.default_rng(9).normal(size=(20, 60)))
+    assert says(at, "do not tell the sign")
