@@ -17,12 +17,13 @@ PAGES = (
     ("compare", "Compare", ":material/grid_on:"),
     ("approximation_error", "Approximation error", ":material/show_chart:"),
     ("examples", "Examples", ":material/photo_library:"),
+    ("language_models", "Language models", ":material/forum:"),
     ("paper", "Paper", ":material/article:"),
     ("runs", "Runs", ":material/list_alt:"),
 )
 
 
-WITHOUT_DATA = ("paper", "runs")  # what these pages show does not depend on the data that is chosen
+WITHOUT_DATA = ("language_models", "paper", "runs")  # what these pages show does not depend on the data that is chosen
 
 
 def main() -> None:

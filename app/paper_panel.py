@@ -114,6 +114,8 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
 
 def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]]) -> None:
     """What the two sides of a chosen row ask, and a link that asks it of other data."""
+    if not pairs:
+        return
     known = {row["label"].replace("|", ", "): pair for row in rows.to_dict("records")
              if (pair := pairs.get((row["axis"], row["comparison"], paper_rows.written(row)))) is not None}
     if not known:

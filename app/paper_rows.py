@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -35,11 +36,20 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     rows = joined[joined["metric"] == measure].reset_index(drop=True)
     if not judge:
         rows = rows.assign(tolerance=float("nan"), within=pd.array([pd.NA] * len(rows), dtype="boolean"))
+    if "comparison" not in rows:
+        rows = rows.assign(comparison=[_named(row) for row in rows.to_dict("records")])
     several = "dataset" in rows and rows["dataset"].nunique() > 1
     second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "") if part)
               for row in rows.to_dict("records")]
     labels = [f"{row}|{text}" if text else row for row, text in zip(rows["comparison"], second, strict=True)]
     return rows.assign(label=labels, second=second)
+
+
+def _named(row: Mapping[str, object]) -> str:
+    """What a row of a table without comparisons is: its text columns, one after the other."""
+    left_out = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
+    return " · ".join(str(value) for name, value in row.items()
+                      if name not in left_out and isinstance(value, str) and value not in ("", "none"))
 
 
 def written(row: dict) -> str:
