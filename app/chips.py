@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 import streamlit as st
@@ -32,6 +32,13 @@ def marked(scoring: Scoring, standing_out: Collection[str] | None) -> str:
         chips.append(_chip(ESTIMATOR, "estimator", scoring.route.title, compared and ESTIMATOR in standing_out,
                            compared))
     return f'<div class="wf-chips">{"".join(chips)}</div>'
+
+
+def titled(titles: Mapping[str, str]) -> str:
+    """Chips of a specification whose axes are given as text, by their letters (B, P, T and E)."""
+    names = {**AXIS_NAMES, ESTIMATOR: "estimator"}
+    row = "".join(_chip(axis, names[axis], title, False, False) for axis, title in titles.items())
+    return f'<div class="wf-chips">{row}</div>'
 
 
 def differing(scorings: Sequence[Scoring]) -> tuple[str, ...]:

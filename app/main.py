@@ -18,6 +18,7 @@ PAGES = (
     ("approximation_error", "Approximation error", ":material/show_chart:"),
     ("examples", "Examples", ":material/photo_library:"),
     ("noisy_labels", "Noisy labels", ":material/label_off:"),
+    ("language_models", "Language models", ":material/forum:"),
     ("learn", "Learn", ":material/school:"),
     ("paper", "Paper", ":material/article:"),
     ("runs", "Runs", ":material/list_alt:"),
@@ -25,7 +26,7 @@ PAGES = (
 
 
 # what these pages show does not depend on the data that is chosen, or they choose it themselves
-WITHOUT_DATA = ("noisy_labels", "learn", "paper", "runs")
+WITHOUT_DATA = ("noisy_labels", "language_models", "learn", "paper", "runs")
 
 
 def main() -> None:

@@ -121,6 +121,8 @@ def _problem(name: str, preset: str) -> dict[str, str]:
 def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]],
               problem: Mapping[str, str]) -> None:
     """What the two sides of a chosen row ask, and a link that asks it of data of the reader's choice."""
+    if not pairs:
+        return
     known = {row["label"].replace("|", ", "): pair for row in rows.to_dict("records")
              if (pair := pairs.get((row.get("axis"), row["comparison"], paper_rows.written(row)))) is not None}
     if not known:

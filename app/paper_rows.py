@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -14,6 +15,8 @@ VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "difference", "tolerance
 CURVES = {"eta": "First order against the exact step, over the step size η",
           "alpha": "Inverse Hessian against re-optimisation, over the weight α (undamped)"}
 MARKS = {"rho": "ρ = ", "architecture": "", "topk": "top "}
+UNNAMED = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
+"""Columns that do not tell one row of a table of methods from another."""
 SYMBOLS = {"eta": "step size η", "alpha": "weight α"}
 
 
@@ -45,11 +48,12 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     return rows.assign(label=labels, second=second)
 
 
-def named(row: dict) -> str:
-    """`TracIn · Target logit, ρ = 0.2` for a row of a table of methods."""
-    parts = [row.get(column, "") for column in ("method", "behavior")]
+def named(row: Mapping[str, object]) -> str:
+    """`TracIn · Target logit, ρ = 0.2` for a row of a table of methods: its texts, and its marked columns."""
+    parts = [value for column, value in row.items()
+             if column not in (*UNNAMED, *MARKS) and isinstance(value, str) and value not in ("", "none")]
     further = [f"{mark}{row[column]}" for column, mark in MARKS.items() if row.get(column)]
-    return ", ".join([" · ".join(part for part in parts if part and part != "none"), *further])
+    return ", ".join([" · ".join(parts), *further])
 
 
 def written(row: dict) -> str:

@@ -8,6 +8,7 @@ from app import published
 from app.times import spell
 from app.workbench import queue
 from engine import data
+from engine.data import scienceqa
 from engine.experiments import EXPERIMENTS
 from engine.jobs import KINDS, Job, ensure_worker, job_digest
 from engine.store import home
@@ -60,6 +61,10 @@ def missing_data(name: str, preset: str) -> str:
     settings = EXPERIMENTS[name].presets[preset].settings
     for source in settings.get("sources", ()):
         found, said = data.DATASETS[source["dataset"]].available()
+        if not found:
+            return said
+    if "task" in settings or "backdoor" in settings:
+        found, said = scienceqa.available()
         if not found:
             return said
     return ""

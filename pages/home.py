@@ -14,6 +14,8 @@ ROOMS = (
      "See the training examples themselves, ranked under up to three specifications."),
     ("noisy_labels", "Noisy labels", ":material/label_off:",
      "Find labels that are likely wrong, look at them, decide, and see what removing them does."),
+    ("language_models", "Language models", ":material/forum:",
+     "Find the training records that taught a language model what it says."),
     ("learn", "Learn", ":material/school:", "Eight short steps from a counterfactual to why two rankings differ."),
     ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
     ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),

@@ -1,0 +1,47 @@
+"""One value in [0, 1] a cell with chance marked in the legend: estimator × behavior, or × query and target."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from app.charts import ink
+
+SELECTION = "cell"
+STEP = 34
+
+
+def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.LayerChart:
+    """cells: row, column (both as they are written, in order), mean, value (its text), half, n_seeds, best, chosen.
+
+    A click selects (row, column) under the name `cell`.
+    """
+    rows, columns = (list(dict.fromkeys(cells[name])) for name in ("row", "column"))
+    base = alt.Chart(cells).encode(
+        x=alt.X("column:N", title=None, sort=columns, axis=alt.Axis(
+            orient="top", labelAngle=0, labelExpr="split(datum.label, ' ')", labelPadding=6, domain=False,
+            ticks=False)),
+        y=alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=230, labelPadding=8, domain=False,
+                                                              ticks=False)))
+    clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,
+                                  clear=False)
+    rects = base.mark_rect(cursor="pointer").encode(
+        color=alt.Color("mean:Q", scale=alt.Scale(domain=[0, 1], range="ramp"), legend=_legend(measure, chance)),
+        tooltip=[alt.Tooltip("row:N", title="Estimator"), alt.Tooltip("column:N", title="Column"),
+                 alt.Tooltip("value:N", title=measure), alt.Tooltip("half:N", title="± (95%)"),
+                 alt.Tooltip("n_seeds:Q", title="Seeds")]).add_params(clicked)
+    outlines = [ink.paint(base.transform_filter(f"datum.{name}").mark_rect(
+        fillOpacity=0, strokeWidth=width, strokeDash=dash, cornerRadius=2, tooltip=None), channel=alt.Stroke)
+        for name, width, dash in (("best", 1.5, [4, 3]), ("chosen", 2.5, [1, 0]))]
+    texts = [ink.paint(base.transform_filter(test).mark_text(fontSize=12, tooltip=None).encode(text="value:N"), tone)
+             for test, tone in (("datum.mean <= 0.62", ink.INK), ("datum.mean > 0.62", ink.ON_STRONG))]
+    return alt.layer(rects, *outlines, *texts).resolve_scale(color="independent", stroke="independent").properties(
+        height=alt.Step(STEP))
+
+
+def _legend(measure: str, chance: float) -> alt.Legend:
+    ticks = sorted([tick for tick in (0.0, 0.5, 1.0) if abs(tick - chance) > 0.06] + [chance])
+    text = (f"abs(datum.value - {chance!r}) < 0.002 ? format(datum.value, '.2f') + ' chance' : "
+            "format(datum.value, '.1f')")
+    return alt.Legend(title=measure, orient="bottom", direction="horizontal", gradientLength=160, gradientThickness=10,
+                      values=ticks, labelExpr=text)

@@ -1,0 +1,30 @@
+"""Language models: which training records taught the model this, and what finds the bad ones."""
+
+import streamlit as st
+
+from app import language_panel as panel
+from app import language_records as records
+
+st.title("Language models")
+st.html('<div class="wf-lead">Which training records taught the model this? It depends on what “this” is: its whole '
+        "response, its explanation, or its answer.</div>")
+
+view = panel.view_switch()
+if view == "detection":
+    task = panel.task_switch(list(panel.EXPERIMENT))
+    panel.guarded(panel.detection, task)
+    st.divider()
+    st.subheader("The question behind the chosen cell")
+    panel.question()
+elif view == "records":
+    wanted = records.asked()
+    st.divider()
+    estimator, behavior = panel.question()
+    if wanted is not None:
+        found = records.run(wanted)
+        if found is not None:
+            panel.guarded(records.records, wanted, found, estimator, behavior)
+elif view == "ablation":
+    panel.guarded(panel.ablation)
+else:
+    panel.guarded(panel.removal)

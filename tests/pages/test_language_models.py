@@ -1,0 +1,177 @@
+"""Language models: published results at once, runs as jobs, records with marks, every choice in the address."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from app import language_runs, workbench
+from engine import publish
+from engine.errors import InvalidInput
+from engine.experiments import EXPERIMENTS, language, language_run
+from engine.jobs import run_job
+from engine.language.attribution import Setting
+from tests.pages import support
+from tests.pages.support import says, sound
+
+pytestmark = pytest.mark.usefixtures("home")
+spec = importlib.util.spec_from_file_location("language_conftest",
+                                              Path(__file__).parents[1] / "engine" / "language" / "conftest.py")
+shared = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(shared)
+RECIPE = {"epochs": 1, "checkpoints": 1, "batch": 4, "learning_rate": 1e-2, "context": 256, "rank": 2, "scaling": 4}
+TASKS = {"response_corruption": {"name": "response_corruption", "seed": 0, "clean": 8, "answer": 4, "rationale": 4,
+                                 "validation": 3},
+         "conditional_backdoor": {"name": "conditional_backdoor", "seed": 0, "clean": 8, "poison": 4, "benign": 4,
+                                  "test": 3}}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """(home, model folder, results folder) in which the studies and one run of a page were computed by a tiny model."""
+    folder = tmp_path_factory.mktemp("language-page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WHICHFLUENCE_HOME", str(folder / "home"))
+        patch.setattr("engine.data.scienceqa.load", shared.questions)
+        model = shared.tiny.save(folder / "tiny")
+        for name in ("figure-5-2", "table-5-2", "table-a15", "table-a14"):
+            study = EXPERIMENTS[name].study
+            task = TASKS.get(study, TASKS["conditional_backdoor"])
+            more = {"removals": [["TracIn", "Answer logit"], ["Oracle", "Harmful poison"]]} if (
+                name == "table-a14") else {}
+            settings = language.settings(str(model), task, RECIPE, 64, **more)
+            result = run_job(study, {"study": study, "preset": "small", "settings": settings, "seeds": [0, 1]})
+            publish.publish(EXPERIMENTS[name], result, "small", folder / "results")
+        yield folder / "home", str(model), folder / "results"
+
+
+@pytest.fixture
+def published(done, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(done[2]))
+
+
+@pytest.fixture
+def ran(done, monkeypatch):
+    """The page's run of the backdoor task, finished."""
+    home, model, _ = done
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
+    monkeypatch.setattr("engine.data.scienceqa.load", shared.questions)
+    monkeypatch.setattr(language_runs, "_setting", lambda name, task, recipe: Setting.parse(
+        {"model": name, "task": TASKS.get(task["name"], task), "recipe": RECIPE, "projection": {"dimension": 64}}))
+    workbench.queue.clear()
+    wanted = language_runs.Asked("conditional_backdoor", model, 80, 0)
+    run_job(language_run.KIND, wanted.payload)
+    return wanted
+
+
+def html(at):
+    return " ".join(element.proto.body for element in at.get("html"))
+
+
+def test_without_results_the_page_says_how_to_get_them():
+    at = sound(support.open("language_models"))
+    assert says(at, "No result of this study is here yet")
+    assert says(at, "python -m engine reproduce figure-5-2 --preset small")
+    for view in ("ablation", "removal"):
+        assert says(sound(support.open("language_models", show=view)), "No result of this study is here yet")
+
+
+def test_published_results_open_at_once(published):
+    at = sound(support.open("language_models"))
+    assert says(at, "Wrong answers") and says(at, "Foreign explanations") and says(at, "are found best by")
+    assert len(at.get("vega_lite_chart")) == 2 or len(at.get("arrow_vega_lite_chart")) == 2
+    assert says(at, "If training used one more occurrence of this example") or "wf-question" in html(at)
+    at.segmented_control(key="choice:task").set_value("conditional_backdoor").run()
+    assert at.query_params["task"] == "conditional_backdoor" and says(at, "Poisoned records")
+    at.segmented_control(key="choice:measure").set_value("BT-FPR").run()
+    assert says(sound(at), "lower is better") and at.query_params["measure"] == "BT-FPR"
+
+
+def test_a_clicked_cell_chooses_estimator_and_behavior(published):
+    at = sound(support.open("language_models"))
+    support.select(at, "language:heatmap:rationale", "cell", {"row": "LESS", "column": "Explanation loss"})
+    sound(at)
+    assert at.query_params["estimator"] == "less" and at.query_params["behavior"] == "explanation_loss"
+    assert "how likely the model finds the explanation" in html(at)
+
+
+def test_ablation_and_removal(published):
+    at = sound(support.open("language_models", show="ablation"))
+    assert says(at, "harmful") and says(at, "python -m engine reproduce table-a15")
+    at = sound(support.open("language_models", show="removal"))
+    assert says(at, "Grey diamond: before") and says(at, "python -m engine reproduce table-a14")
+
+
+def test_estimators_without_a_specification_say_so():
+    at = sound(support.open("language_models", estimator="random"))
+    assert "chance pick" in html(at) and at.selectbox(key="choice:behavior").disabled
+
+
+def test_a_new_run_is_a_job(home, monkeypatch):
+    monkeypatch.setattr("engine.data.scienceqa.available", lambda: (True, "here"))
+    monkeypatch.setattr(language_runs, "ensure_worker", lambda root: False)
+    at = sound(support.open("language_models", show="records", model="SmolLM2-135M-Instruct"))
+    assert says(at, "This has not been computed yet") and says(at, "cancel and resume")
+    at.button(key="language:start").click().run()
+    sound(at)
+    [job] = workbench.queue().jobs()
+    assert job.kind == language_run.KIND and says(at, "Response corruption · SmolLM2-135M-Instruct")
+    at.button(key=f"cancel:{job.id}").click().run()
+    assert workbench.queue().get(job.id).state == "cancelled" and says(sound(at), "was cancelled")
+
+
+def test_records_show_text_marks_and_ranks(ran):
+    at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
+                            estimator="tracin"))
+    assert says(at, "Records that teach it") and at.dataframe[0].value["rank"].tolist() == list(range(1, 17))
+    columns = list(at.dataframe[0].value)
+    assert "rank · response loss" in columns and "rank · answer logit" not in columns
+    page = html(at)
+    assert '<mark class="context"' in page and "token supports the behavior" in page
+    poisoned = at.dataframe[0].value
+    row = int(poisoned[poisoned["known as"] == "poison"]["record"].iloc[0])
+    at.selectbox(key="choice:record").set_value(row).run()
+    assert '<mark class="trigger"' in html(at) and 'class="changed"' in html(at)
+    assert at.query_params["record"] == str(row)
+
+
+def test_the_filter_keeps_what_one_behavior_finds_and_another_misses(ran):
+    at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
+                            filter="found", estimator="gradsim"))
+    if not says(at, "No record is in the top tenth"):
+        shown = at.dataframe[0].value
+        assert (shown["rank"] <= 2).all() and (shown["rank · response loss"] > 2).all()
+
+
+def test_a_typed_query_is_part_of_the_run(ran):
+    wanted = language_runs.Asked("conditional_backdoor", ran.model, 80, 0, typed=language_runs.typed(
+        "Which is it?\nA: one\nB: two", "It is two. The answer is B.", "B", "It is two."))
+    assert wanted.digest != ran.digest and wanted.typed.choices == ("A", "B") and wanted.typed.answer == "B"
+    assert wanted.typed.response[slice(*wanted.typed.spans["explanation"])] == "It is two."
+    for answer, words, said in (("C", "", "does not stand in the response"), ("", "nine", "words to explain")):
+        with pytest.raises(InvalidInput, match=said):
+            language_runs.typed("p", "It is two. The answer is B.", answer, words)
+    at = sound(support.open("language_models", show="records", about="mine", answer="Q", model=ran.model))
+    assert any("does not stand in the response" in error.value for error in at.error)
+
+
+def test_own_records_are_kept_and_checked(home):
+    path = language_runs.keep_file(b'{"prompt": "a", "response": "b"}\n')
+    assert language_runs.kept_file(Path(path).name) == path
+    with pytest.raises(InvalidInput, match="Line 1"):
+        language_runs.keep_file(b"{")
+    for name in ("../x", "absent.jsonl", "/etc/passwd"):
+        with pytest.raises(InvalidInput, match="not on this machine"):
+            language_runs.kept_file(name)
+
+
+def test_nonsense_in_the_address_is_said_and_ignored(published):
+    at = sound(support.open("language_models", show="x", estimator="magic", behavior="\0", measure="9"))
+    assert len([warning for warning in at.warning if "which was ignored" in warning.value]) >= 3
+
+
+def test_language_tables_stand_on_the_paper_page(published):
+    at = sound(support.open("paper", experiment="table-5-2"))
+    assert "0.872" in html(at)
+    assert sound(support.open("paper", experiment="figure-5-2"))
+    assert "0.385" in html(sound(support.open("paper", experiment="table-a11")))
