@@ -35,10 +35,10 @@ WHY_NOT = ("Nobody says which labels of these data are wrong, so precision, reca
            "`wrong_labels.txt` in the folder.")
 
 
-def command(source: NoisySource) -> str:
-    """The command line that recomputes the scores."""
-    return ("python -m engine noisy-labels --source "
-            f"{shlex.quote(source.model_dump_json(exclude_defaults=True))} --out suspicion.csv")
+def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:
+    """The command line that recomputes the scores, or what `name` computes."""
+    return (f"python -m engine {name} --source "
+            f"{shlex.quote(source.model_dump_json(exclude_defaults=True))} --out {out}")
 
 
 def ask(source: NoisySource, drawn: NoisyData) -> None:

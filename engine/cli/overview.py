@@ -15,6 +15,7 @@ from engine.estimators import ESTIMATORS
 from engine.experiments import EXPERIMENTS
 from engine.interventions import INTERVENTIONS
 from engine.models.catalogue import MODELS, torchvision_names
+from engine.noisy_labels.pairs import METHODS
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.processes import PROCESSES
 from engine.provenance import device_name, versions
@@ -37,6 +38,7 @@ def catalogue() -> str:
                             *((name, _first_sentence(build)) for name, build in MODELS.items()),
                             ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
                                   "resnet18")]),
+        _section("noisy label methods", ((name, method.question) for name, method in METHODS.items())),
         _section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),
     ])
