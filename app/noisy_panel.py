@@ -30,13 +30,14 @@ NARROW = ("<style>.wf-narrow .wf-table th, .wf-narrow .wf-table td { padding: .4
           "</style>")
 WHY_NOT = ("Nobody says which labels of these data are wrong, so precision, recall and the table cannot be measured. "
            "Rankings, their agreement, the review desk and retraining work all the same. To measure detection, make "
-           "some labels wrong in the sidebar, or give an npz with `flags`.")
+           "some labels wrong in the sidebar, or bring flags: an array `flags` in the npz, or a file "
+           "`wrong_labels.txt` in the folder.")
 
 
-def command(source: NoisySource) -> str:
-    """The command line that recomputes the scores."""
-    return ("python -m engine noisy-labels --source "
-            f"{shlex.quote(source.model_dump_json(exclude_defaults=True))} --out suspicion.csv")
+def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:
+    """The command line that recomputes the scores, or what `name` computes."""
+    return (f"python -m engine {name} --source "
+            f"{shlex.quote(source.model_dump_json(exclude_defaults=True))} --out {out}")
 
 
 def ask(source: NoisySource, drawn: NoisyData) -> None:
@@ -139,6 +140,7 @@ def _measured(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair)
     with right:
         st.subheader("Methods and trusted behaviors")
         metric = _metric()
+        st.html(NARROW)
         st.html(table_html(table, metric, pair))
         st.caption("◆ the best trusted behavior of a method · ★ the best of all · underlined: the chosen one. A method "
                    "without a behavior stands in the first column.")
@@ -181,10 +183,18 @@ def table_html(table: pd.DataFrame, metric: str, chosen: Pair) -> str:
     rows = "".join(f'<tr><th scope="row">{escape(method)}</th>'
                    f'{"".join(cell(Pair(method, behavior)) for behavior in noisy_view.COLUMNS)}</tr>'
                    for method in dict.fromkeys(table["method"]))
-    return (f'{NARROW}<div class="wf-scroll wf-narrow" tabindex="0" role="region" '
+    return ('<div class="wf-scroll wf-narrow" tabindex="0" role="region" '
             f'aria-label="{escape(metric)} by method and behavior">'
             f'<table class="wf-table"><thead><tr><th scope=col>{escape(metric)}</th>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table></div>")
+
+
+def _clicked(names: Sequence[str]) -> None:
+    """The row of a clicked cell becomes the chosen ranking."""
+    points = st.session_state["agreement"]["selection"].get(heatmap.SELECTION, [])
+    if points and 0 <= int(points[0]["row"]) < len(names):
+        choice.keep(PAIR, names[int(points[0]["row"])])
+        st.session_state.pop(choice.widget(PAIR), None)
 
 
 def _agreement(source: NoisySource, scored: Scored, pair: Pair) -> None:
@@ -194,9 +204,10 @@ def _agreement(source: NoisySource, scored: Scored, pair: Pair) -> None:
     own = names.index(pair.title)
     with st.container(key="wf-heatmap-wide"):
         draw(heatmap.heatmap, noisy_view.cells(scored.suspicion, tau, (own, own)), "kendall_tau", 0.0, key="agreement",
+             on_select=lambda: _clicked(names), selection_mode=[heatmap.SELECTION],
              alt=f"Kendall tau between {len(names)} rankings of the labels.")
     st.caption("Kendall τ between two rankings of the same labels: 1 where they order alike, 0 where they have nothing "
-               "in common. Outlined: the chosen ranking.")
+               "in common. Outlined: the chosen ranking; click a row to choose another.")
     table = pd.DataFrame([{"first": names[i], "second": names[j], "kendall_tau": tau[i, j]}
                           for i in range(len(names)) for j in range(i + 1, len(names))])
     downloads.chart_extras("ranking-agreement", table, command=command(source))

@@ -83,11 +83,12 @@ def _study(job: Job, result: Result) -> None:
     """Every table and figure that comes out of a study's run, with its place on the Paper page and its command."""
     tables = {name: _read(str(home()), result.digest, name) for name in result.tables}
     preset = job.payload.get("preset", "")
-    for name, experiment in EXPERIMENTS.items():
-        if experiment.study != job.kind:
-            continue
+    of_the_study = {name: experiment for name, experiment in EXPERIMENTS.items() if experiment.study == job.kind}
+    asked = {name: experiment for name, experiment in of_the_study.items()
+             if preset in experiment.presets and reproductions.digest(name, preset) == job.id}
+    for name, experiment in (asked or of_the_study).items():
         _table(experiment.title, experiment.view(tables))
-        if preset in experiment.presets and reproductions.digest(name, preset) == job.id:
+        if name in asked:
             st.page_link("../pages/paper.py", label="See it beside the paper's numbers", icon=":material/article:",
                          query_params={"experiment": name, "preset": preset})
             st.code(reproductions.command(name, preset), language="bash")

@@ -42,7 +42,11 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
     payload = retraining.what_if(source, removed, relabelled, seeds)
     result = noisy_runs.what_if_result(payload)
     if result is not None:
-        _result(result, source, len(drawn.y_test))
+        _result(result, source, len(drawn.y_test), seeds)
+        changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
+            str(label) for label in relabelled.values()]})
+        st.download_button("Changed labels (CSV)", changes.to_csv(index=False), "changes.csv", "text/csv",
+                           key="changes", icon=":material/download:", help="What the command above reads.")
         return
     job = noisy_runs.what_if_job(payload)
     if job is not None and job.state != "done":
@@ -80,7 +84,7 @@ def _truth(drawn: NoisyData, removed: list[int], relabelled: dict[int, int]) -> 
     return text
 
 
-def _result(result: Result, source: NoisySource, n_test: int) -> None:
+def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> None:
     table = result.table("accuracy")
     rows = table.set_index("what")
     columns = st.columns(3)
@@ -103,7 +107,8 @@ def _result(result: Result, source: NoisySource, n_test: int) -> None:
     draw(accuracies, dots, key="what-if-dots",
          alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
              f"{rows.loc['after', 'mean']:.3f}.")
-    downloads.chart_extras("what-if", table, command=noisy_panel.command(source))
+    downloads.chart_extras("what-if", table, command=(
+        f"{noisy_panel.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
 
 
 def _interval(row: pd.Series) -> str:

@@ -187,6 +187,23 @@ def noisy_labels(
     noisy_labels(source, out, device, memory)
 
 
+@app.command("what-if-labels")
+def what_if_labels(
+    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as for noisy-labels.",
+                                        metavar="JSON")],
+    changes: Annotated[Path, typer.Option(help="A CSV with the columns row, of the training set, and label: the one to "
+                                               "use, or nothing where the example is removed.", metavar="CSV")],
+    out: Annotated[Path, typer.Option(help="Accuracy before and after to write.", metavar="CSV")],
+    seeds: Annotated[int, typer.Option(help="Training seeds; each trains on the labels as they are and as changed.",
+                                       min=1, max=100)] = 3,
+    device: Device = "auto", memory: Memory = 4.0,
+) -> None:
+    """Train again without some examples, or with other labels, and compare accuracies (resumable)."""
+    from engine.cli.noisy_labels import what_if_labels
+
+    what_if_labels(source, changes, out, seeds, device, memory)
+
+
 @app.command("export-problem")
 def export_problem(
     source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as a page gives them.",

@@ -19,6 +19,7 @@ from engine.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.language.estimators import LANGUAGE_ESTIMATORS
 from engine.language.tasks import TASKS
 from engine.models.catalogue import MODELS, torchvision_names
+from engine.noisy_labels.pairs import METHODS
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.processes import PROCESSES
 from engine.provenance import device_name, versions
@@ -41,6 +42,7 @@ def catalogue() -> str:
                             *((name, _first_sentence(build)) for name, build in MODELS.items()),
                             ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
                                   "resnet18")]),
+        _section("noisy label methods", ((name, method.question) for name, method in METHODS.items())),
         _section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
         _section("language behaviors", ((name, f"{behavior.clause}.") for name, behavior in
                                         LANGUAGE_BEHAVIORS.items())),

@@ -19,6 +19,7 @@ MODES = {"grayscale": "L", "rgb": "RGB"}
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
 FORMATS = ("JPEG", "PNG", "PPM", "BMP", "TIFF", "WEBP")  # no format that Pillow hands to another program
 MAX_PIXELS = 50_000_000
+WRONG_LABELS = "wrong_labels.txt"
 SIZES = (4, 256)
 
 
@@ -54,12 +55,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Split:
-    """The pictures of one folder: pixels (n, d) uint8, labels (n,) int64, class names, files that were skipped."""
+    """The pictures of one folder: pixels (n, d) uint8, labels (n,) int64, class names, files that were skipped, and
+    the path of every picture relative to the root."""
 
     pixels: np.ndarray
     labels: np.ndarray
     classes: tuple[str, ...]
     skipped: tuple[str, ...]
+    files: tuple[str, ...] = ()
 
 
 def load_image_folder(source: Source, *, name: str = "image_folder", title: str = "Your images", **options) -> Dataset:
@@ -68,7 +71,8 @@ def load_image_folder(source: Source, *, name: str = "image_folder", title: str 
     source: the path of a folder or zip, or a binary file that is a zip. options: the fields of `Options`.
     Pictures are turned upright, resized to size × size and held as uint8; a feature is a pixel / 255. Files that
     cannot be read are skipped, counted in `note` and listed in `skipped`. Without a test folder, the split is
-    stratified by class and fixed by `seed`.
+    stratified by class and fixed by `seed`. A file `wrong_labels.txt` in the root may list the pictures whose label is
+    known to be wrong, one path a line.
     Raises MissingData if there is no such path; InvalidInput for fewer than two classes, a class without
     pictures, too many or too large pictures, or a zip that is damaged or reaches outside of itself.
     """
@@ -79,7 +83,7 @@ def load_image_folder(source: Source, *, name: str = "image_folder", title: str 
         if Path(source).is_dir():
             return _load(Path(source), name, title, choices)
     with open_zip(source, "zip", choices.max_bytes) as archive, tempfile.TemporaryDirectory() as scratch:
-        unpack(archive, Path(scratch), "zip", _is_picture, 10 * choices.max_images)
+        unpack(archive, Path(scratch), "zip", _is_wanted, 10 * choices.max_images)
         return _load(_inner(Path(scratch)), name, title, choices)
 
 
@@ -109,9 +113,26 @@ def _load(root: Path, name: str, title: str, options: Options) -> Dataset:
         image_shape=options.shape,
         scale=255.0,
         skipped=skipped,
+        flags=_known_flags(root, train, test),
         note=f"{len(train.labels):,} training and {len(test.labels):,} test images of {options.size} × "
         f"{options.size} {options.color} pixels divided by 255, your own" + _skip_clause(skipped) + ".",
     )
+
+
+def _known_flags(root: Path, train: Split, test: Split) -> np.ndarray | None:
+    """(n,) bool over the training pictures, or None where no file says which labels are wrong."""
+    path = root / WRONG_LABELS
+    if not path.is_file():
+        return None
+    try:
+        listed = {line.strip().removeprefix("./") for line in path.read_text(encoding="utf-8-sig").splitlines()}
+    except (OSError, ValueError):
+        raise InvalidInput(f"`{WRONG_LABELS}` cannot be read; save it as plain UTF-8 text, one path a line.") from None
+    unknown = sorted(listed - {""} - {*train.files, *test.files, *train.skipped, *test.skipped})
+    if unknown:
+        raise InvalidInput(f"`{WRONG_LABELS}` lists `{unknown[0][:80]}`, which is not a picture of the folder; give "
+                           "paths relative to it.")
+    return np.isin(np.array(train.files), list(listed))
 
 
 def _skip_clause(skipped: tuple[str, ...]) -> str:
@@ -125,6 +146,10 @@ def _skip_clause(skipped: tuple[str, ...]) -> str:
 def _is_picture(path: str) -> bool:
     parts = PurePosixPath(path).parts
     return path.lower().endswith(EXTENSIONS) and "__MACOSX" not in parts and not parts[-1].startswith(".")
+
+
+def _is_wanted(path: str) -> bool:
+    return _is_picture(path) or PurePosixPath(path).name == WRONG_LABELS
 
 
 def _visible(root: Path) -> list[Path]:
@@ -184,7 +209,7 @@ def _read(root: Path, base: Path, options: Options, seen: int) -> Split:
     if shape[0] * shape[1] >= options.max_bytes:
         raise InvalidInput(f"{shape[0]:,} images of size {options.size} take {megabytes(shape[0] * shape[1])}, above "
                            f"{megabytes(options.max_bytes)}; choose a smaller size or fewer images.")
-    rows, labels, skipped = [], [], []
+    rows, labels, skipped, files = [], [], [], []
     for path, label in samples:
         relative = Path(path).relative_to(base).as_posix()
         row = _pixels(path, relative, options)
@@ -193,10 +218,11 @@ def _read(root: Path, base: Path, options: Options, seen: int) -> Split:
         else:
             rows.append(row)
             labels.append(label)
+            files.append(relative)
     missing = sorted(set(range(len(classes))) - set(labels))
     if missing:
         raise InvalidInput(f"None of the images of the class `{classes[missing[0]]}` can be read; replace them.")
-    return Split(np.stack(rows), np.array(labels, dtype=np.int64), classes, tuple(skipped))
+    return Split(np.stack(rows), np.array(labels, dtype=np.int64), classes, tuple(skipped), tuple(files))
 
 
 def _pixels(path: str, relative: str, options: Options) -> np.ndarray | None:
@@ -231,7 +257,7 @@ def _aligned(test: Split, classes: tuple[str, ...]) -> Split:
         raise InvalidInput(f"The class `{unseen[0]}` is in `test` but not in `train`; add it there, or remove it.")
     _check_two(classes)
     number = np.array([classes.index(name) for name in test.classes], dtype=np.int64)
-    return Split(test.pixels, number[test.labels], classes, test.skipped)
+    return Split(test.pixels, number[test.labels], classes, test.skipped, test.files)
 
 
 def _divided(whole: Split, options: Options) -> tuple[Split, Split]:
@@ -248,8 +274,9 @@ def _divided(whole: Split, options: Options) -> tuple[Split, Split]:
         np.arange(len(whole.labels)), test_size=n_test, stratify=whole.labels, random_state=options.seed
     )
     return (
-        Split(whole.pixels[train], whole.labels[train], whole.classes, whole.skipped),
-        Split(whole.pixels[test], whole.labels[test], whole.classes, ()),
+        Split(whole.pixels[train], whole.labels[train], whole.classes, whole.skipped,
+              tuple(whole.files[place] for place in train)),
+        Split(whole.pixels[test], whole.labels[test], whole.classes, (), tuple(whole.files[place] for place in test)),
     )
 
 

@@ -41,8 +41,9 @@ class NoisySource(Value):
 
     n_train, n_test: sizes, by default all there is. trusted: verified examples of every class. pool: pixels are
     averaged over pool × pool squares. noise: the share of labels made wrong, in [0, 1); with 0 the labels stay as
-    they came. mask: seed of draw, trusted set and noise, fixed over training seeds. seed: of the training. selection:
-    the parameters that scores read, by default the last block and the head.
+    they came, and flags are those that the data bring, if any. mask: seed of draw, trusted set and noise, fixed over
+    training seeds. seed: of the training. selection: the parameters that scores read, by default the last block and
+    the head.
 
     The trusted set of a registered dataset is drawn from its training split, which counts as verified; that of a
     user's own data from the test split, whose rest measures accuracy.

@@ -82,8 +82,8 @@ def test_close_to_the_passes_that_it_needs(name, sizes, pool):
     taken, _ = in_turn({"least": lambda: least(model),
                         "ours": lambda: gradient_scores.score(model, ("gradsim", "tracin"), Options())})
     n, m = sizes
-    print(f"\nTracIn and GradSim, 3 behaviors × {CHECKPOINTS} checkpoints, {name} on {dataset} of {28 // pool} pixels a "
-          f"side, {n:,} training and {m:,} trusted examples, {model.problem.parameters:,} parameters scored: "
+    print(f"\nTracIn and GradSim, 3 behaviors × {CHECKPOINTS} checkpoints, {name} on {dataset}, "
+          f"{n:,} training and {m:,} trusted examples, {model.problem.parameters:,} parameters scored: "
           f"{taken['ours']:.2f} s; the least, {CHECKPOINTS * (n + m):,} forward and {CHECKPOINTS * (n + 3 * m):,} "
           f"backward passes of one example: {taken['least']:.2f} s, {taken['ours'] / taken['least']:.2f} of it")
     assert SMALL or taken["ours"] <= 1.5 * taken["least"]
@@ -127,6 +127,6 @@ def test_beside_captum():
         assert np.abs(ours - theirs).max() <= 2e-3 * np.abs(theirs).max()
     theirs = sum(taken[behavior] for behavior in peers)
     print(f"\nTracIn, 3 behaviors × {CHECKPOINTS} checkpoints, cnn on {dataset}, layers {' and '.join(LAYERS)}, {N:,} "
-          f"training and {TRUSTED:,} trusted examples: ours {taken['ours']:.2f} s; captum's TracInCP {theirs:.2f} s (one "
-          f"behavior {theirs / 3:.2f} s), {theirs / taken['ours']:.1f} times ours")
+          f"training and {TRUSTED:,} trusted examples: ours {taken['ours']:.2f} s; captum's TracInCP {theirs:.2f} s "
+          f"(one behavior {theirs / 3:.2f} s), {theirs / taken['ours']:.1f} times ours")
     assert SMALL or theirs >= 3 * taken["ours"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from app import explanation_panel, specification_list, workbench
-from app.presets import PRESETS
+from app.presets import PRESETS as BY_KIND
 from engine.compute import compute
 from engine.errors import InvalidInput
 from engine.explanation import explain
@@ -16,6 +16,7 @@ from engine.problems import ProblemSource
 from engine.scoring import Scoring
 from tests.pages.support import open, says, sound
 
+PRESETS = BY_KIND["softmax"]
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 SOURCE = ProblemSource(n_train=60, n_queries=20, n_test=500)
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})

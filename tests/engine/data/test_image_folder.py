@@ -277,3 +277,24 @@ def test_scratch_folder_is_removed(tmp_path, monkeypatch):
     load_image_folder(content)
     refused("more than 3 images", zipped(plain(tmp_path / "again")), max_images=3)
     assert list(scratch.iterdir()) == []
+
+
+def test_a_list_of_wrong_labels_gives_flags(tmp_path):
+    root = plain(tmp_path / "mine")
+    (root / image_folder.WRONG_LABELS).write_text("cat/3.png\n./dog/0.png\n\ncat/5.png\n", encoding="utf-8")
+    for found in (load_image_folder(root, color="rgb"), load_image_folder(zipped(root), color="rgb")):
+        red = found.raw_train[:, 0]  # tells every picture from the others
+        np.testing.assert_array_equal(found.flags, np.isin(red, [30, 50, 100]))
+        assert found.flags.any() and found.flags.dtype == bool
+    both = split(tmp_path / "both")
+    (both / image_folder.WRONG_LABELS).write_text("train/bee/1.png\n", encoding="utf-8")
+    assert list(load_image_folder(both).flags) == [place == 4 for place in range(9)]
+    assert load_image_folder(plain(tmp_path / "other")).flags is None
+
+
+def test_a_list_that_names_no_picture_is_refused(tmp_path):
+    root = plain(tmp_path)
+    (root / image_folder.WRONG_LABELS).write_text("cat/99.png\n", encoding="utf-8")
+    refused("lists `cat/99.png`, which is not a picture of the folder", root)
+    (root / image_folder.WRONG_LABELS).write_bytes(b"\xff\xfe\xfa")
+    refused("cannot be read; save it as plain UTF-8", root)
