@@ -42,8 +42,7 @@ def catalogue() -> str:
                             ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
                                   "resnet18")]),
         _section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
-        _section("language behaviors", ((name, f"{behavior.clause}.") for name, behavior in
-                                        LANGUAGE_BEHAVIORS.items())),
+        _section("language behaviors", ((name, behavior.sentence) for name, behavior in LANGUAGE_BEHAVIORS.items())),
         _section("language estimators", ((name, estimator.note) for name, estimator in LANGUAGE_ESTIMATORS.items())),
         _section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),
