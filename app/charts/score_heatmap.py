@@ -20,7 +20,7 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
     base = alt.Chart(cells).encode(
         x=alt.X("column:N", title=None, sort=columns, axis=alt.Axis(
             orient="top", labelAngle=0, labelExpr="split(datum.label, ' ')", labelPadding=18, domain=False,
-            ticks=False)),
+            ticks=False, labelOverlap=False, labelFontSize=10)),
         y=alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=230, labelPadding=8, domain=False,
                                                               ticks=False)))
     clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,
