@@ -19,8 +19,8 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
     rows, columns = (list(dict.fromkeys(cells[name])) for name in ("row", "column"))
     base = alt.Chart(cells).encode(
         x=alt.X("column:N", title=None, sort=columns, axis=alt.Axis(
-            orient="top", labelAngle=0, labelExpr="split(datum.label, ' ')", labelPadding=6, domain=False,
-            ticks=False)),
+            orient="top", labelAngle=0, labelExpr="split(datum.label, ' ')", labelPadding=18, domain=False,
+            ticks=False, labelOverlap=False, labelFontSize=10)),
         y=alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=230, labelPadding=8, domain=False,
                                                               ticks=False)))
     clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,
@@ -40,8 +40,8 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
 
 
 def _legend(measure: str, chance: float) -> alt.Legend:
-    ticks = sorted([tick for tick in (0.0, 0.5, 1.0) if abs(tick - chance) > 0.06] + [chance])
+    ticks = sorted([tick for tick in (0.0, 0.5, 1.0) if abs(tick - chance) > 0.2] + [chance])
     text = (f"abs(datum.value - {chance!r}) < 0.002 ? format(datum.value, '.2f') + ' chance' : "
             "format(datum.value, '.1f')")
-    return alt.Legend(title=measure, orient="bottom", direction="horizontal", gradientLength=160, gradientThickness=10,
+    return alt.Legend(title=measure, orient="bottom", direction="horizontal", gradientLength=200, gradientThickness=10,
                       values=ticks, labelExpr=text)

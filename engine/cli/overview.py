@@ -44,8 +44,7 @@ def catalogue() -> str:
                                   "resnet18")]),
         _section("noisy label methods", ((name, method.question) for name, method in METHODS.items())),
         _section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
-        _section("language behaviors", ((name, f"{behavior.clause}.") for name, behavior in
-                                        LANGUAGE_BEHAVIORS.items())),
+        _section("language behaviors", ((name, behavior.sentence) for name, behavior in LANGUAGE_BEHAVIORS.items())),
         _section("language estimators", ((name, estimator.note) for name, estimator in LANGUAGE_ESTIMATORS.items())),
         _section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),

@@ -36,13 +36,13 @@ SETTINGS = {
 }
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
             "paper": ALL_REMOVALS}
-TITLES = {"small": "SmolLM2-135M-Instruct, 80 short records, three epochs with learning rate 1e-3",
+TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
           "paper": "5,000 ScienceQA records as in Appendix A-2"}
 SEEDS = {"small": 2, "paper": 3}
 PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], SETTINGS[name]) for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
                    for name in SETTINGS}
-QUALITY_PRESETS = {name: Preset(name, TITLES[name] if name == "paper" else "SmolLM2-135M-Instruct, 80 short records",
+QUALITY_PRESETS = {name: Preset(name, TITLES[name] if name == "paper" else "80 short records",
                                 SEEDS[name], {"model": SETTINGS[name]["model"], "backdoor": SETTINGS[name],
                                               "corruption": response_corruption.SETTINGS[name]})
                    for name in SETTINGS}

@@ -20,6 +20,7 @@ from engine.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.language.estimators import pairs
 from engine.language.features import Features
 from engine.language.lora import Recipe
+from engine.problems.problem import pick_device
 from engine.provenance import device_name
 
 SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", "Qwen/Qwen3-8B"
@@ -37,7 +38,8 @@ def settings(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any], dim
 def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **options) -> Attribution:
     """The attribution of one seed."""
     plain = {name: chosen[name] for name in Setting.model_fields if name in chosen}
-    return Attribution(Setting.parse(plain), seed, str(context.options.get("device", "cpu")), **options)
+    device = pick_device(str(context.options.get("device", "cpu")))
+    return Attribution(Setting.parse(plain), seed, str(device), **options)
 
 
 def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:

@@ -29,7 +29,7 @@ SETTINGS = {
         {"epochs": 2, "checkpoints": 2, "learning_rate": 5e-4, "context": 512}, 2048),
     "paper": language.settings(language.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
 }
-PRESETS = {"small": Preset("small", "SmolLM2-135M-Instruct, 80 short records, two epochs with learning rate 5e-4", 2,
+PRESETS = {"small": Preset("small", "80 short records, two epochs with learning rate 5e-4", 2,
                            SETTINGS["small"]),
            "paper": Preset("paper", "5,000 ScienceQA records as in Appendix A-2", 3, SETTINGS["paper"])}
 

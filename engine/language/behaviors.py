@@ -32,6 +32,12 @@ class LanguageBehavior:
     needs: str
     read: Callable[[Tensor, Batch], Tensor]
 
+    @property
+    def sentence(self) -> str:
+        """The clause as a sentence of its own."""
+        text = self.clause.rstrip(",")
+        return f"{text[0].upper()}{text[1:]}."
+
     def lack(self, record: Encoded) -> str:
         """What a record lacks for this behavior; empty if nothing."""
         if self.needs == "explanation" and not record.explanation:
@@ -86,13 +92,14 @@ def answer_margin(logits: Tensor, batch: Batch) -> Tensor:
 
 LANGUAGE_BEHAVIORS: Registry[LanguageBehavior] = Registry("language behavior")
 for _behavior in (
-    LanguageBehavior("response_loss", "Response loss", "how likely the model finds the whole response",
+    LanguageBehavior("response_loss", "Response loss", "the log-likelihood of the whole response, per token,",
                      r"\tfrac1{|R|}\sum_{t\in R}\log p_t", "", response_loss),
-    LanguageBehavior("explanation_loss", "Explanation loss", "how likely the model finds the explanation",
+    LanguageBehavior("explanation_loss", "Explanation loss", "the log-likelihood of the explanation, per token,",
                      r"\tfrac1{|E|}\sum_{t\in E}\log p_t", "explanation", explanation_loss),
-    LanguageBehavior("answer_logit", "Answer logit", "how strongly the model favours the stated answer",
+    LanguageBehavior("answer_logit", "Answer logit", "the logit of the stated answer",
                      r"f_{y}", "answer", answer_logit),
-    LanguageBehavior("answer_margin", "Answer margin", "by how much the stated answer leads the best other choice",
+    LanguageBehavior("answer_margin", "Answer margin",
+                     "the lead of the stated answer's logit over the best other choice",
                      r"f_{y}-\max_{j\neq y}f_{j}", "answer", answer_margin),
 ):
     LANGUAGE_BEHAVIORS.add(_behavior.name, _behavior)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """One checkpoint. weight: its learning rates. gradients, conditioned (n, k): ∇ℓ(z_k) as it is and as Adam's
     update. queries: behavior -> ∇B(q), (m, k)."""
@@ -19,7 +19,7 @@ class Point:
     queries: Mapping[str, np.ndarray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Features:
     """points: in the order of the training, the last one is the model that is asked. norms, losses (n,) at the end.
 

@@ -8,6 +8,9 @@ gradient φ = −∇ℓ/(1 − p). With Φ (n, k) these features,
 λ is `ridge` times the mean nonzero eigenvalue of ΦᵀΦ. Where n < k the same is solved in the n × n dual.
 """
 
+from collections.abc import Callable
+from functools import lru_cache
+
 import numpy as np
 import scipy.linalg
 
@@ -16,24 +19,32 @@ from engine.language.features import Features
 
 
 def score(features: Features, behavior: str) -> np.ndarray:
-    gradients = np.asarray(features.last.gradients, dtype=np.float64)
-    phi = -gradients / np.maximum(-np.expm1(-features.losses.astype(np.float64)), 1e-6)[:, None]
     queries = np.asarray(features.last.queries[behavior], dtype=np.float64)
-    return -products(inverse(phi, queries, features.ridge), gradients)
+    return -products(_inverse(features)(queries), features.last.gradients)
 
 
-def inverse(phi: np.ndarray, queries: np.ndarray, ridge: float) -> np.ndarray:
-    """(ΦᵀΦ + λI)⁻¹ applied to every query, (m, k)."""
+@lru_cache(maxsize=1)
+def _inverse(features: Features) -> Callable[[np.ndarray], np.ndarray]:
+    """(ΦᵀΦ + λI)⁻¹ of the features, shared by all behaviors."""
+    doubt = np.maximum(-np.expm1(-features.losses.astype(np.float64)), 1e-6)
+    return inverse(-np.asarray(features.last.gradients) / doubt[:, None].astype(np.float32), features.ridge)
+
+
+def inverse(phi: np.ndarray, ridge: float) -> Callable[[np.ndarray], np.ndarray]:
+    """queries (m, k) -> queries (ΦᵀΦ + λI)⁻¹, (m, k). Factored in float64; a Gram matrix of n ≥ k rows is summed in
+    the precision of Φ."""
     n, k = phi.shape
-    damping = ridge * float(np.square(phi).sum()) / min(n, k)
+    damping = ridge * float(np.square(phi, dtype=np.float64).sum()) / min(n, k)
     if n >= k:
-        gram = phi.T @ phi
+        gram = (phi.T @ phi).astype(np.float64)
         gram.flat[::k + 1] += damping
-        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(gram), queries.T).T
+        factor = scipy.linalg.cho_factor(gram, overwrite_a=True)
+        return lambda queries: scipy.linalg.cho_solve(factor, queries.T).T
+    phi = phi.astype(np.float64)
     gram = phi @ phi.T  # Woodbury: (q − Φᵀ(ΦΦᵀ + λ)⁻¹Φq)/λ
     gram.flat[::n + 1] += damping
-    inner = scipy.linalg.cho_solve(scipy.linalg.cho_factor(gram), phi @ queries.T)
-    return (queries - inner.T @ phi) / damping
+    dual = scipy.linalg.cho_factor(gram)
+    return lambda queries: (queries - scipy.linalg.cho_solve(dual, phi @ queries.T).T @ phi) / damping
 
 
 TRAK = LanguageEstimator("trak", "TRAK", "Leave-one-out of a logistic regression on projected gradients.",

@@ -196,7 +196,7 @@ def test_a_typed_query_is_explained(place, corruption):
         update={"projector": "identity"})})
     typed = Record(id="typed", prompt="Which of these is a solid?", response="It is a rock. The answer is B.",
                    spans={"explanation": (0, 13), "answer": (28, 29)}, choices=("A", "B"))
-    result = run_job(language_run.KIND, language_run.payload(setting, 0, [typed]))
+    result = run_job(language_run.KIND, language_run.payload(setting, 0, [typed]), options={"device": "auto"})
     records, tokens = result.table("records"), result.table("tokens")
     assert len(records) == 20 and result.manifest["behaviors"] == list(language.LANGUAGE_BEHAVIORS)
     sums = tokens.groupby(["behavior", "record"])["contribution"].sum()

@@ -53,7 +53,7 @@ def test_traks_inverse_in_both_forms(shape):
     phi, queries = rng.normal(size=shape), rng.normal(size=(5, shape[1]))
     damping = 0.1 * np.square(phi).sum() / min(shape)
     expected = queries @ np.linalg.inv(phi.T @ phi + damping * np.eye(shape[1]))
-    np.testing.assert_allclose(inverse(phi, queries, 0.1), expected, atol=1e-10)
+    np.testing.assert_allclose(inverse(phi, 0.1)(queries), expected, atol=1e-10)
 
 
 def test_traks_score_is_leave_one_out_of_its_regression(attribution):
