@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import choice, noisy_panel, noisy_runs, noisy_source, review_desk, what_if
+from app import choice, labels, noisy_panel, noisy_runs, noisy_source, review_desk, what_if
 
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
 
@@ -31,7 +31,7 @@ def main() -> None:
         what_if.show(source, drawn, scored, pair)
     facts = scored.facts
     st.divider()
-    st.caption(f"{noisy_source.MODELS.get(source.model, source.model)} · {facts['training']:,} training labels · "
+    st.caption(f"{labels.model_heading(source.model)} · {facts['training']:,} training labels · "
                f"{facts['trusted']:,} trusted examples · {facts['test']:,} test examples, {facts['test_accuracy']:.1%} "
                f"right · the model agrees with {facts['observed_accuracy']:.1%} of the labels it was trained on · "
                f"scores read {facts['parameters_scored']:,} parameters · {facts['device']}")
