@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import first_look, job_panel, specification_list
+from app import first_look, glossary, job_panel, specification_list
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 
@@ -12,23 +12,24 @@ ROOMS = (
      "How far cheap estimates drift from the exact answer to the same question."),
     ("examples", "Examples", ":material/photo_library:",
      "See the training examples themselves, ranked under up to three specifications."),
+    ("learn", "Learn", ":material/school:", "Eight live steps of a minute each, and a plane to play with."),
     ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
     ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),
 )
 READERS = (
     ("You compare attribution methods", "Find out whether two methods disagree because one is inexact, or because they "
      "answer different questions.", "compare", "Compare the named methods", "table-1"),
-    ("You teach", "Change one of behavior, intervention or training process, and watch the ranking change with it.",
-     "compare", "Vary the training process", "vary-t"),
+    ("You teach, or learn", "Eight live steps on handwritten digits: change one of behavior, intervention or training "
+     "process, and watch the ranking change with it.", "learn", "Take the tour", None),
     ("You hunt bad training data", "Bring your own images or arrays, and look at the examples that help or harm a "
      "prediction.", "examples", "Look at examples", None),
 )
 
 st.title("Which influence do you mean?")
-st.html('<p class="wf-lead">“Which training examples influenced this prediction?” has no answer until you say what is '
-        "measured (<b>B</b>, the behavior), what is done to the example (<b>P</b>, the intervention) and how training "
-        "responds (<b>T</b>, the training process). Whichfluence computes the answer for the question you choose, and "
-        "says why two answers differ: another question, or a worse approximation.</p>")
+glossary.lead("“Which training examples influenced this prediction?” has no answer until you say what is measured "
+              "(<b>B</b>, the behavior), what is done to the example (<b>P</b>, the intervention) and how training "
+              "responds (<b>T</b>, the training process). Whichfluence computes the answer for the question you "
+              "choose, and says why two answers differ: another question, or a worse approximation.")
 if st.button("Start a first comparison", type="primary", icon=":material/play_arrow:"):
     st.switch_page("../pages/compare.py", query_params=specification_list.address("first"))
 figure = st.container(key="wf-first-look")
