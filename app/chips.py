@@ -8,6 +8,8 @@ from html import escape
 
 import streamlit as st
 
+from app import glossary
+from engine.glossary import TERMS
 from engine.scoring import Scoring
 from engine.specification import AXES, AXIS_NAMES
 from engine.verdict import APPROXIMATION, BOTH, MISMATCH, SAME, Verdict
@@ -69,10 +71,11 @@ def _sentence(scoring: Scoring, against: Scoring | None) -> str:
 def verdict_badge(verdict: Verdict) -> None:
     """The verdict: its headline and its reason."""
     st.html(f'<div class="wf-verdict {_CLASSES[verdict.kind]}" role="note"><strong>{escape(verdict.headline)}</strong>'
-            f'{_code(escape(verdict.reason))}</div>')
+            f'{glossary.explained_html(code(escape(verdict.reason)))}</div>')
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """HTML in which `backticks` mark code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
 
 
@@ -84,5 +87,6 @@ def note(text: str) -> None:
 def _chip(letter: str, name: str, title: str, differs: bool | None, compared: bool) -> str:
     state = " differs" if differs else " same" if compared else ""
     label = "≈" if letter == "E" else letter
-    return (f'<span class="wf-chip {letter}{state}" title="{escape(name)}: {escape(title)}"><b aria-hidden="true">'
+    return (f'<span class="wf-chip {letter}{state}" title="{escape(name)}: {escape(title)}. {escape(TERMS[name])}">'
+            '<b aria-hidden="true">'
             f'{label}</b><span>{escape(title)}</span></span>')

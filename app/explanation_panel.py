@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import choice, comparisons, downloads, explanation_view, job_panel, workbench
+from app import choice, comparisons, datamodel_panel, downloads, explanation_view, job_panel, workbench
 from app.comparisons import Compared
 from app.workbench import Waiting
 from engine.agreement import FURTHER
@@ -21,7 +21,7 @@ from engine.scoring import Scoring
 NAME = "explain"
 
 
-def show(found: Compared, pair: tuple[int, int]) -> None:
+def show(found: Compared, pair: tuple[int, int], names: Sequence[str]) -> None:
     """The switch, and below it the explanation; what takes long is waited for beside the rest of the page."""
     key = choice.bound(NAME, 0, choice.from_options((0, 1)))
     st.session_state[key] = bool(st.session_state[key])
@@ -46,6 +46,7 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
                            command(found.drawn_sources[0]))
     st.markdown("**The pair in further measures**")
     _further(found, pair)
+    datamodel_panel.show(found, names)
 
 
 def command(source: ProblemSource) -> str:

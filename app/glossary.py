@@ -39,6 +39,11 @@ def _term(word: str, line: str, escaped: bool = False) -> str:
             f'data-line="{said}">{word if escaped else escape(word)}</span>')
 
 
+def lead(html: str) -> None:
+    """The opening paragraph of a page, with its words explained."""
+    st.html(f'<p class="wf-lead">{explained_html(html)}</p>')
+
+
 def whole() -> None:
     """The whole glossary, in alphabetical order."""
     with st.expander("Glossary", icon=":material/menu_book:"):

@@ -31,13 +31,14 @@ PAGE = """
 body { font: 16px/1.55 Inter, "Helvetica Neue", Arial, sans-serif; color: #1b1f24; background: #fff; margin: 0 auto;
   max-width: 62rem; padding: 2.5rem 1.5rem 4rem; color-scheme: light; }
 h1 { font-size: 2rem; line-height: 1.25; margin: 0 0 .3rem; } h2 { font-size: 1.3rem; margin: 2.4rem 0 .6rem; }
-h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; } figure { margin: .8rem 0; overflow-x: auto; }
-figcaption, .small { font-size: .87rem; color: #4a5058; } svg { max-width: 100%; height: auto; }
+h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; } figure { margin: .8rem 0; }
+figcaption, .small { font-size: .87rem; color: #4a5058; } svg { max-width: 100%; height: auto; overflow: visible; }
 pre { background: #f5f6f8; padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; font-size: .82rem;
   white-space: pre-wrap; overflow-wrap: anywhere; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; margin: .6rem 0; }
 th, td { text-align: left; padding: .32rem .8rem .32rem 0; border-bottom: 1px solid #dde1e6; vertical-align: top; }
-td.n, th.n { text-align: right; } details { margin: .5rem 0; } summary { cursor: pointer; }
+td.n, th.n { text-align: right; white-space: nowrap; }
+.wide { overflow-x: auto; } details { margin: .5rem 0; } summary { cursor: pointer; }
 @media print { details > * { display: block; } }
 """
 
@@ -61,6 +62,7 @@ def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "") -> str:
     with alt.theme.enable("none"):
         spec = chart.properties(width=WIDTH).to_dict(validate=False)
     spec["config"] = {**vega_config(), **spec.get("config", {})}
+    spec["padding"] = {"left": 24, "right": 12, "top": 6, "bottom": 6}  # fonts differ from one reader to the next
     drawn = vl_convert.vegalite_to_svg(spec)
     text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f'<figure role="img" aria-label="{escape(alternative, quote=True)}">{drawn}{text}</figure>'
@@ -108,8 +110,8 @@ def _agreement(found: Compared, labels: Sequence[str], pair: tuple[int, int]) ->
                 for b in range(a + 1, len(labels))]
     rows = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td><td>{escape(verdict.headline)}</td></tr>"
                    for a, b, verdict in verdicts)
-    return "\n".join([*parts, "<h3>Verdicts</h3><table><thead><tr><th>first</th><th>second</th><th>verdict</th></tr>"
-                              f"</thead><tbody>{rows}</tbody></table>"])
+    return "\n".join([*parts, "<h3>Verdicts</h3><div class=wide><table><thead><tr><th>first</th><th>second</th>"
+                              f"<th>verdict</th></tr></thead><tbody>{rows}</tbody></table></div>"])
 
 
 def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
@@ -130,7 +132,7 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
         charts.append(svg(distribution.distribution(bins, agreement, "kendall_tau"), "Kendall's τ query by query",
                           "Kendall's τ, query by query."))
     return (f"<h2>{escape(first)} against {escape(second)}</h2><p><strong>{escape(verdict.headline)}.</strong> "
-            f"{escape(verdict.reason)}</p>{_measures(found, pair)}{''.join(charts)}")
+            f"{chips.code(escape(verdict.reason))}</p>{_measures(found, pair)}{''.join(charts)}")
 
 
 def _measures(found: Compared, pair: tuple[int, int]) -> str:
@@ -142,8 +144,8 @@ def _measures(found: Compared, pair: tuple[int, int]) -> str:
         rows.append(f"<tr><td>{escape(metric.title)}</td>"
                     f'<td class="n">{comparisons.plus_minus(agreement.mean, agreement.ci95)}</td>'
                     f"<td>{escape(metric.definition)}</td></tr>")
-    return ('<table><thead><tr><th>measure</th><th class="n">mean ± 95%</th><th>what it is</th></tr></thead>'
-            f"<tbody>{''.join(rows)}</tbody></table>")
+    return ('<div class="wide"><table><thead><tr><th>measure</th><th class="n">mean ± 95%</th>'
+            f"<th>what it is</th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>")
 
 
 def _explained(found: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
@@ -186,7 +188,7 @@ def _table(frame: pd.DataFrame) -> str:
     rows = "".join("<tr>" + "".join(f'<td{" class=n" if right else ""}>{escape(_cell(value))}</td>'
                                     for value, right in zip(row, numeric, strict=True)) + "</tr>"
                    for row in frame.itertuples(index=False))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _cell(value: Any) -> str:

@@ -87,6 +87,11 @@ STYLE = """
 .wf-facts.wf-num { padding: 0; }
 .wf-facts dt { opacity: .78; margin: 0; padding: 0; font-weight: 400; }
 .wf-facts dd { margin: 0; overflow-wrap: anywhere; }
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] * { opacity: 1; }
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] :is(p, strong, em) {
+  color: light-dark(#545B64, #B4BBC3); }
+:is(a, button, summary):focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9) !important;
+  outline-offset: 1px; }
 [data-testid="stMetricValue"], [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
 [data-testid="stBaseButton-primary"]:not(:disabled), [data-testid="stBaseButton-primary"]:not(:disabled):hover {
   color: light-dark(#fff, #0b0e11); }

@@ -45,7 +45,7 @@ view.pair_boxes(names, pair)
 view.verdict(found, pair)
 view.questions(found, names, pair)
 view.numbers(found, pair)
-explanation_panel.show(found, pair)
+explanation_panel.show(found, pair, names)
 
 query = view.query_picker(found, metric, pair)
 ranked = comparisons.pair(found, *pair)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import cards, chips, example_panel, example_view, job_panel, labels, pickers, workbench
+from app import cards, chips, example_panel, example_view, glossary, job_panel, labels, pickers, workbench
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 
@@ -10,8 +10,7 @@ from engine.errors import WhichfluenceError
 def main() -> None:
     st.title("Examples")
     st.html(cards.STYLE)
-    st.html('<div class="wf-lead">Which training examples matter for this prediction? '
-            "It depends on what you ask.</div>")
+    glossary.lead("Which training examples matter for this prediction? It depends on what you ask.")
     source, scorings = pickers.source(), example_panel.specifications()
     try:
         _page(source, scorings)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import first_look, job_panel, specification_list
+from app import first_look, glossary, job_panel, specification_list
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 
@@ -23,17 +23,17 @@ ROOMS = (
 READERS = (
     ("You compare attribution methods", "Find out whether two methods disagree because one is inexact, or because they "
      "answer different questions.", "compare", "Compare the named methods", "table-1"),
-    ("You teach", "Eight live experiments, each with one control, one picture and one sentence to take away.",
-     "learn", "Start the tour", None),
+    ("You teach, or learn", "Eight live experiments, each with one control, one picture and one sentence to take "
+     "away.", "learn", "Take the tour", None),
     ("You hunt bad training data", "Bring your own images or arrays, review the labels that look wrong, and see what "
      "removing them does.", "noisy_labels", "Find noisy labels", None),
 )
 
 st.title("Which influence do you mean?")
-st.html('<p class="wf-lead">“Which training examples influenced this prediction?” has no answer until you say what is '
-        "measured (<b>B</b>, the behavior), what is done to the example (<b>P</b>, the intervention) and how training "
-        "responds (<b>T</b>, the training process). Whichfluence computes the answer for the question you choose, and "
-        "says why two answers differ: another question, or a worse approximation.</p>")
+glossary.lead("“Which training examples influenced this prediction?” has no answer until you say what is measured "
+              "(<b>B</b>, the behavior), what is done to the example (<b>P</b>, the intervention) and how training "
+              "responds (<b>T</b>, the training process). Whichfluence computes the answer for the question you "
+              "choose, and says why two answers differ: another question, or a worse approximation.")
 if st.button("Start a first comparison", type="primary", icon=":material/play_arrow:"):
     st.switch_page("../pages/compare.py", query_params=specification_list.address("first"))
 figure = st.container(key="wf-first-look")

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from app import paper_panel, published
+from app import glossary, paper_panel, published
 from engine.experiments import EXPERIMENTS
 
 st.title("Paper")
-st.html('<p class="wf-lead">The paper\'s numbers, recomputed. Every cell shows the paper\'s value, ours with its 95% '
-        "interval over seeds, and the difference; below stands what our numbers were made from.</p>")
+glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's value, ours with its 95% interval over "
+              "seeds, and the difference; below stands what our numbers were made from.")
 
 name = paper_panel.choose_experiment()
 preset = paper_panel.choose_preset(name)

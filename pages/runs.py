@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import run_list, run_start, run_view, saved_panel
+from app import glossary, run_list, run_start, run_view, saved_panel
 from app.workbench import queue
 
 st.title("Runs")
@@ -10,8 +10,8 @@ job = run_view.opened()
 if job is not None:
     run_view.show(job)
 else:
-    st.html('<p class="wf-lead">Work that takes longer than a moment runs in the background, in parts that are saved '
-            "as they finish. The same question is computed once, whoever asks for it.</p>")
+    glossary.lead("Work that takes longer than a moment runs in the background, in parts that are saved as they "
+                  "finish. The same question is computed once, whoever asks for it.")
     run_start.show(expanded=not queue().jobs(limit=1))
     run_list.show()
     saved_panel.listing()

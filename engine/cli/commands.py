@@ -111,6 +111,48 @@ def explain(
 
 
 @app.command()
+def datamodel(
+    data: Data,
+    specs: Annotated[Path, typer.Option(help='A JSON list of {"name": …, "spec": {…}}.', metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Scores to write: a row for each specification.", metavar="CSV")],
+    scores: ScoreFiles = None,
+    subsets: Annotated[int, typer.Option(help="How many models to train, each on a random subset.", min=3,
+                                         max=10_000)] = 100,
+    share: Annotated[float, typer.Option(help="The share of the candidates in a subset.")] = 0.5,
+    seed: Annotated[int, typer.Option(help="Seed of the subsets.", min=0)] = 0,
+    device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
+    model: Model = "softmax", checkpoint: Checkpoint = None, shape: Shape = "", parameters: Parameters = "all",
+    trajectory: Trajectory = None,
+) -> None:
+    """Measure how well summed scores predict models that are trained on random subsets."""
+    from engine.cli.datamodeling import datamodel
+    from engine.cli.networks import NetworkSetting
+    from engine.cli.scoring import Setting
+
+    network = NetworkSetting(model, checkpoint, shape, parameters, tuple(trajectory or ()))
+    datamodel(data, specs, scores or (), out, subsets, share, seed, Setting(device, l2, intercept, memory, network))
+
+
+@app.command("self-influence")
+def self_influence(
+    data: Data,
+    spec: Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Values to write: a row for each candidate, largest first.",
+                                      metavar="CSV")],
+    device: Device = "auto", l2: L2 = 1e-4, intercept: Intercept = False, memory: Memory = 4.0,
+    model: Model = "softmax", checkpoint: Checkpoint = None, shape: Shape = "", parameters: Parameters = "all",
+    trajectory: Trajectory = None,
+) -> None:
+    """Score every candidate by its influence on the behavior at itself."""
+    from engine.cli.datamodeling import self_influences
+    from engine.cli.networks import NetworkSetting
+    from engine.cli.scoring import Setting
+
+    network = NetworkSetting(model, checkpoint, shape, parameters, tuple(trajectory or ()))
+    self_influences(data, spec, out, Setting(device, l2, intercept, memory, network))
+
+
+@app.command()
 def bring(
     scores: Annotated[Path, typer.Option(help="Scores of another program: npy, npz, safetensors, parquet or csv.",
                                          metavar="FILE")],

@@ -7,7 +7,8 @@ pytestmark = pytest.mark.e2e
 PAGES = ("home", "compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn",
          "paper", "runs")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
-NONSENSE = "data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0&experiment=table-99"
+NONSENSE = ("data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0"
+            "&experiment=table-99&step=99")
 
 
 def address(page: str) -> str:

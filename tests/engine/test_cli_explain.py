@@ -13,9 +13,11 @@ from engine.cli import main
 from engine.comparison import compare
 from engine.compute import compute
 from engine.data import load_npz
+from engine.datamodeling import linear_datamodeling_score, retrain, subsets
 from engine.explanation import explain
 from engine.problems import SoftmaxProblem
 from engine.scoring import Scoring
+from engine.self_influence import self_influence
 from tests.engine.single_thread import one_thread  # noqa: F401
 
 STEP = {"behavior": "query_loss", "intervention": {"kind": "add_occurrence"},
@@ -148,3 +150,24 @@ def test_changed_scores_and_other_problems_are_refused(problem, capsys):
     assert run("explain", "--specs", "specs.json", "--scores", "ours.npz", "--between", "theirs", "--between", "loo",
                "--out", "why.json") == 2
     assert "is not the file that its manifest" in capsys.readouterr().err
+
+
+def test_datamodel_scores_models_on_subsets(problem):
+    assert run("datamodel", "--specs", "specs.json", "--subsets", "8", "--out", "lds.csv") == 0
+    table = pd.read_csv("lds.csv").set_index("name")
+    kept = subsets(25, 8)
+    models = retrain(problem, kept)
+    for name, spec in SPECS.items():
+        scores = compute(problem, Scoring.parse(spec))[0]
+        expected = linear_datamodeling_score(scores, models.outcomes(spec["behavior"]), kept)
+        assert table["mean"][name] == pytest.approx(np.nanmean(expected)) and table.subsets[name] == 8
+    assert run("datamodel", "--specs", "specs.json", "--subsets", "8", "--share", "0.001", "--out", "no.csv") == 2
+
+
+def test_self_influence_lists_candidates_largest_first(problem):
+    assert main(["self-influence", "--data", "problem.npz", "--spec", "step.json", "--out", "self.csv", "--l2",
+                 "0.01"]) == 0
+    table = pd.read_csv("self.csv")
+    values = dict(zip(problem.candidates.tolist(), self_influence(problem, Scoring.parse(STEP)), strict=True))
+    assert table.self_influence.is_monotonic_decreasing and len(table) == 25
+    assert table.self_influence.tolist() == pytest.approx([values[row] for row in table.candidate])

@@ -6,11 +6,14 @@ import torch
 from scipy.stats import spearmanr
 from torch import nn
 
+import engine.experiments  # noqa: F401 - registers the job kinds
+from engine import datamodel_runs
 from engine.compute import compute
 from engine.datamodeling import linear_datamodeling_score, retrain, subsets
 from engine.errors import InvalidInput
+from engine.jobs import run_job
 from engine.models.training import Recipe
-from engine.problems import ModuleProblem
+from engine.problems import ModuleProblem, ProblemSource
 from engine.scoring import Scoring
 from engine.self_influence import self_influence
 from tests.engine.problems_for_tests import arrays, problem, sklearn_weights
@@ -100,3 +103,19 @@ def test_self_influence_of_a_network():
     step = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}, "first_order")
     own = ModuleProblem(small.network.module, small.x, small.y, small.x[:10], small.y[:10], range(10))
     np.testing.assert_allclose(self_influence(small, step), np.diagonal(compute(own, step)[0].oriented), rtol=1e-5)
+
+
+def test_the_job_trains_the_same_models_in_slices(tmp_path, monkeypatch):
+    monkeypatch.setattr(datamodel_runs, "SLICE", 2)
+    source = ProblemSource(dataset="digits", n_train=60, n_test=12, n_queries=5, n_candidates=10, pool=2, l2=1e-2)
+    data = datamodel_runs.payload(source, 8, count=5)
+    assert datamodel_runs.plan(data) == ["0", "1", "2"]
+    result = run_job(datamodel_runs.KIND, data, tmp_path)
+    whole = source.build().problem
+    expected = retrain(whole.with_candidates(whole.candidates[:8]), subsets(8, 5))
+    found = datamodel_runs.load(result)
+    np.testing.assert_array_equal(found.kept, expected.kept)
+    np.testing.assert_allclose(found.logits, expected.logits, atol=1e-9)
+    np.testing.assert_allclose(found.outcomes("hard_margin"), expected.outcomes("hard_margin"), atol=1e-9)
+    with pytest.raises(InvalidInput, match="leaves 0"):
+        datamodel_runs.plan(datamodel_runs.payload(source, 8, share=0.01))

@@ -8,9 +8,11 @@ import pytest
 
 from app import explanation_panel, specification_list, workbench
 from app.presets import PRESETS as BY_KIND
+from engine import datamodel_runs
 from engine.compute import compute
 from engine.errors import InvalidInput
 from engine.explanation import explain
+from engine.jobs import run_job
 from engine.named import NAMED
 from engine.problems import ProblemSource
 from engine.scoring import Scoring
@@ -102,3 +104,16 @@ def test_a_table_of_another_problem_is_a_sentence():
 def test_unrelated_scores_ask_for_the_sign():
     at = upload(opened(), np.random.default_rng(9).normal(size=(20, 60)))
     assert says(at, "do not tell the sign")
+
+
+def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatch):
+    monkeypatch.setattr("app.datamodel_panel.ensure_worker", lambda root: False)
+    monkeypatch.setattr("app.datamodel_panel.SUBSETS", 6)
+    at = opened(explain=1)
+    train = next(button for button in at.button if button.label.startswith("Train 6 models"))
+    sound(train.click().run())
+    assert any(button.label == "Cancel" for button in at.button)
+    run_job(datamodel_runs.KIND, workbench.queue().jobs()[0].payload, home)
+    at = opened(explain=1)
+    table = next(frame.value for frame in at.dataframe if "linear datamodeling score" in frame.value.columns)
+    assert len(table) == len(PRESETS["first"].scorings) and table["linear datamodeling score"].between(-1, 1).all()
