@@ -4,7 +4,7 @@ import pytest
 
 pytestmark = pytest.mark.e2e
 
-PAGES = ("home", "compare", "approximation_error", "examples", "paper", "runs")
+PAGES = ("home", "compare", "approximation_error", "examples", "language_models", "paper", "runs")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 NONSENSE = "data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0&experiment=table-99"
 
