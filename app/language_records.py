@@ -143,9 +143,9 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
             "response": st.column_config.TextColumn(width="large")})
     _opened(tables, shown, event, estimator, behavior, names, harmful)
     downloads.chart_extras(f"records-{wanted.digest[:8]}", shown)
-    st.caption("The same run in Python")
-    st.code("from engine.experiments import language_run\nfrom engine.jobs import run_job\n"
-            f"run_job({language_run.KIND!r}, {wanted.payload!r})", language="python", wrap_lines=True)
+    with st.expander("The same run in Python"):
+        st.code("from engine.experiments import language_run\nfrom engine.jobs import run_job\n"
+                f"run_job({language_run.KIND!r}, {wanted.payload!r})", language="python", wrap_lines=True)
 
 
 def _filtered(table: pd.DataFrame, behavior: str, names: Sequence[str]) -> pd.DataFrame:

@@ -45,12 +45,10 @@ def listed(records: pd.DataFrame, estimator: str, behavior: str, behaviors, harm
     if harmful and LANGUAGE_ESTIMATORS[estimator].directed:
         placed = len(records) + 1 - placed
     own = behavior if reads else "none"
+    others = {f"rank · {behavior_title(name).lower()}": placed[name] for name in placed if name != own}
     found = pd.DataFrame({"rank": placed[own], "record": records["record"], "score": score,
-                          "known as": [", ".join(json.loads(flags)) for flags in records["flags"]],
+                          "known as": [", ".join(json.loads(flags)) for flags in records["flags"]], **others,
                           "prompt": records["prompt"], "response": records["response"]})
-    for name in placed:
-        if name != own:
-            found[f"rank · {behavior_title(name).lower()}"] = placed[name]
     return found.sort_values("rank").reset_index(drop=True)
 
 

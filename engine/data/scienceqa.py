@@ -1,4 +1,4 @@
-"""ScienceQA's questions without a picture (Lu et al. 2022), read from parquet under WHICHFLUENCE_DATA."""
+"""ScienceQA's questions without a picture (Lu et al. 2022): under WHICHFLUENCE_DATA, our own folder or a download."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from engine.errors import MissingData
-from engine.folders import DATA, data_folder
+from engine.files import atomic_write
+from engine.folders import DATA, data_folder, home_folder, home_name
 
 FILE = Path("scienceqa") / "scienceqa_text.parquet"
 COLUMNS = ("pid", "question", "choices", "answer", "hint", "subject", "topic", "solution")
+REPOSITORY, DOWNLOAD = "derek-thomas/ScienceQA", "630 MB"
 REMEDY = f"set {DATA} to a folder that holds {FILE.as_posix()}, or give records of your own as JSONL"
 
 
@@ -34,20 +36,58 @@ class Question:
 
 
 def available() -> tuple[bool, str]:
-    """Whether `load` works, and a sentence on where the file is or what to do."""
-    folder = data_folder()
-    if folder is not None and (folder / FILE).is_file():
+    """Whether `load` works without a network, and a sentence on where the file is or what to do."""
+    named = data_folder()
+    if named is not None and (named / FILE).is_file():
         return True, f"Found under {DATA}: {FILE.as_posix()}."
-    return False, f"ScienceQA is not on this machine; {REMEDY}."
+    if (_downloads() / FILE).is_file():
+        return True, f"Found in {home_name()}: {_downloads().name}/{FILE.as_posix()}."
+    return False, f"ScienceQA is not on this machine; {REMEDY}, or load it once with a network ({DOWNLOAD})."
 
 
-def load() -> tuple[Question, ...]:
-    """Every question with a valid answer and an explanation, ordered by pid. Raises `MissingData`."""
-    found, said = available()
-    if not found:
-        raise MissingData(said)
-    path = data_folder() / FILE
+def load(*, download: bool = True) -> tuple[Question, ...]:
+    """Every question with a valid answer and an explanation, ordered by pid.
+
+    Looked for under WHICHFLUENCE_DATA, then under WHICHFLUENCE_HOME, and if `download` is allowed fetched there, its
+    pictures left out. Raises `MissingData`.
+    """
+    named = data_folder()
+    path = named / FILE if named is not None and (named / FILE).is_file() else _downloads() / FILE
+    if not path.is_file():
+        if not download:
+            raise MissingData(available()[1])
+        _download(path)
     return _read(path, path.stat().st_mtime_ns)
+
+
+def _downloads() -> Path:
+    return home_folder() / "datasets"
+
+
+def _download(path: Path) -> None:
+    """The hub's files, of which the questions without a picture are kept as one small file."""
+    import huggingface_hub as hub
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
+    rows = []
+    try:
+        names = [name for name in hub.list_repo_files(REPOSITORY, repo_type="dataset") if name.endswith(".parquet")]
+        for name in sorted(names):
+            file = hub.hf_hub_download(REPOSITORY, name, repo_type="dataset")
+            split, place = Path(name).name.partition("-")[0], 0
+            for batch in parquet.ParquetFile(file).iter_batches(256, columns=["image", *COLUMNS[1:]]):
+                pictured = batch.column("image").is_valid().to_pylist()
+                for row, left_out in zip(batch.drop_columns(["image"]).to_pylist(), pictured, strict=True):
+                    rows += [] if left_out else [{"pid": f"{split}-{place}", **row}]
+                    place += 1
+        if not rows:
+            raise ValueError("no questions")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, lambda file: parquet.write_table(arrow.Table.from_pylist(rows), file))
+    except Exception:  # the hub raises its own errors, those of its HTTP client and those of the disk
+        raise MissingData(f"ScienceQA is not on this machine and could not be downloaded; {REMEDY}, or connect to a "
+                          "network.") from None
 
 
 @lru_cache(maxsize=1)

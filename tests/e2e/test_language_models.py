@@ -1,0 +1,36 @@
+"""Language models in a real browser: published heatmaps at once, a click that chooses, no complaint of the browser."""
+
+import pytest
+
+from engine import publish
+
+pytestmark = pytest.mark.e2e
+PUBLISHED = publish.RESULTS / "figure-5-2" / "small" / publish.TABLE
+
+
+def main(page):
+    return page.locator('[data-testid="stMain"]')
+
+
+def test_views_open_from_their_address(open_page, settle, screenshot):
+    page = open_page("/language_models")
+    if PUBLISHED.is_file():
+        assert page.locator('[data-testid="stVegaLiteChart"]').count() == 2
+        assert "are found best by" in main(page).inner_text()
+    screenshot(page, "language-models")
+    main(page).get_by_text("Conditional backdoor", exact=True).click()
+    settle(page)
+    assert "task=conditional_backdoor" in page.url
+    main(page).get_by_text("The records", exact=True).click()
+    settle(page)
+    assert "show=records" in page.url and "This has not been computed yet" in main(page).inner_text()
+    again = open_page(page.url.split("/", 3)[3])
+    assert "Explain what the model does on" in main(again).inner_text()
+    assert page.console_errors == [] and again.console_errors == []
+
+
+def test_a_small_screen_in_the_dark(open_page, screenshot):
+    page = open_page("/language_models?show=ablation", theme="dark", size=(390, 844))
+    assert "Query and target" in main(page).inner_text()
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth + 1")
+    screenshot(page, "language-models-phone")
