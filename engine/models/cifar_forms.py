@@ -9,6 +9,7 @@ They take pictures of any number of colours; the paper trains them on CIFAR-10 (
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 
 from torch import nn
@@ -30,13 +31,17 @@ def resnet50_cifar(shape: Shape, classes: int) -> nn.Module:
 
 def vgg19_bn_cifar(shape: Shape, classes: int) -> nn.Module:
     """torchvision's VGG-19 with BatchNorm for pictures of at least 32 × 32 pixels: (b, *shape) -> (b, classes)."""
-    model = _built("vgg19_bn", shape, classes, smallest=32)
-    model.features[0] = nn.Conv2d(shape[0], 64, 3, padding=1)
-    nn.init.kaiming_normal_(model.features[0].weight, mode="fan_out", nonlinearity="relu")
-    nn.init.zeros_(model.features[0].bias)
-    model.avgpool = nn.AdaptiveAvgPool2d(1)
-    model.classifier = nn.Linear(512, classes)
-    return model
+    from torchvision.models import vgg
+
+    _check_shape("vgg19_bn", shape, smallest=32)
+    features = vgg.make_layers(vgg.cfgs["E"], batch_norm=True)  # without the head for large pictures, 124 M parameters
+    features[0] = nn.Conv2d(shape[0], 64, 3, padding=1)
+    for layer in features:
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+            nn.init.zeros_(layer.bias)
+    return nn.Sequential(OrderedDict(features=features, avgpool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(),
+                                     classifier=nn.Linear(512, classes)))
 
 
 def mobilenet_v2_cifar(shape: Shape, classes: int) -> nn.Module:
@@ -58,13 +63,17 @@ def _resnet(name: str, shape: Shape, classes: int) -> nn.Module:
     return model
 
 
-def _built(name: str, shape: Shape, classes: int, smallest: int = 8) -> nn.Module:
+def _built(name: str, shape: Shape, classes: int) -> nn.Module:
     from torchvision import models
 
+    _check_shape(name, shape)
+    return models.get_model(name, weights=None, num_classes=classes)
+
+
+def _check_shape(name: str, shape: Shape, smallest: int = 8) -> None:
     if len(shape) != 3 or min(shape[1:]) < smallest:
         raise InvalidInput(f"The model `{name}_cifar` needs pictures of at least {smallest} × {smallest} pixels, "
                            f"(channels, height, width), not inputs of shape {tuple(shape)}; use `cnn` or `mlp`.")
-    return models.get_model(name, weights=None, num_classes=classes)
 
 
 FORMS: dict[str, Callable[[Shape, int], nn.Module]] = {
