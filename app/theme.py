@@ -90,6 +90,9 @@ STYLE = """
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] * { opacity: 1; }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] :is(p, strong, em) {
   color: light-dark(#545B64, #B4BBC3); }
+[data-testid="stCode"] .token { color: light-dark(#1B1F24, #E6EAEE); }
+[data-testid="stCode"] .token:is(.string, .number, .boolean) { color: light-dark(#00604A, #63D1B0); }
+[data-testid="stCode"] .token:is(.parameter, .function, .keyword) { color: light-dark(#8A3F00, #F0B074); }
 :is(a, button, summary):focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9) !important;
   outline-offset: 1px; }
 [data-testid="stMetricValue"], [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }

@@ -1,5 +1,7 @@
 """axe-core finds no serious fault, and the keyboard alone reaches what a page offers."""
 
+from pathlib import Path
+
 import pytest
 
 pytestmark = pytest.mark.e2e
@@ -8,13 +10,11 @@ RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "
          "resultTypes": ["violations"]}
 SMALL = "data=digits&train=100&queries=20&candidates=10&seed=0&nseeds=1"
 FIRST = "s=query_loss%2Fadd_occurrence%2Fone_step%3Beta%3D0.1&s=query_loss%2Fremove%2Freoptimize&pair=1-2"
-VIEWS = {
-    "learn": "/learn",
-    "learn-play": "/learn?step=play",
-    "compare-explained": f"/compare?{SMALL}&{FIRST}&explain=1",
-    "home": "/", "approximation_error": f"/approximation_error?{SMALL}",
-    "examples": f"/examples?{SMALL}", "paper": "/paper", "runs": "/runs",
-}
+ROOT = Path(__file__).parents[2]
+DETAILED = {"home": "/", "compare": f"/compare?{SMALL}&{FIRST}&explain=1",
+            "approximation_error": f"/approximation_error?{SMALL}", "examples": f"/examples?{SMALL}"}
+VIEWS = {**{path.stem: f"/{path.stem}" for path in sorted((ROOT / "pages").glob("*.py"))}, **DETAILED,
+         "learn-play": "/learn?step=play"}
 
 
 @pytest.mark.parametrize("view", VIEWS)
