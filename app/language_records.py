@@ -109,7 +109,7 @@ def run(wanted: Asked) -> dict[str, pd.DataFrame] | None:
         found, said = (True, "") if wanted.task == "own" else scienceqa.available()
         if not found:
             st.warning(said, icon=":material/folder_off:")
-        st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start", disabled=not found,
+        st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start",
                   on_click=job_panel.act, args=(language_runs.start, wanted))
     return None
 
