@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, esti
     with left:
         st.html(language_table.record_html(record, own))
         st.html(language_table.key(len(own) > 0, "clean" not in record["flags"] and record["flags"] != "[]",
-                                   record["marks"] != "{}"))
+                                   json.loads(record["marks"])))
         st.caption("Shading: how much of the record's influence on the behavior comes from each response token, by "
                    "GradSim at the end of training." if len(own) else "Tokens are shaded for the records at either end "
                    "of a ranking; this one is in between.")
