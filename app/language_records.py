@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def run(wanted: Asked) -> dict[str, pd.DataFrame] | None:
         found, said = (True, "") if wanted.task == "own" else scienceqa.available()
         if not found:
             st.warning(said, icon=":material/folder_off:")
-        st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start", disabled=not found,
+        st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start",
                   on_click=job_panel.act, args=(language_runs.start, wanted))
     return None
 
@@ -186,7 +187,7 @@ def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, esti
     with left:
         st.html(language_table.record_html(record, own))
         st.html(language_table.key(len(own) > 0, "clean" not in record["flags"] and record["flags"] != "[]",
-                                   record["marks"] != "{}"))
+                                   json.loads(record["marks"])))
         st.caption("Shading: how much of the record's influence on the behavior comes from each response token, by "
                    "GradSim at the end of training." if len(own) else "Tokens are shaded for the records at either end "
                    "of a ranking; this one is in between.")

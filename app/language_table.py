@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from html import escape
 
 import numpy as np
@@ -70,12 +71,13 @@ def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:
             f'<h5>Response</h5><p style="margin:0">{_response(row["response"], changed, tokens)}</p></div>')
 
 
-def key(shaded: bool, flagged: bool, marked: bool) -> str:
+def key(shaded: bool, flagged: bool, marks: Collection[str]) -> str:
     """What the marks mean, those that occur."""
     parts = []
-    if marked:
-        parts += [('background:color-mix(in srgb, #0072B2 22%, transparent)', "context marker"),
-                  ('background:color-mix(in srgb, #D55E00 26%, transparent)', "trigger")]
+    if "context" in marks:
+        parts.append(("background:color-mix(in srgb, #0072B2 22%, transparent)", "context marker"))
+    if "trigger" in marks:
+        parts.append(("background:color-mix(in srgb, #D55E00 26%, transparent)", "trigger"))
     if shaded:
         parts += [(_shade(0.8), "token supports the behavior"), (_shade(-0.8), "token opposes it")]
     if flagged:

@@ -37,6 +37,18 @@ NOTES = (
          "This inverse Hessian is damped by 0.01, a hundred times the model's own regularisation λ = 1e-4. It is the "
          "response of a damped objective rather than the infinitesimal one, so damping is part of the specification "
          "here and always shown."),
+    Note(("table-5-2",), {"metric": "bt-fpr"},
+         "The paper does not say at which cutoff a record counts as found. All its values equal the share of benign "
+         "triggers among the top 500, so ours is taken at the top 10%."),
+    Note(("table-a14",), {"method": "less", "behavior": "response loss"},
+         "The paper's attack rate falls to 0.62 ± 0.29 here although only 0.11 of the poison was taken out: one seed "
+         "seems to differ, so our table keeps every seed's value."),
+    Note(("table-a17",), {"method": "+ train"},
+         "0.052 is the smallest average precision that 500 of 5,000 records can have: a ranking turned upside down, so "
+         "a matter of sign. Ours is also published with the sign flipped."),
+    Note(("table-a17",), {"method": "+ behavior"},
+         "In the paper these rows equal those of “+ train” in all cells, and it does not say how a single signal "
+         "enters. Here a signal without a partner enters by its length."),
 )
 
 SPREAD = {"Top-5% overlap", "Sign agreement"}

@@ -3,9 +3,8 @@ r"""Fine-tuning of the adapters by AdamW, with checkpoints that hold the optimiz
 The loss of a batch is the mean over its records of the mean token loss of the response, so that what a record adds
 to a step is the gradient that attribution scores. The learning rate rises linearly and falls as a cosine.
 
-    FOLDER/run.json                   what determines the weights
     FOLDER/step-000020/state.safetensors   `NAME.a`, `NAME.b`, with `m|…` and `v|…` of AdamW
-    FOLDER/step-000020/facts.json     step, learning rates since the checkpoint before, losses
+    FOLDER/step-000020/facts.json          step, learning rates and mean loss since the checkpoint before
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from engine.language.behaviors import response_loss
 from engine.language.encoding import Encoded, Encoder
 from engine.language.lora import Recipe
 
-STATE, FACTS, RUN = "state.safetensors", "facts.json", "run.json"
+STATE, FACTS = "state.safetensors", "facts.json"
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
@@ -150,13 +149,16 @@ def _save(folder: Path, step: int, weight: float, losses: list[float], parameter
         moments = optimizer.state[parameter]
         state |= {name: parameter.detach(), f"m|{name}": moments["exp_avg"], f"v|{name}": moments["exp_avg_sq"]}
     facts = {"step": step, "weight": weight, "loss": float(np.mean(losses)), "steps": len(losses)}
-    with disk_errors(f"checkpoint {step}"):
+    try:
+        with disk_errors(f"checkpoint {step}"):
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True)
+            save_file({name: value.to("cpu", copy=True).contiguous() for name, value in state.items()}, draft / STATE)
+            (draft / FACTS).write_text(json.dumps(facts), encoding="utf-8")
+            if not target.exists():  # another process may have been as far
+                os.rename(draft, target)
+    finally:
         shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        save_file({name: value.to("cpu", copy=True).contiguous() for name, value in state.items()}, draft / STATE)
-        (draft / FACTS).write_text(json.dumps(facts), encoding="utf-8")
-        with suppress(FileExistsError):
-            os.rename(draft, target)
 
 
 def checkpoints(folder: Path) -> list[Checkpoint]:

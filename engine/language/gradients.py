@@ -17,6 +17,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from engine.errors import InvalidInput
 from engine.language import lora, passes
 from engine.language.encoding import Batch
 
@@ -37,6 +38,9 @@ class Tap:
             if not output.requires_grad:
                 return output
             x = inputs[0].detach()
+            if x.dim() != 3:
+                raise InvalidInput(f"The layer `{name}` takes tokens out of their records, as experts do; adapt only "
+                                   "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
 
             def arrived(g: Tensor) -> None:
                 if self.receiver is not None:

@@ -19,6 +19,8 @@ from engine.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.folders import home_folder
 
 MODELS = "WHICHFLUENCE_MODELS"
+OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
+"""Whose models are meant by names that the presets use without an owner."""
 SLACK = 1.35
 """Memory beyond the weights that a batch of short records needs, as a factor; long records need more."""
 
@@ -51,7 +53,7 @@ def find(name: str) -> Place:
             gguf = sorted(path.name for path in folder.glob("*.gguf"))
             if (folder / "config.json").is_file() or gguf:
                 return Place(folder.name, str(folder), "" if (folder / "config.json").is_file() else gguf[0])
-    return Place(name, name)
+    return Place(name, OWNERS.get(name, "") + name)
 
 
 def available() -> list[str]:

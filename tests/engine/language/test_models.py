@@ -19,6 +19,7 @@ def test_a_model_is_found_by_path_and_by_name(model_folder, monkeypatch):
         assert models.find(name) == models.Place("tiny", str(model_folder))
     assert models.available() == ["tiny"]
     assert not models.find("nobody/nothing").local
+    assert models.find("SmolLM2-135M-Instruct").source == "HuggingFaceTB/SmolLM2-135M-Instruct"
     model, tokenizer = models.load("tiny")
     assert model.dtype == torch.float32 and not model.training and tokenizer.is_fast
 
