@@ -12,6 +12,8 @@ ROOMS = (
      "How far cheap estimates drift from the exact answer to the same question."),
     ("examples", "Examples", ":material/photo_library:",
      "See the training examples themselves, ranked under up to three specifications."),
+    ("noisy_labels", "Noisy labels", ":material/label_off:",
+     "Find labels that are likely wrong, look at them, and train again without them."),
     ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
     ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),
 )
@@ -20,8 +22,8 @@ READERS = (
      "answer different questions.", "compare", "Compare the named methods", "table-1"),
     ("You teach", "Change one of behavior, intervention or training process, and watch the ranking change with it.",
      "compare", "Vary the training process", "vary-t"),
-    ("You hunt bad training data", "Bring your own images or arrays, and look at the examples that help or harm a "
-     "prediction.", "examples", "Look at examples", None),
+    ("You hunt bad training data", "Bring your own images or arrays, find the labels that are likely wrong, and see "
+     "what correcting them does.", "noisy_labels", "Find noisy labels", None),
 )
 
 st.title("Which influence do you mean?")
