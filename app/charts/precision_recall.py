@@ -37,7 +37,8 @@ def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, h
 def accuracies(frame: pd.DataFrame, height: int = 150) -> alt.LayerChart:
     """Accuracy before and after, a dot a seed and the mean with its interval. frame: what, seed, accuracy."""
     y = alt.Y("what:N", sort=["before", "after"], title=None)
-    x = alt.X("accuracy:Q", title="test accuracy", scale=alt.Scale(zero=False, padding=14), axis=alt.Axis(format=".1%"))
+    x = alt.X("accuracy:Q", title="test accuracy", scale=alt.Scale(zero=False, padding=14),
+              axis=alt.Axis(format=".1%", tickCount=6))
     base = alt.Chart(frame)
     lines = base.mark_line(strokeWidth=1, opacity=0.6, color="#888888").encode(x=x, y=y, detail="seed:N")
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -192,9 +191,7 @@ class TrainedModel:
 
     def accuracy(self, x: np.ndarray, y: np.ndarray) -> float:
         """The share of (x, y) classified correctly."""
-        found = torch.cat([self.problem.network.predict(self.problem._inputs(x[start:start + 2048])).argmax(-1).cpu()
-                           for start in range(0, len(x), 2048)])
-        return float((found.numpy() == y).mean())
+        return self.problem.accuracy(x, y)
 
 
 def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:

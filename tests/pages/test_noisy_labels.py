@@ -1,9 +1,11 @@
 """Noisy labels: asking, measuring, deciding at the desk, exporting, and training again."""
 
 import io
+import zipfile
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from app import noisy_runs, noisy_source, workbench
 from engine import data
@@ -164,3 +166,32 @@ def test_too_few_verified_examples_are_a_sentence(empty):
     assert says(at, "Search 199 labels")
     at = sound(open("noisy_labels", noise=1.5, **SMALL))
     assert says(at, "which was ignored")
+
+
+def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        for label, name in enumerate(("cat", "dog")):
+            for place in range(16):
+                picture = io.BytesIO()
+                Image.new("L", (10 + place, 12 + label), 40 + 120 * label + place).save(picture, "PNG")
+                packed.writestr(f"mine/{name}/{place}.png", picture.getvalue())
+        packed.writestr("mine/cat/broken.png", b"not a picture")
+        packed.writestr("mine/wrong_labels.txt", "cat/0.png\ncat/1.png\ndog/2.png\ndog/3.png\n")
+    archive.seek(0)
+    name = data.uploads.keep(archive, "mine.zip")
+    at = sound(open("noisy_labels", data=name, epochs=2, trusted=2))
+    assert any("1 unreadable picture left out" in one.label for one in at.expander)
+    assert says(at, "your file says which are wrong")
+    line = next(text for text in texts(at) if "noisy-labels --source" in text)
+    source = NoisySource.model_validate_json(line.split("'")[1])
+    assert source.model == "cnn" and source.draw().evidence.x.shape[1:] == (1, 28, 28)
+
+
+def test_one_class_or_a_shared_picture_is_a_sentence(empty):
+    x = np.eye(4)[np.arange(40) % 4]
+    buffer = io.BytesIO()
+    np.savez(buffer, x_train=x, y_train=np.arange(40) % 4, x_query=x, y_query=np.arange(40) % 4)
+    buffer.seek(0)
+    at = sound(open("noisy_labels", data=data.uploads.keep(buffer, "same.npz"), epochs=2))
+    assert any("training examples are in the trusted set as well" in error.value for error in at.error)
