@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import choice, comparisons, datamodel_panel, downloads, explanation_view, job_panel, workbench
+from app import chips, choice, comparisons, datamodel_panel, downloads, explanation_view, job_panel, workbench
 from app.comparisons import Compared
 from app.workbench import Waiting
 from engine.agreement import FURTHER
@@ -41,6 +41,9 @@ def show(found: Compared, pair: tuple[int, int], names: Sequence[str]) -> None:
         job_panel.watch(explained)
         return
     table = explanation_view.show(explained, "compare:way")
+    sizes = first.provenance["sizes"]
+    chips.note(f"seed {found.sources[0].seed} · {sizes['queries']:,} queries · "
+               f"{sizes['candidates'] - explained.left_out:,} candidates · ± is a 95% t interval over queries")
     scorings = [found.scorings[place] for place in pair]
     downloads.chart_extras("explanation", table, scorings, found.drawn_sources[0],
                            command(found.drawn_sources[0]))

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
+from torch import nn
 
 from engine.compute import compute
 from engine.errors import InvalidInput
@@ -16,10 +17,11 @@ from engine.intermediate import intermediate
 from engine.interventions import INTERVENTIONS
 from engine.kendall import distance
 from engine.named import NAMED
+from engine.problems import ModuleProblem
 from engine.processes import PROCESSES
 from engine.scores import Scores
 from engine.scoring import Scoring
-from tests.engine.problems_for_tests import problem
+from tests.engine.problems_for_tests import arrays, problem
 from tests.engine.single_thread import one_thread  # noqa: F401
 
 ADD, STEP = {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.5}
@@ -201,3 +203,15 @@ def test_scores_of_another_problem_are_refused(small):
     other = compute(problem(n=40, candidates=range(25), queries=6, seed=1), NAMED["loo"].implied())[0]
     with pytest.raises(InvalidInput, match="belong to another problem"):
         explain(small, other, NAMED["gradsim"].implied())
+
+
+def test_networks_are_explained_too():
+    x, y, x_query, y_query = arrays(n=24, d=4)
+    torch.manual_seed(0)
+    network = ModuleProblem(nn.Linear(4, 3), x, y, x_query, y_query, range(10), dtype="float64")
+    a = Scoring.of("query_loss", ADD, STEP, "first_order")
+    found = explain(network, a, Scoring.of("hard_margin", ADD, {"kind": "unrolled", "eta": 0.5, "steps": 3}))
+    assert [link.causes for link in found.links] == [(ERROR_A,), ("B",), ("T",)] and found.orders == 2
+    lost = explain(network, a, Scoring.of("query_loss", {"kind": "infinitesimal"},
+                                          {"kind": "local_response", "damping": 1.0}, "cg"))
+    assert {cause for link in lost.links for cause in link.causes} == {ERROR_A, "P", "T", ERROR_B}
