@@ -36,8 +36,9 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     rows = joined[joined["metric"] == measure].reset_index(drop=True)
     if not judge:
         rows = rows.assign(tolerance=float("nan"), within=pd.array([pd.NA] * len(rows), dtype="boolean"))
-    if "comparison" not in rows:
-        rows = rows.assign(comparison=[_named(row) for row in rows.to_dict("records")])
+    named = [_named(row) for row in rows.to_dict("records")] if "comparison" not in rows else []
+    if named:
+        rows = rows.assign(comparison=[first for first, _ in named], parameter=[rest for _, rest in named])
     several = "dataset" in rows and rows["dataset"].nunique() > 1
     second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "") if part)
               for row in rows.to_dict("records")]
@@ -45,11 +46,15 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     return rows.assign(label=labels, second=second)
 
 
-def _named(row: Mapping[str, object]) -> str:
-    """What a row of a table without comparisons is: its text columns, one after the other."""
+def _named(row: Mapping[str, object]) -> tuple[str, str]:
+    """What a row of a table without comparisons is: the method with its behavior, and all else that tells it apart."""
     left_out = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
-    return " · ".join(str(value) for name, value in row.items()
-                      if name not in left_out and isinstance(value, str) and value not in ("", "none"))
+    texts = {name: str(value) for name, value in row.items()
+             if name not in left_out and isinstance(value, str) and value not in ("", "none")}
+    first = ("method",) if "corruption" in texts else ("method", "behavior") if "method" in texts else ("task",)
+    parts = ([texts[name] for name in names if name in texts]
+             for names in (first, [name for name in texts if name not in first]))
+    return tuple(" · ".join(part) for part in parts)
 
 
 def written(row: dict) -> str:
