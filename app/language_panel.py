@@ -97,7 +97,7 @@ def detection(task: str) -> None:
                  selection_mode=score_heatmap.SELECTION)
     st.caption(f"Dashed: the best cell. Click a cell to choose its estimator and behavior. {_told(scale)}")
     downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.found.manifest.get("command"))
-    _finding(kinds, metric)
+    _finding(kinds, metric, 0.5 if metric == "AUROC" else share)
 
 
 def take_click(kinds: Sequence[str]) -> None:
@@ -123,7 +123,7 @@ def _chosen_cell() -> tuple[str, str]:
     return estimator.label, LANGUAGE_BEHAVIORS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
 
 
-def _finding(kinds: Mapping[str, pd.DataFrame], metric: str) -> None:
+def _finding(kinds: Mapping[str, pd.DataFrame], metric: str, chance: float) -> None:
     """Which behavior each panel prefers, in a sentence."""
     parts = []
     for kind, part in kinds.items():
@@ -131,7 +131,7 @@ def _finding(kinds: Mapping[str, pd.DataFrame], metric: str) -> None:
         best = rows.loc[rows["mean"].idxmin() if metric in results.LOWER_IS_BETTER else rows["mean"].idxmax()]
         parts.append(f"{SOUGHT[kind].lower()} are found best by **{best['method']}** with "
                      f"**{best['behavior'].lower()}** ({best['mean']:.2f})")
-    st.markdown(f"In this run {'; '.join(parts)}.")
+    st.markdown(f"Among the estimators that read a behavior, {'; '.join(parts)}. Chance is {chance:.2f}.")
 
 
 def ablation() -> None:

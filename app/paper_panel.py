@@ -51,6 +51,13 @@ def scale_title(preset: str) -> str:
     return "As in the paper" if preset == FULL else preset.capitalize()
 
 
+def elsewhere(name: str) -> None:
+    """A link to the page that shows more of a study of language models."""
+    if any("model" in preset.settings for preset in EXPERIMENTS[name].presets.values()):
+        st.page_link("../pages/language_models.py", label="See it as a heatmap on the Language models page",
+                     icon=":material/forum:")
+
+
 def choose_dataset(found: Published) -> str | None:
     """On which of a run's datasets; None where it has but one."""
     names = list(found.table["dataset"].unique()) if "dataset" in found.table else []

@@ -39,8 +39,9 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     rows = joined[joined["metric"] == measure].reset_index(drop=True)
     if not judge:
         rows = rows.assign(tolerance=float("nan"), within=pd.array([pd.NA] * len(rows), dtype="boolean"))
-    if "comparison" not in rows:
-        rows = rows.assign(comparison=[named(row) for row in rows.to_dict("records")])
+    pieces = [named(row) for row in rows.to_dict("records")] if "comparison" not in rows else []
+    if pieces:
+        rows = rows.assign(comparison=[first for first, _ in pieces], parameter=[rest for _, rest in pieces])
     several = "dataset" in rows and rows["dataset"].nunique() > 1
     second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "") if part)
               for row in rows.to_dict("records")]
@@ -48,12 +49,16 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     return rows.assign(label=labels, second=second)
 
 
-def named(row: Mapping[str, object]) -> str:
-    """`TracIn · Target logit, ρ = 0.2` for a row of a table of methods: its texts, and its marked columns."""
-    parts = [value for column, value in row.items()
-             if column not in (*UNNAMED, *MARKS) and isinstance(value, str) and value not in ("", "none")]
-    further = [f"{mark}{row[column]}" for column, mark in MARKS.items() if row.get(column)]
-    return ", ".join([" · ".join(parts), *further])
+def named(row: Mapping[str, object]) -> tuple[str, str]:
+    """What a row of a table without comparisons is: (`TracIn · Target logit`, `ρ = 0.2`), the method with its behavior,
+    and all else that tells it apart."""
+    texts = {column: value for column, value in row.items()
+             if column not in (*UNNAMED, *MARKS) and isinstance(value, str) and value not in ("", "none")}
+    first = ("method",) if "corruption" in texts else ("method", "behavior") if "method" in texts else ("task",)
+    marked = [f"{mark}{row[column]}" for column, mark in MARKS.items() if row.get(column)]
+    parts = ([texts[name] for name in first if name in texts],
+             [*(texts[name] for name in texts if name not in first), *marked])
+    return tuple(" · ".join(part) for part in parts)
 
 
 def written(row: dict) -> str:
@@ -65,7 +70,7 @@ def written(row: dict) -> str:
 def parameter(row: dict) -> str:
     """`α = 0.001` for `alpha=0.001`."""
     name, equals, value = written(row).partition("=")
-    return f"{ {'alpha': 'α', 'eta': 'η'}.get(name, name)} = {value}" if equals else name
+    return f"{ {'alpha': 'α', 'eta': 'η'}.get(name, name.strip())} = {value.strip()}" if equals else name
 
 
 def tally(rows: pd.DataFrame) -> Tally:

@@ -17,6 +17,7 @@ joined = published.with_paper(experiment, found.table if found else None)
 
 if experiment.note:
     st.caption(experiment.note)
+paper_panel.elsewhere(name)
 if found is None:
     paper_panel.empty(name, preset, joined)
     st.stop()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -32,7 +33,16 @@ def reproduce(name: str, preset: str, seeds: int | None, out: Path | None, devic
         result = run_job(experiment.study, experiment.payload(preset, seeds, model), options=options, watch=bar)
     target = publish.publish(experiment, result, preset, folder)
     print(report(publish.read_table(target / publish.TABLE), experiment, preset))
+    print(truncation(result.manifest), end="")
     print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")
+
+
+def truncation(manifest: Mapping[str, Any]) -> str:
+    """A line on records of a language study that were longer than the context; empty where none was."""
+    facts = [run.get("facts", {}) for run in manifest.get("runs", ())]
+    cut = [told["truncated"] for told in facts if told.get("truncated")]
+    return (f"\nUp to {max(cut):,} training records were longer than the context and lost the start of their prompt.\n"
+            if cut else "")
 
 
 def report(results: pd.DataFrame, experiment, preset: str) -> str:

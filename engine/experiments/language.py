@@ -62,7 +62,7 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
         cut = [item.cut for item in found.encoded]
         facts = {"losses": losses, "steps": found.points[-1].step, "records": len(found.encoded),
                  "tokens": sum(len(item.ids) for item in found.encoded), "truncated": int(np.count_nonzero(cut)),
-                 "tokens_cut": int(sum(cut)), "trained_parameters": sum(found._sizes.values())}
+                 "tokens_cut": int(sum(cut)), "trained_parameters": sum(found.sizes.values())}
         return Output(manifest={"facts": facts, "device": device_name(found.device), "run": found.identity})
     part, place = key.split("/")
     if int(place) >= len(found.points):  # a training with fewer steps than checkpoints

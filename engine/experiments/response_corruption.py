@@ -85,7 +85,7 @@ def _signals_chunk(found, context: Context) -> Output:
                 scores = task.sign * signals.score(signal, scale, asked[0][row], own[0][row], asked[1][row],
                                                    own[1][row]).mean(0)
                 key = (corruption, behavior.title, _method(signal, scale), signal, scale, label,
-                       f"{layer} of {found._depth_width[0]}")
+                       f"{layer} of {found.depth}")
                 measured[*key, "AUPRC"] = detection.auprc(flags, scores)
                 measured[*key, FLIPPED] = detection.auprc(flags, -scores)
     return Output(tables=language.measured(measured))

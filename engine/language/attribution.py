@@ -6,6 +6,7 @@ r"""From a task and a model to features: encode, fine-tune, and cache gradients;
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.folders import data_folder
 from engine.language import gradients, lora, models, passes, tasks
 from engine.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
 from engine.language.cache import Cache
@@ -23,7 +25,7 @@ from engine.language.lora import Recipe
 from engine.language.projection import Adam, Both, Projection, Sum
 from engine.language.records import Record, fingerprint
 from engine.store import digest_of, home
-from engine.values import Value
+from engine.values import Value, canonical_json
 
 NUMERICS = 1
 Check = Callable[[], None]
@@ -52,9 +54,8 @@ def _loaded(name: str, device: str, adapters: tuple, root: Path):
 
 
 @lru_cache(maxsize=2)
-def _task(canonical: str, folder) -> tasks.Task:
-    import json
-
+def _task(canonical: str, folder: Path | None) -> tasks.Task:
+    """The folder is part of the key, so that pointing it elsewhere takes effect at once."""
     return tasks.build(json.loads(canonical))
 
 
@@ -68,9 +69,6 @@ class Attribution:
 
     @cached_property
     def task(self) -> tasks.Task:
-        from engine.folders import data_folder
-        from engine.values import canonical_json
-
         return _task(canonical_json(self.setting.task), data_folder())
 
     @cached_property
@@ -136,11 +134,11 @@ class Attribution:
     def record_cache(self, point: Checkpoint, check: Check = lambda: None,
                      progress: Progress = lambda share: None) -> Cache:
         """Projected training gradients at a checkpoint, plain and conditioned, with lengths, losses, representation."""
-        sizes = self._sizes
+        sizes = self.sizes
         width = self.setting.projection.width(list(sizes.values()))
         cache = self._cache({"part": "records", "step": point.step}, len(self.encoded),
                             {"gradient": (width,), "conditioned": (width,), "norm": (), "loss": (),
-                             "hidden": (self._depth_width[1],)})
+                             "hidden": (self.width,)})
         moments = None if cache.sealed else point.moments()
 
         def rows_of(tap, batch) -> dict[str, np.ndarray]:
@@ -156,11 +154,11 @@ class Attribution:
                     progress: Progress = lambda share: None) -> Cache:
         """Projected gradients of every behavior of queries at a checkpoint, with values and representation."""
         encoded = [self.encoder.encode(record) for record in records]
-        names, sizes = self.behaviors(encoded), self._sizes
+        names, sizes = self.behaviors(encoded), self.sizes
         width = self.setting.projection.width(list(sizes.values()))
         cache = self._cache({"part": fingerprint(records), "step": point.step}, len(records),
                             {**dict.fromkeys(names, (width,)), "value": (len(names),),
-                             "hidden": (self._depth_width[1],)})
+                             "hidden": (self.width,)})
         readers = [LANGUAGE_BEHAVIORS[name].read for name in names]
 
         def rows_of(tap, batch) -> dict[str, np.ndarray]:
@@ -185,18 +183,23 @@ class Attribution:
                         self.setting.ridge)
 
     @cached_property
-    def _sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, int]:
+        """How many numbers each adapter parameter has, by name."""
         return {name: parameter.numel() for name, parameter in lora.trained(self.model).items()}
 
-    @cached_property
-    def _depth_width(self) -> tuple[int, int]:
-        """(number of layers, width of a representation)."""
-        config = self.model.config.get_text_config()
-        return config.num_hidden_layers, config.hidden_size
+    @property
+    def depth(self) -> int:
+        """Number of layers."""
+        return self.model.config.get_text_config().num_hidden_layers
+
+    @property
+    def width(self) -> int:
+        """Size of a representation."""
+        return self.model.config.get_text_config().hidden_size
 
     def layer_index(self, share: float) -> int:
         """The index into hidden states of a share of the depth; 0 would be the embeddings."""
-        return max(1, round(share * self._depth_width[0]))
+        return max(1, round(share * self.depth))
 
     def _prompt_state(self, states, batch) -> np.ndarray:
         """Representation where the prompt ends, (b, d)."""

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from engine import publish
-from engine.cli.reproduction import report
+from engine.cli.reproduction import report, truncation
 from engine.errors import InvalidInput
 from engine.experiments import EXPERIMENTS, backdoor, language, language_run, response_corruption
 from engine.jobs import run_job
@@ -206,3 +206,13 @@ def test_a_typed_query_is_explained(place, corruption):
     words = tokens[(tokens.behavior == "answer_logit") & (tokens.record == tokens.record.iloc[0])]["text"]
     assert "".join(words).strip().startswith(records["response"][tokens.record.iloc[0]][:10])
     assert isinstance(result.table("queries"), pd.DataFrame)
+
+
+def test_records_that_were_cut_are_counted_and_said(place):
+    settings = chosen(place, CORRUPTION)
+    settings["recipe"] = {**settings["recipe"], "context": 90}
+    result = run("figure-5-2", settings, [0])
+    [facts] = [told["facts"] for told in result.manifest["runs"]]
+    assert 0 < facts["truncated"] <= facts["records"] and facts["tokens_cut"] >= facts["truncated"]
+    assert f"Up to {facts['truncated']} training records" in truncation(result.manifest)
+    assert truncation({"runs": [{"source": {}}]}) == ""
