@@ -31,14 +31,21 @@ def detection(flags: np.ndarray, suspicion: np.ndarray, shares: Sequence[float] 
     Scores that are not all finite rank nothing: every value is NaN. Raises `InvalidInput` for arrays of different
     lengths, and where no label or every label is wrong.
     """
-    from sklearn.metrics import average_precision_score, roc_auc_score
+    from sklearn.metrics import roc_auc_score
 
     flags, suspicion = checked(flags, suspicion)
     names = ("AUPRC", "AUROC", *map(precision_title, shares))
     if not np.isfinite(suspicion).all():
         return dict.fromkeys(names, math.nan)
-    return {"AUPRC": float(average_precision_score(flags, suspicion)), "AUROC": float(roc_auc_score(flags, suspicion)),
+    return {"AUPRC": auprc(flags, suspicion), "AUROC": float(roc_auc_score(flags, suspicion)),
             **{precision_title(share): precision_at(flags, suspicion, share) for share in shares}}
+
+
+def auprc(flags: np.ndarray, suspicion: np.ndarray) -> float:
+    """Area under the precision–recall curve, as average precision; chance is the share of flagged examples."""
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(*checked(flags, suspicion)))
 
 
 def precision_at(flags: np.ndarray, suspicion: np.ndarray, share: float) -> float:
