@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from engine.errors import StoreError, WhichfluenceError
+from engine.transactions import immediate
 
 SCHEMA_VERSION = 1
 SCHEMA = """
@@ -42,15 +43,8 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that holds the write lock from its start, committed at the end or undone on an error."""
-        with self._sentences(), closing(self._connect()) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with self._sentences(), closing(self._connect()) as connection, immediate(connection):
+            yield connection
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ import pandas as pd
 from engine.errors import InvalidInput, StoreError, WhichfluenceError
 from engine.folders import home_folder
 from engine.noisy_labels.source import NoisyData
+from engine.transactions import immediate
 
 WRONG, FINE, UNSURE = "wrong", "fine", "unsure"
 VERDICTS = {WRONG: "wrong label", FINE: "fine", UNSURE: "unsure"}
@@ -163,15 +164,8 @@ class Review:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with self._connected() as connection, immediate(connection):
+            yield connection
 
 
 def _insert(connection: sqlite3.Connection, decision: Decision) -> None:
