@@ -28,7 +28,8 @@ from tests.benchmarks.bench_problems import SMALL, fashion, seconds
 
 N, TRUSTED = (120, 40) if SMALL else (4_500, 500)
 RESIDUAL = (60, 60) if SMALL else (450, 100)
-ROUNDS = 1 if SMALL else 3
+BESIDE = (120, 40) if SMALL else (1_000, 100)
+ROUNDS = 1 if SMALL else 2
 CHECKPOINTS, BATCH = 4, 64
 LAYERS = ["hidden", "head"]
 
@@ -117,16 +118,17 @@ def captum(model, behavior):
 
 
 def test_beside_captum():
-    model, dataset = trained("cnn", N, TRUSTED, 1)
+    n, trusted_examples = BESIDE
+    model, dataset = trained("cnn", n, trusted_examples, 1)
     gradient_scores.score(model, ("tracin",), Options())
     peers = {behavior: captum(model, behavior) for behavior in BEHAVIOR_TITLES}
     taken, found = in_turn({"ours": lambda: gradient_scores.score(model, ("tracin",), Options()), **peers})
     for behavior, title in BEHAVIOR_TITLES.items():
         ours = found["ours"][Pair("TracIn", title)]
-        theirs = -found[behavior].double().numpy() / TRUSTED
+        theirs = -found[behavior].double().numpy() / trusted_examples
         assert np.abs(ours - theirs).max() <= 2e-3 * np.abs(theirs).max()
     theirs = sum(taken[behavior] for behavior in peers)
-    print(f"\nTracIn, 3 behaviors × {CHECKPOINTS} checkpoints, cnn on {dataset}, layers {' and '.join(LAYERS)}, {N:,} "
-          f"training and {TRUSTED:,} trusted examples: ours {taken['ours']:.2f} s; captum's TracInCP {theirs:.2f} s "
+    print(f"\nTracIn, 3 behaviors × {CHECKPOINTS} checkpoints, cnn on {dataset}, layers {' and '.join(LAYERS)}, {n:,} "
+          f"training and {trusted_examples:,} trusted examples: ours {taken['ours']:.2f} s; captum's TracInCP {theirs:.2f} s "
           f"(one behavior {theirs / 3:.2f} s), {theirs / taken['ours']:.1f} times ours")
     assert SMALL or theirs >= 3 * taken["ours"]
