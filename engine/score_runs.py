@@ -17,7 +17,7 @@ from engine.scoring import Scoring
 
 KIND = "scores"
 SLICE = 100
-NUMERICS = 1
+NUMERICS = 2
 
 
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
@@ -72,7 +72,8 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     group, part = map(int, key.split("/"))
     context.progress(0.0, "training the model")
     problem = _prepared(data, context).problem
-    chosen = problem.candidates[:_candidates(data)][part * SLICE:(part + 1) * SLICE]
+    whole = problem.with_candidates(problem.candidates[:_candidates(data)])
+    chosen = whole.candidates[part * SLICE:(part + 1) * SLICE]
     members, scorings = _groups(data)[group], scorings_of(data)
     context.progress(0.05, f"scoring: {scorings[members[0]].title}")
     options = Options(budget=int(context.options.get("budget", 4 << 30)), check=context.check,
@@ -82,7 +83,8 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     for place, scores in zip(members, found, strict=True):
         arrays |= {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
                    f"{place}|residual": scores.residual}
-    return Output(arrays=arrays, manifest={"runs": {str(place): scores.provenance
+    fingerprint = whole.fingerprint if part == 0 else found[0].provenance["data"]  # of all slices, told by the first
+    return Output(arrays=arrays, manifest={"runs": {str(place): {**scores.provenance, "data": fingerprint}
                                                     for place, scores in zip(members, found, strict=True)}})
 
 

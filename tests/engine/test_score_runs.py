@@ -49,6 +49,7 @@ def test_the_scores_are_those_of_compute(tmp_path):
         assert found.converged.all() and found.residual.shape == (8,)
         assert found.provenance["sizes"] == scores.provenance["sizes"]
         assert found.provenance["digest"] == scores.scoring.digest
+        assert found.provenance["data"] == scores.provenance["data"]  # so that both can be compared
         assert found.provenance["convergence"]["of"] == found.provenance["convergence"]["converged"] == 8
         assert found.provenance["convergence"]["largest_residual"] == found.residual.max()
     assert result.manifest["seeds"] == [0] and result.manifest["device"]
