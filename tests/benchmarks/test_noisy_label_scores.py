@@ -129,6 +129,6 @@ def test_beside_captum():
         assert np.abs(ours - theirs).max() <= 2e-3 * np.abs(theirs).max()
     theirs = sum(taken[behavior] for behavior in peers)
     print(f"\nTracIn, 3 behaviors × {CHECKPOINTS} checkpoints, cnn on {dataset}, layers {' and '.join(LAYERS)}, {n:,} "
-          f"training and {trusted_examples:,} trusted examples: ours {taken['ours']:.2f} s; captum's TracInCP {theirs:.2f} s "
-          f"(one behavior {theirs / 3:.2f} s), {theirs / taken['ours']:.1f} times ours")
+          f"training and {trusted_examples:,} trusted examples: ours {taken['ours']:.2f} s; captum's TracInCP "
+          f"{theirs:.2f} s (one behavior {theirs / 3:.2f} s), {theirs / taken['ours']:.1f} times ours")
     assert SMALL or theirs >= 3 * taken["ours"]
