@@ -17,7 +17,7 @@ from engine.errors import WhichfluenceError
 
 T = TypeVar("T")
 _STORE, _SAID = "_choices", "_ignored"
-_SAID_SECONDS = 10.0
+_SAID_SECONDS = 30.0
 _REPLACED, _ECHO_SECONDS = "_replaced", 3.0
 
 

@@ -8,7 +8,7 @@ PAGES = ("home", "compare", "approximation_error", "examples", "noisy_labels", "
          "paper", "runs")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 NONSENSE = ("data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0"
-            "&experiment=table-99&step=99")
+            "&experiment=table-99&step=99&estimator=gauss")
 
 
 def address(page: str) -> str:

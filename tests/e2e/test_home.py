@@ -26,7 +26,8 @@ def test_every_page_is_linked(open_page, settle):
     page = open_page("/")
     links = page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
     found = [link.get_attribute("href").split("?")[0].rsplit("/", 1)[-1] for link in links.all()]
-    assert set(found) == {"compare", "approximation_error", "examples", "noisy_labels", "paper", "runs"}
+    assert set(found) == {"compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn",
+                          "paper", "runs"}
     links.filter(has_text="Compare the named methods").click()
     page.wait_for_url("**/compare?*")
     settle(page)

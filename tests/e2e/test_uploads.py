@@ -57,6 +57,6 @@ def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, t
     page.wait_for_url("**data=upload-*")
     settle(page)
     again = open_page(page.url.split("/", 3)[3])
-    chosen = again.locator('[data-testid="stSidebar"] [data-testid="stSelectbox"] input')
+    chosen = again.locator('[data-testid="stSidebar"] [data-testid="stSelectbox"] input').first
     assert chosen.input_value() == "Your arrays (npz)"
     assert again.locator('[data-testid="stException"]').count() == 0

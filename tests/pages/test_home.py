@@ -21,7 +21,8 @@ def test_one_click_starts_a_comparison():
 def test_every_page_is_linked():
     at = sound(open("home", settle=False))
     links = {link.proto.page for link in at.get("page_link")}
-    assert {"compare", "approximation_error", "examples", "noisy_labels", "paper", "runs"} <= links
+    assert {"compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn", "paper",
+            "runs"} <= links
 
 
 def test_home_stands_while_the_model_trains(monkeypatch):
