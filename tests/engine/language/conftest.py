@@ -63,7 +63,7 @@ def plain_setting(model_folder):
     return {"model": str(model_folder), "task": TASK, "recipe": RECIPE, "projection": {"projector": "identity"}}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def attribution(plain_setting, tmp_path_factory):
     """A trained attribution with all caches filled, gradients kept whole."""
     from engine.language.attribution import Attribution, Setting
