@@ -86,7 +86,8 @@ def influence(data: Path, spec: Path, out: Path, setting: Setting) -> None:
     manifest = out.with_suffix(".json")
     check_output(out, ".npz", inputs=(data, spec), also=(manifest,))
     scoring = read_spec(spec)
-    scores = _computed(data, [scoring], setting)[0]
+    available, problem = budget(setting.memory), setting.problem(data)
+    scores = _computed(problem, [scoring], available)[0]
     content = _npz(scores)
     record = {**scores.provenance, "command": _command("influence", data, "--spec", spec, out, setting),
               "files": {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}}
@@ -102,10 +103,11 @@ def compare(data: Path, specs: Path, out: Path, setting: Setting, scores: Sequen
     check_output(out, ".csv", inputs=(data, specs, *scores))
     metrics = (*METRICS, *(metric(name).name for name in further))
     named = read_specs(specs, least=1 if scores else 2)
-    brought = _brought(scores, data, setting)
+    available, problem = budget(setting.memory), setting.problem(data)
+    brought = _brought(scores, problem)
     if twice := set(named) & set(brought):
         raise InvalidInput(f"Both a specification and a score file are named `{twice.pop()}`; give one another name.")
-    arrays = [*_computed(data, list(named.values()), setting), *brought.values()]
+    arrays = [*_computed(problem, list(named.values()), available), *brought.values()]
     found = comparison.compare([arrays], [*named, *brought], metrics=tuple(dict.fromkeys(metrics)))
     if left_out := sum(found.left_out):
         print(f"{left_out} candidates are left out of the comparison because they did not converge everywhere.",
@@ -113,12 +115,12 @@ def compare(data: Path, specs: Path, out: Path, setting: Setting, scores: Sequen
     atomic_write(out, found.table()[COLUMNS].to_csv(index=False, lineterminator="\n"))
 
 
-def _brought(scores: Sequence[Path], data: Path, setting: Setting) -> dict[str, Scores]:
+def _brought(scores: Sequence[Path], problem: Problem) -> dict[str, Scores]:
     if not scores:
         return {}
     from engine.cli.bringing import read_scores
 
-    return read_scores(scores, setting.problem(data))
+    return read_scores(scores, problem)
 
 
 def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[Path] = ()) -> None:
@@ -136,9 +138,8 @@ def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[
         raise InvalidInput(f"The folder of --out `{out}` may not be written; choose another place.")
 
 
-def _computed(data: Path, scorings: list[Scoring], setting: Setting) -> list[Scores]:
+def _computed(problem: Problem, scorings: list[Scoring], available: int) -> list[Scores]:
     """The scores, with a bar where stderr is a terminal and a warning where a candidate did not converge."""
-    available, problem = budget(setting.memory), setting.problem(data)
     with tqdm(total=1.0, disable=None, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}",
               desc=f"{len(problem.candidates):,} candidates × {len(problem.queries):,} queries") as bar:
         def progress(share: float) -> None:
