@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -59,7 +58,6 @@ def _panel(found: Compared, names: Sequence[str]) -> None:
     _corner(table)
     axes, sign = _reading(problem, table, seen)
     brought = bring(problem, table, claims[claimed].specification, name, axes, sign)
-    brought = replace(brought, provenance={**brought.provenance, "data": reference.provenance.get("data")})
     _agreement(reference, brought)
     _explained(found, names, brought)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import streamlit as st
 
@@ -67,7 +66,7 @@ def explanation(source: ProblemSource, a: Scores, b: Scores, candidates: int | N
     exact, reasons = _exact(source, way, candidates)
     if isinstance(exact, Waiting):
         return exact
-    return measure(way, a, _of(b, a), {scoring: _of(scores, a) for scoring, scores in exact.items()}, reasons)
+    return measure(way, a, b, exact, reasons)
 
 
 def _exact(source: ProblemSource, way: Chain, candidates: int | None
@@ -88,11 +87,6 @@ def _exact(source: ProblemSource, way: Chain, candidates: int | None
             return found, {}
         exact[scoring] = found[0]
     return exact, reasons
-
-
-def _of(scores: Scores, like: Scores) -> Scores:
-    """The scores as of the problem that `like` is of: a run over slices of the candidates names its first slice."""
-    return replace(scores, provenance={**scores.provenance, "data": like.provenance.get("data")})
 
 
 def _further(found: Compared, pair: Sequence[int]) -> None:
