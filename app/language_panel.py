@@ -11,8 +11,8 @@ from app import choice, downloads, language_question, language_runs
 from app import language_published as results
 from app.charts import before_after, score_heatmap
 from app.charts.draw import draw
-from app.language_choice import pick, segments
 from app.language_published import Scale
+from app.selectors import pick, segments
 from engine.errors import WhichfluenceError
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.language.estimators import LANGUAGE_ESTIMATORS

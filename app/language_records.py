@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from app import choice, downloads, job_panel, language_panel, language_runs, language_table
-from app.language_choice import pick, segments, text
 from app.language_runs import Asked
+from app.selectors import pick, segments, text
 from app.times import spell
 from app.workbench import Waiting
 from engine.data import scienceqa

@@ -21,6 +21,7 @@ from app import (
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
 from app.published import Published, reproduction
+from app.selectors import segments
 from engine import data
 from engine.experiments import EXPERIMENTS
 from engine.scoring import Scoring
@@ -41,7 +42,7 @@ def choose_preset(name: str) -> str:
     presets = EXPERIMENTS[name].presets
     order = sorted(presets, key=lambda preset: preset != FULL)
     default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
-    chosen = _segments("preset", "Scale", order, default, scale_title)
+    chosen = segments("preset", "Scale", order, default, scale_title)
     st.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
     return chosen
 
@@ -63,13 +64,13 @@ def choose_dataset(found: Published) -> str | None:
     names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
     if len(names) < 2:
         return None
-    return _segments("on", "Our data", names, names[-1], data.title)
+    return segments("on", "Our data", names, names[-1], data.title)
 
 
 def choose_measure(found: Published, joined: pd.DataFrame | None) -> str:
     """Which measure of agreement."""
     names = paper_rows.measures(joined if joined is not None else found.table)
-    return _segments("measure", "Measure", names, names[0], str)
+    return segments("measure", "Measure", names, names[0], str)
 
 
 def empty(name: str, preset: str, joined: pd.DataFrame | None) -> None:
@@ -83,7 +84,7 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None) -> None:
                      query_params={"experiment": name, "preset": preset})
     if joined is None:
         return
-    measure = _segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
+    measure = segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
     st.markdown("##### The paper's numbers")
     rows = paper_rows.rows_of(joined, measure, judge=False)
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
@@ -182,15 +183,6 @@ def manifest(name: str, preset: str, found: Published) -> None:
 def _pick(choice_name: str, label: str, options: list[str], default: str, title) -> str:
     key = choice.bound(choice_name, default, choice.from_options(options))
     chosen = st.selectbox(label, options, key=key, format_func=title, width=640)
-    choice.keep(choice_name, chosen)
-    return chosen
-
-
-def _segments(choice_name: str, label: str, options: list[str], default: str, title) -> str:
-    key = choice.bound(choice_name, default, choice.from_options(options))
-    if st.session_state[key] not in options:
-        st.session_state[key] = default
-    chosen = st.segmented_control(label, options, key=key, format_func=title, required=True)
     choice.keep(choice_name, chosen)
     return chosen
 

@@ -1,4 +1,4 @@
-"""Choices of the Language models page: each in the address, and dropped with a message where it makes no sense."""
+"""Choices as widgets: each in the address, and dropped with a message where it makes no sense."""
 
 from __future__ import annotations
 
