@@ -6,11 +6,10 @@ layout changes no value beyond rounding; a module that reads tensors by `view` m
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.gradients.findings import found_once
-from engine.models.layout import channels_last
+from engine.models.layout import channels_last, takes_channels_last
 from engine.models.network import Network
 
 
@@ -18,16 +17,6 @@ def arranged(network: Network, x: Tensor) -> Tensor:
     """x (b, …), in channels-last order where the network is convolutional, on a CPU, and gives the same logits."""
     if network.device.type != "cpu" or x.ndim != 4:
         return x
-    takes = found_once(network, ("channels last", tuple(x.shape[1:])), lambda: _takes(network, x[:2]))
+    takes = found_once(network, ("channels last", tuple(x.shape[1:])),
+                       lambda: takes_channels_last(network.module, network.predict, x))
     return channels_last(x) if takes else x
-
-
-def _takes(network: Network, x: Tensor) -> bool:
-    if not any(isinstance(module, nn.Conv2d) for module in network.module.modules()):
-        return False
-    expected = network.predict(x)
-    try:
-        found = network.predict(channels_last(x))
-    except RuntimeError:
-        return False
-    return torch.allclose(found, expected, rtol=1e-3, atol=1e-3 * expected.abs().max().item())
