@@ -132,7 +132,7 @@ def _explained(found: Compared, names: Sequence[str], brought: Scores) -> None:
     other = found.scores[0][place]
     chosen = verdict(brought.scoring, other.scoring)
     st.caption(f"{chosen.headline}. {chosen.reason}")
-    explained = explanation_panel.explanation(found.sources[0], brought, other, found.candidates)
+    explained = explanation_panel.between(found.sources[:1], [(brought, other)], found.candidates)
     if isinstance(explained, Waiting):
         job_panel.watch(explained)
         return

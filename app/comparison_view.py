@@ -67,10 +67,11 @@ def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int,
     downloads.chart_extras("agreement", comparisons.table(found, labels), found.scorings, found.drawn_sources)
 
 
-def small_print(found: Compared) -> str:
-    """What the numbers are over."""
+def small_print(found: Compared, left_out: int | None = None) -> str:
+    """What the numbers are over. left_out: candidates that did not converge (default: in the comparison)."""
     sizes = found.scores[0][0].provenance["sizes"]
-    left_out, seeds = sum(found.comparison.left_out), [source.seed for source in found.sources]
+    left_out = sum(found.comparison.left_out) if left_out is None else left_out
+    seeds = [source.seed for source in found.sources]
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}, ± is a 95% t interval over queries")
     text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} queries "

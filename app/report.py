@@ -157,10 +157,14 @@ def _explained(found: Compared, pair: tuple[int, int], explained: Explanation | 
                          f"The way, link by link: Kendall distance {explained.path:.3f}, straight on "
                          f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of the "
                          "axes averaged."))
+        if explained.n_seeds > 1:
+            parts.append(svg(way.shares(*explanation_view.shares(explained)), "The shares, seed by seed",
+                             f"The share of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
+                             "each seed as a dot."))
         parts.append(_table(explanation_view.links_table(explained)))
     parts += [f'<p class="small">{escape(note)}</p>' for note in (*explanation_view.brackets(explained),
                                                                   *explained.notes)]
-    command = explanation_panel.command(found.drawn_sources[0])
+    command = explanation_panel.command(found.drawn_sources)
     return "\n".join([*parts, f"<pre>{escape(command)}</pre>"])
 
 

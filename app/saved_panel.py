@@ -97,8 +97,7 @@ def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note:
     if st.session_state.get("saved:asked") != asked:
         return
     try:
-        explained = explanation_panel.explanation(found.sources[0], *(found.scores[0][place] for place in pair),
-                                                  found.candidates)
+        explained = explanation_panel.explanation(found, pair)
         if isinstance(explained, Waiting):
             job_panel.watch(explained)
             return

@@ -90,7 +90,8 @@ def compare(
 
 @app.command()
 def explain(
-    data: Data,
+    data: Annotated[list[Path], typer.Option(help="The problem: an npz, or a problem.json; several, each as its own "
+                                                  "option, are the seeds of an average.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="The explanation to write.", metavar="JSON")],
     specs: Annotated[Path | None, typer.Option(help='A JSON list of {"name": …, "spec": {…}}.',
                                                metavar="JSON")] = None,

@@ -65,8 +65,18 @@ def test_what_cannot_be_computed_is_said(monkeypatch):
     assert says(at, "Too large for this machine.") and says(at, "together")
 
 
+def test_all_seeds_are_explained_together():
+    at = opened(explain=1, nseeds=2)
+    drawn = [ProblemSource(n_train=60, n_queries=20, n_test=500, seed=seed).build().problem for seed in (0, 1)]
+    expected = explain(drawn, *(PRESETS["first"].scorings[place] for place in PRESETS["first"].pair))
+    assert says(at, expected.sentence) and says(at, "The shares, seed by seed")
+    table = next(frame.value for frame in at.dataframe if "± 95% (share)" in frame.value.columns)
+    assert table["share of the way"].tolist() == pytest.approx([100 * link.share for link in expected.links])
+    assert any("--data problem-0.npz --data problem-1.npz" in code.value for code in at.code)
+
+
 def test_the_command_recomputes_the_explanation():
-    text = explanation_panel.command(SOURCE)
+    text = explanation_panel.command([SOURCE])
     assert "engine explain" in text and "explanation.json" in text and "explanation-specs.json" in text
 
 
