@@ -160,6 +160,21 @@ def test_faults_are_one_sentence_and_leave_no_file(problem, tmp_path, capsys, ca
     assert not list(tmp_path.glob("ours.*"))
 
 
+def test_a_first_row_in_doubt_is_asked_for(problem, capsys):
+    noisy = brought(problem, turned=False)
+    rows = [",".join(map(repr, row.tolist())) for row in noisy]
+    Path("odd.csv").write_text("\n".join([",".join(map(str, range(100, 100 + noisy.shape[1]))), *rows]))
+    assert bring(scores="odd.csv") == 2
+    assert "Give --first-row names, or --first-row scores." in capsys.readouterr().err and not Path("ours.npz").exists()
+    Path("named.csv").write_text("\n".join([",".join(map(str, problem.candidates.tolist()[::-1])),
+                                            *[",".join(map(repr, row[::-1].tolist())) for row in noisy]]))
+    assert bring(scores="named.csv") == 0
+    assert "read as the names of the columns" in capsys.readouterr().out
+    with np.load("ours.npz") as written:
+        np.testing.assert_allclose(written["scores"], noisy)
+    assert main(shlex.split(json.loads(Path("ours.json").read_text())["command"])[3:]) == 0
+
+
 def test_changed_scores_and_other_problems_are_refused(problem, capsys):
     brought(problem)
     assert bring() == 0
