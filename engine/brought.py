@@ -101,16 +101,23 @@ def axes_that_fit(problem, table: Table) -> list[str]:
     return [axes for axes, fits in ((QUERIES, r == m and c in sizes), (CANDIDATES, c == m and r in sizes)) if fits]
 
 
+def check(problem, table: Table) -> None:
+    """Raises `InvalidInput` for a table that is none of this problem, or that lacks candidates of it."""
+    fits = axes_that_fit(problem, table)
+    if not fits:
+        raise InvalidInput(_misfit(problem, table))
+    for axes in fits:
+        arranged(problem, table, axes)
+
+
 def preview(problem, table: Table, reference: np.ndarray) -> Preview:
     """How the table is likely to be read.
 
     reference (m, k): oriented scores that answer the claimed question well, by which sign and an ambiguous shape are
     told: the likely reading is the one that agrees with it most. Raises `InvalidInput` where no reading fits.
     """
-    fits = axes_that_fit(problem, table)
-    if not fits:
-        raise InvalidInput(_misfit(problem, table))
-    found = []
+    check(problem, table)
+    fits, found = axes_that_fit(problem, table), []
     for axes in fits:
         values = arranged(problem, table, axes)
         usable = np.isfinite(values).all(0)

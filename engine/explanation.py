@@ -24,6 +24,7 @@ import numpy as np
 import torch
 
 from engine.agreement import METRICS, Agreement, pairwise, summarize
+from engine.brought import Claim
 from engine.compute import compute
 from engine.errors import InvalidInput
 from engine.exact.response import Options
@@ -362,6 +363,8 @@ def _absent(behind: frozenset[str], why: str) -> str:
 def _route(scoring: Scoring) -> str:
     """An estimator's name inside a sentence: `conjugate gradients` rather than `inverse Hessian (Conjugate …)`."""
     title = scoring.route.title
+    if isinstance(scoring, Claim):  # its owner named it
+        return title
     if title.startswith("inverse Hessian ("):
         title = title.removeprefix("inverse Hessian (").removesuffix(")")
     return title[0].lower() + title[1:] if " " in title else title

@@ -2,7 +2,16 @@
 
 import streamlit as st
 
-from app import bring_panel, comparisons, explanation_panel, job_panel, labels, saved_panel, specification_list
+from app import (
+    bring_panel,
+    brought_files,
+    comparisons,
+    explanation_panel,
+    job_panel,
+    labels,
+    saved_panel,
+    specification_list,
+)
 from app import comparison_view as view
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
@@ -11,6 +20,7 @@ st.title("Compare")
 st.markdown("Each specification is one question about influence. A cell says how far two of them rank the training "
             "examples alike; open one to see whether they ask different questions, or one answers less well.")
 
+brought_files.notice()
 scorings = specification_list.chosen()
 specification_list.preset_picker(scorings)
 if len(scorings) < 2:
@@ -56,5 +66,5 @@ with left:
 with right:
     view.changes(found, ranked, pair, names, query)
 
-bring_panel.show(found, names)
-saved_panel.keep(found, names, pair)
+brought = bring_panel.show(found, names)
+saved_panel.keep(found, names, pair, brought)

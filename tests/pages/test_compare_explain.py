@@ -8,7 +8,7 @@ import pytest
 
 from app import explanation_panel, specification_list, workbench
 from app.presets import PRESETS as BY_KIND
-from engine import datamodel_runs
+from engine import datamodel_runs, kept_tables
 from engine.compute import compute
 from engine.errors import InvalidInput
 from engine.explanation import explain
@@ -92,12 +92,12 @@ def upload(at, values, name="theirs.npy"):
         np.save(buffer, values)
     else:
         pd.DataFrame(values).to_csv(buffer, index=False)
-    return sound(at.file_uploader(key="bring:file").set_value((name, buffer.getvalue(), "application/octet-stream"))
-                 .run())
+    uploader = next(box for box in at.file_uploader if box.key.startswith("bring:file:"))
+    return sound(uploader.set_value((name, buffer.getvalue(), "application/octet-stream")).run())
 
 
 @pytest.mark.parametrize(("name", "turned", "sign"), [("theirs.npy", False, 1), ("theirs.csv", True, -1)])
-def test_brought_scores_are_read_compared_and_explained(name, turned, sign):
+def test_brought_scores_are_read_compared_and_explained(home, name, turned, sign):
     at = upload(opened(), scores(turned, sign), name)
     assert says(at, "one row a training example" if turned else "one row a query")
     assert says(at, f"sign read as {'plus' if sign > 0 else 'minus'}")
@@ -106,14 +106,71 @@ def test_brought_scores_are_read_compared_and_explained(name, turned, sign):
     assert says(at, "the approximation error of theirs")
 
 
-def test_a_table_of_another_problem_is_a_sentence():
+def test_a_table_of_another_problem_is_a_sentence(home):
     at = upload(opened(), scores(rows=7))
     assert any("The table is 7 × 60, but the problem has 20 queries" in error.value for error in at.error)
+    assert kept_tables.entries() == []
 
 
-def test_unrelated_scores_ask_for_the_sign():
+def test_unrelated_scores_ask_for_the_sign(home):
     at = upload(opened(), np.random.default_rng(9).normal(size=(20, 60)))
     assert says(at, "do not tell the sign")
+
+
+def test_a_link_with_brought_scores_reopens_with_them(home):
+    at = upload(opened(), scores())
+    sound(at.selectbox(key="choice:against").set_value(2).run())
+    sound(at.text_input(key="choice:called").set_value("Ours & theirs").run())
+    address = {name: at.query_params[name] for name in at.query_params}
+    told = next(metric.value for metric in at.metric if metric.label == "Kendall tau" and metric.delta[0] == "±")
+    again = sound(open("compare", **address))
+    assert says(again, "the approximation error of Ours &amp; theirs") and says(again, "In use: **theirs.npy**")
+    assert again.selectbox(key="choice:against").value == 2 and told in [metric.value for metric in again.metric]
+    command = next(code.value for code in again.code if "engine bring" in code.value)
+    assert "--name 'Ours & theirs'" in command and "--axes queries --sign plus" in command
+    sound(next(button for button in again.button if button.label == "Delete").click().run())
+    assert kept_tables.entries() == [] and "brought" not in again.query_params
+
+    elsewhere = sound(open("compare", **address))
+    assert any("not on this machine; bring the file" in warning.value for warning in elsewhere.warning)
+    assert says(upload(elsewhere, scores()), "the approximation error of Ours &amp; theirs")
+
+
+def test_a_digest_that_is_none_is_dropped(home):
+    at = sound(opened(brought="../../secrets"))
+    assert any("not the digest" in warning.value for warning in at.warning)
+
+
+def test_a_first_row_of_candidates_is_told_and_one_in_doubt_asked_for(home):
+    def csv(first):
+        return "\n".join([",".join(map(str, first)), *[",".join(map(repr, row.tolist())) for row in scores()]]).encode()
+
+    def bring(at, content):
+        uploader = next(box for box in at.file_uploader if box.key.startswith("bring:file:"))
+        return sound(uploader.set_value(("named.csv", content, "text/csv")).run())
+
+    at = bring(opened(), csv(range(59, -1, -1)))
+    assert says(at, "is read as the names of the columns") and says(at, "The table is 20 × 60")
+    at = bring(opened(), csv(range(100, 160)))
+    asked = at.radio(key="bring:first-row")
+    assert "say what it is" in asked.label and kept_tables.entries()[0].file == "named.csv"
+    sound(asked.set_value("scores").run())
+    assert any("The table is 21 × 60, but the problem has 20 queries" in error.value for error in at.error)
+    sound(at.radio(key="bring:first-row").set_value("names").run())
+    assert any("no scores of training example" in error.value for error in at.error)
+    assert len(kept_tables.entries()) == 1
+
+
+def test_the_report_holds_brought_scores(home):
+    from app import report as module
+    at, texts = upload(opened(), scores()), []
+    written = module.report
+    module.report = lambda *arguments: texts.append(written(*arguments)) or texts[-1]
+    try:
+        sound(next(button for button in at.button if button.label == "Write the report").click().run())
+    finally:
+        module.report = written
+    assert "<h2>Brought scores: theirs</h2>" in texts[0] and "engine bring --scores theirs.npy" in texts[0]
 
 
 def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatch):
