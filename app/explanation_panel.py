@@ -6,21 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import (
-    chips,
-    choice,
-    comparison_view,
-    comparisons,
-    datamodel_panel,
-    downloads,
-    explanation_view,
-    job_panel,
-    workbench,
-)
+from app import chips, choice, comparison_view, downloads, explanation_view, job_panel, workbench
 from app.comparisons import Compared
 from app.workbench import Waiting
-from engine.agreement import FURTHER
-from engine.comparison import compare
 from engine.errors import InvalidInput, WhichfluenceError
 from engine.explanation import Chain, Explanation, Seed, chain, measure
 from engine.problems import ProblemSource
@@ -30,13 +18,13 @@ from engine.scoring import Scoring
 NAME = "explain"
 
 
-def show(found: Compared, pair: tuple[int, int], names: Sequence[str]) -> None:
+def show(found: Compared, pair: tuple[int, int]) -> None:
     """The switch, and below it the explanation; what takes long is waited for beside the rest of the page."""
     key = choice.bound(NAME, 0, choice.from_options((0, 1)))
     st.session_state[key] = bool(st.session_state[key])
     on = st.toggle("Explain this disagreement", key=key, help="Walks from one answer to the other through exact "
                    "specifications, and says how much of the way is behavior, intervention, training process, and "
-                   "approximation error; and measures the pair in further ways.")
+                   "approximation error.")
     choice.keep(NAME, int(on))
     if not on:
         return
@@ -52,9 +40,6 @@ def show(found: Compared, pair: tuple[int, int], names: Sequence[str]) -> None:
     chips.note(comparison_view.small_print(found, explained.left_out))
     downloads.chart_extras("explanation", table, [found.scorings[place] for place in pair], found.drawn_sources,
                            command(found.drawn_sources))
-    st.markdown("**The pair in further measures**")
-    _further(found, pair)
-    datamodel_panel.show(found, names)
 
 
 def command(sources: Sequence[ProblemSource]) -> str:
@@ -107,15 +92,3 @@ def _exact(source: ProblemSource, way: Chain, candidates: int | None, live: floa
             return found, {}
         exact[scoring] = found[0]
     return exact, reasons
-
-
-def _further(found: Compared, pair: Sequence[int]) -> None:
-    """Agreements beyond the three, each with its definition."""
-    compared = compare([[seed[place] for place in pair] for seed in found.scores], ("a", "b"), metrics=tuple(FURTHER))
-    for column, (name, metric) in zip(st.columns(len(FURTHER)), FURTHER.items(), strict=True):
-        agreement = compared.agreement(name, 0, 1)
-        chance = metric.chance(int(found.trusted.sum()), 0.05)
-        interval = "" if agreement.ci95 != agreement.ci95 else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
-        column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval or None,
-                      delta_color="off", delta_arrow="off",
-                      help=f"{metric.definition} Unrelated scores would reach {chance:.2g} on average.")

@@ -6,6 +6,7 @@ from app import (
     bring_panel,
     brought_files,
     comparisons,
+    datamodel_panel,
     explanation_panel,
     job_panel,
     labels,
@@ -55,7 +56,8 @@ view.pair_boxes(names, pair)
 view.verdict(found, pair)
 view.questions(found, names, pair)
 view.numbers(found, pair)
-explanation_panel.show(found, pair, names)
+explanation_panel.show(found, pair)
+datamodel_panel.show(found, names)
 
 query = view.query_picker(found, metric, pair)
 ranked = comparisons.pair(found, *pair)

@@ -9,6 +9,7 @@ import pytest
 from app import explanation_panel, specification_list, workbench
 from app.presets import PRESETS as BY_KIND
 from engine import datamodel_runs, kept_tables
+from engine.agreement import FURTHER
 from engine.compute import compute
 from engine.errors import InvalidInput
 from engine.explanation import explain
@@ -33,12 +34,14 @@ def test_the_explanation_is_the_engines():
     first, second = (PRESETS["first"].scorings[place] for place in PRESETS["first"].pair)
     expected = explain(SOURCE.build().problem, first, second)
     assert says(at, expected.sentence) and says(at, f"the way is {expected.path:.3f} long")
-    assert [metric.label for metric in at.metric][3:] == ["Spearman rho", "Rank-biased overlap", "Top-5% Jaccard"]
 
 
 def test_the_switch_is_in_the_address_and_off_at_first():
     at = opened()
     assert not at.toggle(key="choice:explain").value and not says(at, "of the way is")
+    further = at.metric[3:]
+    assert [metric.label for metric in further] == ["Spearman rho", "Rank-biased overlap", "Top-5% Jaccard"]
+    assert all(FURTHER[name].definition in metric.help for name, metric in zip(FURTHER, further, strict=True))
     sound(at.toggle(key="choice:explain").set_value(True).run())
     assert says(at, "of the way is") and at.query_params["explain"] in ("1", ["1"])
 
@@ -101,8 +104,8 @@ def test_brought_scores_are_read_compared_and_explained(home, name, turned, sign
     at = upload(opened(), scores(turned, sign), name)
     assert says(at, "one row a training example" if turned else "one row a query")
     assert says(at, f"sign read as {'plus' if sign > 0 else 'minus'}")
-    assert [metric.label for metric in at.metric][3] == "Kendall tau"
-    assert float(at.metric[3].value) > 0.8
+    assert [metric.label for metric in at.metric][6] == "Kendall tau"
+    assert float(at.metric[6].value) > 0.8
     assert says(at, "the approximation error of theirs")
 
 
@@ -122,10 +125,10 @@ def test_a_link_with_brought_scores_reopens_with_them(home):
     sound(at.selectbox(key="choice:against").set_value(2).run())
     sound(at.text_input(key="choice:called").set_value("Ours & theirs").run())
     address = {name: at.query_params[name] for name in at.query_params}
-    told = next(metric.value for metric in at.metric if metric.label == "Kendall tau" and metric.delta[0] == "±")
+    told = at.metric[6].value
     again = sound(open("compare", **address))
     assert says(again, "the approximation error of Ours &amp; theirs") and says(again, "In use: **theirs.npy**")
-    assert again.selectbox(key="choice:against").value == 2 and told in [metric.value for metric in again.metric]
+    assert again.selectbox(key="choice:against").value == 2 and told == again.metric[6].value
     command = next(code.value for code in again.code if "engine bring" in code.value)
     assert "--name 'Ours & theirs'" in command and "--axes queries --sign plus" in command
     sound(next(button for button in again.button if button.label == "Delete").click().run())
@@ -176,11 +179,11 @@ def test_the_report_holds_brought_scores(home):
 def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatch):
     monkeypatch.setattr("app.datamodel_panel.ensure_worker", lambda root: False)
     monkeypatch.setattr("app.datamodel_panel.SUBSETS", 6)
-    at = opened(explain=1)
+    at = opened()
     train = next(button for button in at.button if button.label.startswith("Train 6 models"))
     sound(train.click().run())
     assert any(button.label == "Cancel" for button in at.button)
     run_job(datamodel_runs.KIND, workbench.queue().jobs()[0].payload, home)
-    at = opened(explain=1)
+    at = opened()
     table = next(frame.value for frame in at.dataframe if "linear datamodeling score" in frame.value.columns)
     assert len(table) == len(PRESETS["first"].scorings) and table["linear datamodeling score"].between(-1, 1).all()
