@@ -98,7 +98,7 @@ def links_table(found: Explanation) -> pd.DataFrame:
 
 
 def brackets(found: Explanation) -> list[str]:
-    """A sentence for every cause that is not told apart from others."""
+    """A sentence for every cause that is not told apart from others, and for those that act together."""
     mixed = dict.fromkeys(cause for link in found.links for cause in link.causes if len(link.causes) > 1)
     told = []
     for cause in mixed:
@@ -106,7 +106,7 @@ def brackets(found: Explanation) -> list[str]:
         title = found.titles[cause]
         told.append(f"{title[0].upper()}{title[1:]}: between {low:.0%} and {high:.0%} of the way; no exact scores tell "
                     "it from the causes beside it.")
-    return told
+    return [*told, *found.by_order]
 
 
 def _legend(found: Explanation) -> None:

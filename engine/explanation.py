@@ -39,6 +39,8 @@ ERROR_A, ERROR_B = "error of A", "error of B"
 Causes = tuple[str, ...]
 """Of `error of A`, B, P, T and `error of B`, in this order."""
 ORDER = (ERROR_A, *AXES, ERROR_B)
+ORDER_MATTERS = 0.2
+"""The share of the way by which a link's length may change with the order of the axes without a remark."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,14 @@ class Explanation:
     @property
     def n_seeds(self) -> int:
         return len(self.direct.per_seed)
+
+    @property
+    def by_order(self) -> tuple[str, ...]:
+        """A sentence for every link whose length depends much on the order of the axes: its share is then a mean over
+        orders of causes that act together, not a length that it has by itself."""
+        return tuple(f"{link.title[0].upper()}{link.title[1:]} is between {link.low:.3f} and {link.high:.3f} long, by "
+                     "the order in which the axes change: it acts together with the others."
+                     for link in self.links if link.high - link.low > ORDER_MATTERS * self.path)
 
     @property
     def sentence(self) -> str:

@@ -60,7 +60,7 @@ def as_data(found: Explanation) -> dict[str, Any]:
             "agreement": {name: {"mean": agreement.mean, "ci95": agreement.ci95}
                           for name, agreement in found.whole.items()},
             "brackets": {cause: list(found.bracket(cause)) for cause in _causes(found)},
-            "notes": list(found.notes), "left_out": found.left_out}
+            "notes": [*found.by_order, *found.notes], "left_out": found.left_out}
 
 
 def over(found: Explanation) -> str:
@@ -79,7 +79,7 @@ def told(found: Explanation) -> str:
         lines.append(f"  the way is {found.path:.4f} long, and the ends are {found.direct.mean:.4f} apart: slack "
                      f"{found.slack:.4f}; {found.orders} order{'s' if found.orders > 1 else ''} of the axes; ± is "
                      f"a 95% t interval over {over(found)}")
-    return "\n".join([*lines, *found.notes])
+    return "\n".join([*lines, *found.by_order, *found.notes])
 
 
 def _causes(found: Explanation) -> list[str]:

@@ -211,6 +211,12 @@ def test_leave_one_out_against_influence_functions_is_told_apart(small):
     assert [link.causes for link in found.links] == [(ERROR_A,), ("P",), ("T",)] and found.orders == 2
     assert "together" not in found.sentence
     assert all(found.bracket(cause)[0] == found.bracket(cause)[1] for cause in (ERROR_A, "P", "T"))
+    # each of the two changes nothing while the other has not been made: their halves are a mean over orders
+    by_cause = {link.causes: link for link in explain(
+        small, NAMED["influence_function"].implied(), NAMED["loo"].implied()).links}
+    assert by_cause["P",].low < 1e-9 and by_cause["T",].low < 1e-9
+    assert by_cause["P",].high == pytest.approx(2 * by_cause["P",].length) and any(
+        "The intervention is between 0.000" in told for told in found.by_order)
 
 
 def test_a_linear_answer_may_stand_at_a_station_itself(small):
