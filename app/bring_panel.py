@@ -13,6 +13,7 @@ import streamlit as st
 
 from app import brought_files, comparisons, downloads, explanation_panel, explanation_view, job_panel, workbench
 from app.comparisons import Compared
+from app.plain_text import plain
 from app.selectors import pick, radio, text
 from app.workbench import Waiting
 from engine import codes
@@ -177,13 +178,15 @@ def _reading(problem, table: Table, seen: Preview) -> tuple[str, int]:
 
 def _agreement(reference: Scores, brought: Scores) -> dict[str, Agreement]:
     """Against the exact answer to what they claim."""
-    st.markdown(f"**{brought.scoring.name} against the exact answer to what they claim.** {reference.scoring.question}")
+    st.markdown(f"**{plain(brought.scoring.name)} against the exact answer to what they claim.** "
+                f"{reference.scoring.question}")
     agreements = agreement_with(reference, brought, (*METRICS, *FURTHER))
-    with st.container(horizontal=True, gap="medium", key="bring:agreement"):
-        for name, agreement in agreements.items():
-            metric = METRICS[name] if name in METRICS else FURTHER[name]
-            st.metric(metric.title, comparisons.signed(agreement.mean), f"± {agreement.ci95:.3f}", delta_color="off",
-                      delta_arrow="off", help=metric.definition, width=150)
+    for metrics in (METRICS, FURTHER):
+        for column, (name, metric) in zip(st.columns(len(metrics)), metrics.items(), strict=True):
+            agreement = agreements[name]
+            interval = f"± {agreement.ci95:.3f}" if agreement.ci95 == agreement.ci95 else None
+            column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval,
+                          delta_color="off", delta_arrow="off", help=metric.definition)
     flagged = int((~brought.converged).sum())
     if flagged:
         st.caption(f"{flagged} candidates have scores that are not finite, and are left out.")

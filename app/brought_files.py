@@ -9,6 +9,7 @@ from datetime import datetime
 import streamlit as st
 
 from app import choice
+from app.plain_text import plain
 from app.times import moment
 from engine import kept_tables
 from engine.brought import check
@@ -73,8 +74,8 @@ def uploader(problem, forgotten: Sequence[str]) -> None:
     try:
         read = read_table(file, file.name, key.strip(), AUTO, known)
         if read.first_row.doubt:
-            first_row = left.radio(f"{read.first_row.doubt[0].upper()}{read.first_row.doubt[1:]} It is",
-                                   list(CHOICES), index=None, format_func=CHOICES.get, key="bring:first-row")
+            first_row = left.radio(read.first_row.doubt, list(CHOICES), index=None, format_func=CHOICES.get,
+                                   key="bring:first-row")
             if first_row is None:
                 return
             file.seek(0)
@@ -102,7 +103,7 @@ def _list(forgotten: Sequence[str]) -> None:
     kept, current = kept_tables.entries(), chosen()
     here = next((one for one in kept if one.digest == current), None)
     if here is not None:
-        st.caption(f"In use: **{here.file}**, {_shape(here)}, digest `{here.digest[:12]}`")
+        st.caption(f"In use: **{plain(here.file)}**, {_shape(here)}, digest `{here.digest[:12]}`")
     row = st.container(horizontal=True)
     if current is not None:
         row.button("Leave out", icon=":material/close:", key="bring:leave", on_click=_choose, args=("", forgotten),
@@ -111,7 +112,7 @@ def _list(forgotten: Sequence[str]) -> None:
         return
     with row.popover(f"Kept files ({len(kept)})", icon=":material/folder_open:"):
         for one in kept:
-            st.markdown(f"**{one.file}**  \n{_shape(one)} · {_when(one)} · `{one.digest[:12]}`")
+            st.markdown(f"**{plain(one.file)}**  \n{_shape(one)} · {_when(one)} · `{one.digest[:12]}`")
             buttons = st.container(horizontal=True)
             buttons.button("Use", key=f"bring:use:{one.digest}", disabled=one.digest == current, on_click=_choose,
                            args=(one.digest, forgotten))

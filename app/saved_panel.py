@@ -11,6 +11,7 @@ import streamlit as st
 from app import explanation_panel, job_panel, report
 from app.bring_panel import Shown
 from app.comparisons import Compared
+from app.plain_text import plain
 from app.times import moment
 from app.workbench import Waiting
 from engine import saved
@@ -128,12 +129,12 @@ def _card(entry: Entry) -> None:
     kept = entry.saved
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{_plain(kept.name)}**", width="stretch")
+            st.markdown(f"**{plain(kept.name)}**", width="stretch")
             st.page_link(f"../pages/{PAGE}.py", label="Open", icon=":material/open_in_new:",
                          query_params=kept.parameters)
         if kept.note:
             st.text(kept.note)
-        st.caption(f"{_when(kept)} · {_plain(kept.summary)}")
+        st.caption(f"{_when(kept)} · {plain(kept.summary)}")
         with st.expander("Link, name and note"):
             st.code(link(kept.address), language=None, wrap_lines=True)
             name = st.text_input("Name", kept.name, key=f"saved:name:{entry.key}", max_chars=saved.LONGEST_NAME)
@@ -166,8 +167,3 @@ def _when(kept: Saved) -> str:
         return moment(datetime.fromisoformat(kept.created).timestamp(), getattr(st.context, "timezone", None))
     except ValueError:
         return kept.created
-
-
-def _plain(text: str) -> str:
-    """Text in which Markdown finds nothing to format."""
-    return "".join(f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|<>~:$" else letter for letter in text)

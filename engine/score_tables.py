@@ -91,6 +91,8 @@ def _content(source: str | Path | BinaryIO) -> bytes:
 
 
 def _npy(content: bytes, wanted: Wanted) -> Table:
+    if not content.startswith(np.lib.format.MAGIC_PREFIX):
+        raise _unreadable(ValueError())
     try:
         return Table(_numbers(np.load(io.BytesIO(content), allow_pickle=False)))
     except (*FAULTS, ValueError) as error:

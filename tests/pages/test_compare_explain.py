@@ -127,7 +127,7 @@ def test_a_link_with_brought_scores_reopens_with_them(home):
     address = {name: at.query_params[name] for name in at.query_params}
     told = at.metric[6].value
     again = sound(open("compare", **address))
-    assert says(again, "the approximation error of Ours &amp; theirs") and says(again, "In use: **theirs.npy**")
+    assert says(again, "the approximation error of Ours &amp; theirs") and says(again, "In use: **theirs\\.npy**")
     assert again.selectbox(key="choice:against").value == 2 and told == again.metric[6].value
     command = next(code.value for code in again.code if "engine bring" in code.value)
     assert "--name 'Ours & theirs'" in command and "--axes queries --sign plus" in command
