@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import chips, choice, comparison_view, downloads, explanation_view, job_panel, workbench
 from app.comparisons import Compared
-from app.workbench import Waiting
+from app.workbench import Waiting, queue
 from engine.errors import InvalidInput, WhichfluenceError
 from engine.explanation import Chain, Explanation, Seed, chain, measure
 from engine.problems import ProblemSource
@@ -77,18 +77,29 @@ def between(sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]],
 def _exact(source: ProblemSource, way: Chain, candidates: int | None, live: float
            ) -> tuple[dict[Scoring, Scores] | Waiting, dict[Scoring, str]]:
     """The exact scores along the way; what cannot be computed is left out with its reason."""
-    try:
-        found = workbench.scores(source, way.needed, candidates, live) if way.needed else []
-        return (found if isinstance(found, Waiting) else dict(zip(way.needed, found, strict=True))), {}
-    except InvalidInput:
-        exact, reasons = {}, {}
+    if not way.needed:
+        return {}, {}
+    together = _asked(source, way.needed, candidates, live)
+    if not isinstance(together, str):
+        return (together if isinstance(together, Waiting) else dict(zip(way.needed, together, strict=True))), {}
+    exact, reasons, waiting = {}, {}, None
     for scoring in way.needed:
-        try:
-            found = workbench.scores(source, [scoring], candidates, live)
-        except InvalidInput as error:
-            reasons[scoring] = str(error)
-            continue
-        if isinstance(found, Waiting):
-            return found, {}
-        exact[scoring] = found[0]
-    return exact, reasons
+        found = _asked(source, [scoring], candidates, live)
+        if isinstance(found, str):
+            reasons[scoring] = found
+        elif isinstance(found, Waiting):
+            waiting = waiting or found
+        else:
+            exact[scoring] = found[0]
+    return (exact, reasons) if waiting is None else (waiting, {})
+
+
+def _asked(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
+           live: float) -> list[Scores] | Waiting | str:
+    """The scores, what is being waited for, or why they cannot be had: the engine's own words, or its run's."""
+    try:
+        found = workbench.scores(source, scorings, candidates, live)
+    except InvalidInput as error:
+        return str(error)
+    job = queue().get(found.job) if isinstance(found, Waiting) and found.job else None
+    return job.error or "their run failed." if job is not None and job.state == "failed" else found

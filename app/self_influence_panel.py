@@ -40,6 +40,7 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
     place = pick(UNDER, "Under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], width=430) - 1
     scoring = scorings[place]
     chips.question(scoring)
+    st.caption("Here every training example is its own query.")
     try:
         values = found(drawn, source, scoring, candidates)
         if isinstance(values, Waiting):

@@ -23,7 +23,7 @@ def histogram(bins: pd.DataFrame, threshold: float, title: str) -> alt.LayerChar
     scale = alt.Scale(domain=[float(bins["from"].min()), float(bins["to"].max())], nice=False)
     bars = ink.paint(alt.Chart(bins).mark_bar(opacity=0.8).encode(
         x=alt.X("from:Q", bin="binned", title=title, scale=scale, axis=alt.Axis(grid=False, tickCount=8, format="~g")),
-        x2="to:Q", y=alt.Y("count:Q", title="candidates", scale=alt.Scale(type="symlog"),
+        x2="to:Q", y=alt.Y("count:Q", title="candidates (log)", scale=alt.Scale(type="symlog"),
                            axis=alt.Axis(tickCount=4)),
         tooltip=[alt.Tooltip("from:Q", title="from", format=".3g"), alt.Tooltip("to:Q", title="to", format=".3g"),
                  alt.Tooltip("count:Q", title="candidates")]), ink.QUIET)

@@ -55,4 +55,4 @@ def shares(means: pd.DataFrame, seeds: pd.DataFrame) -> alt.LayerChart:
         alt.Tooltip("low:Q", format=".1f", title="from"), alt.Tooltip("high:Q", format=".1f", title="to")])
     dots = alt.Chart(seeds).mark_circle(size=46, opacity=0.55).encode(y=y, x=x, color=hue, tooltip=[
         alt.Tooltip("title:N", title="cause"), alt.Tooltip("share:Q", format=".1f", title="share in one seed (%)")])
-    return alt.layer(span, dots, mean).properties(height=46 + 34 * len(means))
+    return alt.layer(span, dots, mean).properties(height=70 + 40 * len(means))

@@ -1,6 +1,7 @@
 """The Compare page explains its pair as the engine does, and takes scores from elsewhere."""
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -66,6 +67,18 @@ def test_what_cannot_be_computed_is_said(monkeypatch):
     approximate = Scoring.of(refused.behavior, refused.intervention, refused.process, "cg")
     at = sound(open("compare", **SMALL, **specification_list.address_of([approximate, STEP], (0, 1)), explain=1))
     assert says(at, "Too large for this machine.") and says(at, "together")
+
+
+def test_a_run_that_failed_leaves_a_bracket(monkeypatch):
+    whole, failing = workbench.scores, Scoring.of("query_loss", {"kind": "infinitesimal"},
+                                                  {"kind": "local_response", "damping": 0.5})
+    monkeypatch.setattr(workbench, "scores", lambda source, scorings, *more: (
+        workbench.Waiting("A run", job="1") if failing in scorings else whole(source, scorings, *more)))
+    monkeypatch.setattr(explanation_panel, "queue", lambda: SimpleNamespace(
+        get=lambda job: SimpleNamespace(state="failed", error="It needs the Hessian of 53,002 parameters.")))
+    approximate = Scoring.of(failing.behavior, failing.intervention, failing.process, "cg")
+    at = sound(open("compare", **SMALL, **specification_list.address_of([approximate, STEP], (0, 1)), explain=1))
+    assert says(at, "are missing: It needs the Hessian of 53,002 parameters.") and says(at, "together")
 
 
 def test_all_seeds_are_explained_together():
