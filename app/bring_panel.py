@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
-from app import brought_files, comparisons, downloads, explanation_panel, explanation_view, job_panel, workbench
+from app import brought_files, choice, comparisons, downloads, explanation_panel, explanation_view, job_panel, workbench
 from app.comparisons import Compared
 from app.plain_text import plain
 from app.selectors import pick, radio, text
@@ -124,6 +125,10 @@ def _claim(found: Compared, names: Sequence[str], kept: Kept) -> tuple[Scoring, 
     """(the exact answer to what they claim, what they are called)."""
     left, right = st.columns([3, 2], gap="large")
     claims = _claims(found, names)
+    for given in choice.texts(CLAIM):
+        with suppress(WhichfluenceError):  # of a list that has changed since
+            asked = codes.decode(given)
+            claims.setdefault(codes.encode(Scoring.of(asked.behavior, asked.intervention, asked.process)), asked.title)
     code = pick(CLAIM, "They claim to answer", list(claims), next(iter(claims)), claims.get, area=left,
                 help="The specifications of the list above, and those of the named methods. Add one to the list to "
                      "claim another.")

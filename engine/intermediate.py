@@ -34,6 +34,8 @@ from engine.specification import fitting, misfit
 
 LINEAR = "cholesky"
 """The estimator that is the linear response of a finite change itself, to rounding error."""
+THROUGH_TRAINING = ("the derivative of a network trained from scratch runs through every step of its training, which the "
+                    "local response at its end does not tell")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ def intermediate(behavior: str, intervention: Intervention, process: Process, n:
             _at_one_optimum(behavior, intervention, process) if convex else None)
     except InvalidInput as error:
         return Intermediate(None, str(error))
+    if found is None and (intervention.kind, process.kind) == ("infinitesimal", "retrain"):
+        return Intermediate(None, THROUGH_TRAINING)
     return found or Intermediate(None, misfit(intervention.kind, process.kind))
 
 

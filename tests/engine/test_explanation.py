@@ -206,6 +206,11 @@ def test_a_finite_change_under_the_local_response_is_its_derivative(small, inter
     assert intermediate("query_loss", changed, LocalResponse(), small.n).scoring is None  # of a network
 
 
+def test_a_network_keeps_its_bracket_with_the_reason():
+    found = intermediate("query_loss", Infinitesimal(), Retrain(), 10)
+    assert found.scoring is None and "every step of its training" in found.reading
+
+
 def test_leave_one_out_against_influence_functions_is_told_apart(small):
     found = explain(small, NAMED["influence_function_lissa"].implied(), NAMED["loo"].implied())
     assert [link.causes for link in found.links] == [(ERROR_A,), ("P",), ("T",)] and found.orders == 2
