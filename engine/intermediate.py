@@ -34,8 +34,8 @@ from engine.specification import fitting, misfit
 
 LINEAR = "cholesky"
 """The estimator that is the linear response of a finite change itself, to rounding error."""
-THROUGH_TRAINING = ("the derivative of a network trained from scratch runs through every step of its training, which the "
-                    "local response at its end does not tell")
+THROUGH_TRAINING = ("the derivative of a network trained from scratch runs through every step of its training, which "
+                    "the local response at its end does not tell")
 
 
 @dataclass(frozen=True)
