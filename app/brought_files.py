@@ -127,6 +127,7 @@ def _list(forgotten: Sequence[str]) -> None:
 def _delete(digests: Sequence[str], forgotten: Sequence[str]) -> None:
     for digest in digests:
         kept_tables.delete(digest)
+        _loaded.clear()
         if chosen() == digest:
             _choose("", forgotten)
 
