@@ -90,6 +90,17 @@ def ranked(example: str, label: str, ranks: Sequence[int], own: int, score: floa
             f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="effect">{words}</div>{mark}</div>')
 
 
+def itself(example: str, place: int, label: str, value: float, largest: float, said: str, own: float) -> str:
+    """A training example with its influence on itself, and what the model says of it."""
+    width = 100.0 * min(1.0, abs(value) / largest) if largest > 0 else 0.0
+    kind = effect(value)[0]
+    wrong = f'<div class="faint">the model says {escape(said)}</div>' if said != label else ""
+    return (f'<div class="wf-example">{example}<div class="name" title="{escape(label, quote=True)}">{place}. '
+            f'{escape(label)}</div><div>{number(value)}</div>'
+            f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="faint">p(label) = {own:.2f}</div>'
+            f"{wrong}</div>")
+
+
 def query(example: str, label: str, predicted: str) -> str:
     """A query in the gallery: its label, and what the model says where that is something else."""
     said = f'<span class="faint">→</span> {escape(predicted)} ✗' if predicted != label else ""

@@ -11,7 +11,7 @@ from app.charts import distribution, heatmap, rank_change, rank_scatter
 from app.charts.draw import draw
 from app.comparisons import Compared, Pair
 from engine import cost
-from engine.agreement import METRICS
+from engine.agreement import FURTHER, METRICS, Agreement, Metric
 from engine.scores import Scores
 from engine.scoring import Scoring
 
@@ -67,10 +67,11 @@ def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int,
     downloads.chart_extras("agreement", comparisons.table(found, labels), found.scorings, found.drawn_sources)
 
 
-def small_print(found: Compared) -> str:
-    """What the numbers are over."""
+def small_print(found: Compared, left_out: int | None = None) -> str:
+    """What the numbers are over. left_out: candidates that did not converge (default: in the comparison)."""
     sizes = found.scores[0][0].provenance["sizes"]
-    left_out, seeds = sum(found.comparison.left_out), [source.seed for source in found.sources]
+    left_out = sum(found.comparison.left_out) if left_out is None else left_out
+    seeds = [source.seed for source in found.sources]
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}, ± is a 95% t interval over queries")
     text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} queries "
@@ -139,19 +140,26 @@ def _scale(scoring: Scoring) -> str:
 
 
 def numbers(found: Compared, pair: tuple[int, int]) -> None:
-    """The three agreements with their intervals."""
+    """The agreements with their intervals: the three that are mapped above, and further ones."""
     for column, (name, metric) in zip(st.columns(3), METRICS.items(), strict=True):
-        agreement = found.comparison.agreement(name, *pair)
-        mean = comparisons.plus_minus(agreement.mean, float("nan"))
-        interval = "" if agreement.ci95 != agreement.ci95 else f"± {agreement.ci95:.3f}"
-        column.metric(metric.title, mean, f"{interval} over {agreement.interval_over}" if interval else None,
-                      delta_color="off", delta_arrow="off", help=f"{metric.definition} {_chance_text(found, name)}")
+        _number(column, metric, found.comparison.agreement(name, *pair), _chance_text(found, name))
+    further = comparisons.further(found, *pair)
+    for column, (name, metric) in zip(st.columns(3), FURTHER.items(), strict=True):
+        chance = f"Unrelated scores would reach {metric.chance(_candidates(found), 0.05):.2g} on average."
+        _number(column, metric, further.agreement(name, 0, 1), chance)
     dropped = found.comparison.agreement("kendall_tau", *pair)
     text = f"{dropped.n_queries:,} queries"
     if dropped.n_dropped:
         text += (f", {dropped.n_dropped:,} of them dropped from Kendall's τ, because one of the rankings is constant "
                  "there")
     chips.note(text + f" · {dropped.n_seeds} seed{'s' if dropped.n_seeds != 1 else ''}")
+
+
+def _number(column, metric: Metric, agreement: Agreement, chance: str) -> None:
+    """One agreement, with its definition on hover."""
+    interval = "" if agreement.ci95 != agreement.ci95 else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
+    column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval or None,
+                  delta_color="off", delta_arrow="off", help=f"{metric.definition} {chance}")
 
 
 def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | None:

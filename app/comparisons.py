@@ -15,7 +15,7 @@ import streamlit as st
 from app import pickers, workbench
 from app.workbench import Waiting
 from engine import codes
-from engine.agreement import METRICS, top_size
+from engine.agreement import FURTHER, METRICS, top_size
 from engine.comparison import Comparison, compare
 from engine.problems import ProblemSource
 from engine.scores import Scores
@@ -104,6 +104,16 @@ def _table(key: tuple, labels: tuple[str, ...], _comparison: Comparison) -> pd.D
     whole = _comparison.table()
     names = dict(zip(_comparison.names, labels, strict=True))
     return whole.assign(a=whole.a.map(names), b=whole.b.map(names))
+
+
+def further(found: Compared, a: int, b: int) -> Comparison:
+    """A pair in the measures beyond the three, over all seeds."""
+    return _further((*found.key, a, b), found, a, b)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT)
+def _further(key: tuple, _found: Compared, a: int, b: int) -> Comparison:
+    return compare([[seed[a], seed[b]] for seed in _found.scores], ("a", "b"), metrics=tuple(FURTHER))
 
 
 def plus_minus(mean: float, half_width: float) -> str:

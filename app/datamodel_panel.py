@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app import downloads, job_panel
+from app import chips, downloads, job_panel
 from app.comparisons import Compared
 from app.workbench import Waiting, queue
 from engine import data, datamodel_runs
@@ -60,6 +60,7 @@ def _table(found: Compared, names: Sequence[str], digest: str) -> None:
     st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config={
         "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DEFINITION),
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
+    chips.note(f"seed {found.sources[0].seed} · {len(models.kept)} models · ± is a 95% t interval over queries")
     command = downloads.recompute(found.drawn_sources[0], "datamodel").replace("engine compare", "engine datamodel")
     downloads.chart_extras("datamodel", table, found.scorings, found.drawn_sources[0],
                            f"{command} --subsets {len(models.kept)}")

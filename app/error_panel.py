@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,6 +11,7 @@ import streamlit as st
 from app import chips, choice, downloads, error_curves, job_panel, pickers, published, workbench
 from app.charts.curves import agreement_curves, exact_scatter
 from app.error_curves import Curves, Point
+from app.selectors import pick, segments
 from app.workbench import Waiting
 from engine import error_curves as engine_curves
 from engine.agreement import METRICS, summarize
@@ -75,31 +75,26 @@ class Chosen:
 
 
 def panel_choice() -> str:
-    key = choice.bound("panel", "eta", choice.from_options(list(PANELS)))
-    panel = st.segmented_control("What grows", list(PANELS), key=key, format_func=PANELS.get, required=True,
-                                 label_visibility="collapsed")
-    choice.keep("panel", panel)
-    return panel
+    return segments("panel", "What grows", list(PANELS), "eta", PANELS.get, label_visibility="collapsed")
 
 
 def controls(panel: str) -> Chosen:
     """The row of choices, each of them in the address."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-    metric = _choose(row.segmented_control, "metric", "Agreement", list(SHORTS), "kendall",
-                     lambda name: METRICS[SHORTS[name]].title, required=True,
-                     help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
-    behavior = _choose(row.selectbox, "behavior", "Behavior", list(engine_curves.differentiable()), "query_loss",
-                       lambda name: BEHAVIORS[name].title, width=180,
-                       help="The number read off the model at a query. Only behaviors with a gradient have a tangent.")
+    metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title, row,
+                      help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
+    behavior = pick("behavior", "Behavior", list(engine_curves.differentiable()), "query_loss",
+                    lambda name: BEHAVIORS[name].title, area=row, width=180,
+                    help="The number read off the model at a query. Only behaviors with a gradient have a tangent.")
     solvers = engine_curves.solvers(pickers.kind())
     solver = next(iter(solvers))
     if panel == "alpha":
-        solver = _choose(row.selectbox, "solver", "Solver in the scatter", list(solvers), solver,
-                         lambda name: solvers[name].title, width=200,
-                         help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
-    draws = _choose(row.selectbox, "draws", "Draws", DRAWS, _default_draws(), str, width=90,
-                    help="Each draw (seed) takes other queries and candidates, and another training set where that is "
-                         "smaller than the dataset. Bands are 95% t-intervals over draws.")
+        solver = pick("solver", "Solver in the scatter", list(solvers), solver, lambda name: solvers[name].title,
+                      area=row, width=200,
+                      help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
+    draws = pick("draws", "Draws", DRAWS, _default_draws(), str, area=row, width=90,
+                 help="Each draw (seed) takes other queries and candidates, and another training set where that is "
+                      "smaller than the dataset. Bands are 95% t-intervals over draws.")
     figure = _published(pickers.kind())
     shown = figure is not None and _toggle(row, figure)
     sources = tuple(pickers.source(offset) for offset in range(draws))
@@ -108,13 +103,6 @@ def controls(panel: str) -> Chosen:
     candidates = min(pickers.optima_candidates(), limit) if panel == "alpha" else (
         None if error_curves.live(sources[0]) else limit)
     return Chosen(panel, sources, SHORTS[metric], behavior, value, _query(sources[0]), candidates, solver, shown)
-
-
-def _choose(widget, name: str, label: str, options, default, title: Callable, **rest) -> Any:
-    key = choice.bound(name, default, choice.from_options(options))
-    value = widget(label, options, key=key, format_func=title, **rest)
-    choice.keep(name, value)
-    return value
 
 
 def _default_draws() -> int:

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import chips, choice, comparisons, datamodel_panel, downloads, explanation_view, job_panel, workbench
+from app import chips, choice, comparison_view, downloads, explanation_view, job_panel, workbench
 from app.comparisons import Compared
-from app.workbench import Waiting
-from engine.agreement import FURTHER
-from engine.comparison import compare
+from app.workbench import Waiting, queue
 from engine.errors import InvalidInput, WhichfluenceError
-from engine.explanation import Chain, Explanation, chain, measure
+from engine.explanation import Chain, Explanation, Seed, chain, measure
 from engine.problems import ProblemSource
 from engine.scores import Scores
 from engine.scoring import Scoring
@@ -20,19 +18,18 @@ from engine.scoring import Scoring
 NAME = "explain"
 
 
-def show(found: Compared, pair: tuple[int, int], names: Sequence[str]) -> None:
+def show(found: Compared, pair: tuple[int, int]) -> None:
     """The switch, and below it the explanation; what takes long is waited for beside the rest of the page."""
     key = choice.bound(NAME, 0, choice.from_options((0, 1)))
     st.session_state[key] = bool(st.session_state[key])
     on = st.toggle("Explain this disagreement", key=key, help="Walks from one answer to the other through exact "
                    "specifications, and says how much of the way is behavior, intervention, training process, and "
-                   "approximation error; and measures the pair in further ways.")
+                   "approximation error.")
     choice.keep(NAME, int(on))
     if not on:
         return
-    first, second = (found.scores[0][place] for place in pair)
     try:
-        explained = explanation(found.sources[0], first, second, found.candidates)
+        explained = explanation(found, pair)
     except WhichfluenceError as error:
         st.error(str(error))
         return
@@ -40,62 +37,69 @@ def show(found: Compared, pair: tuple[int, int], names: Sequence[str]) -> None:
         job_panel.watch(explained)
         return
     table = explanation_view.show(explained, "compare:way")
-    sizes = first.provenance["sizes"]
-    chips.note(f"seed {found.sources[0].seed} · {sizes['queries']:,} queries · "
-               f"{sizes['candidates'] - explained.left_out:,} candidates · ± is a 95% t interval over queries")
-    scorings = [found.scorings[place] for place in pair]
-    downloads.chart_extras("explanation", table, scorings, found.drawn_sources[0],
-                           command(found.drawn_sources[0]))
-    st.markdown("**The pair in further measures**")
-    _further(found, pair)
-    datamodel_panel.show(found, names)
+    chips.note(comparison_view.small_print(found, explained.left_out))
+    downloads.chart_extras("explanation", table, [found.scorings[place] for place in pair], found.drawn_sources,
+                           command(found.drawn_sources))
 
 
-def command(source: ProblemSource) -> str:
+def command(sources: Sequence[ProblemSource]) -> str:
     """The commands that recompute an explanation from the downloaded specifications."""
-    return downloads.recompute(source, "explanation").replace("engine compare", "engine explain").replace(
-        "--out explanation.csv", "--out explanation.json")
+    files = [downloads.problem_file(source, f"-{source.seed}" if len(sources) > 1 else "") for source in sources]
+    given = " ".join(f"--data {file}" for file, _ in files)
+    return "\n".join([*(written for _, written in files), f"python -m engine explain {given} --specs "
+                      "explanation-specs.json --out explanation.json"])
 
 
-def explanation(source: ProblemSource, a: Scores, b: Scores, candidates: int | None) -> Explanation | Waiting:
-    """Why A and B disagree on a drawn problem, or what is being waited for."""
-    drawn = workbench.drawn(source)
-    if isinstance(drawn, Waiting):
-        return drawn
-    way = chain(a.scoring, b.scoring, drawn.problem.n)
-    exact, reasons = _exact(source, way, candidates)
-    if isinstance(exact, Waiting):
-        return exact
-    return measure(way, a, b, exact, reasons)
+def explanation(found: Compared, pair: tuple[int, int]) -> Explanation | Waiting:
+    """Why a pair of the comparison disagrees, over all its seeds, or what is being waited for."""
+    sides = [[seed[place] for place in pair] for seed in found.scores]
+    return between(found.sources, sides, found.candidates)
 
 
-def _exact(source: ProblemSource, way: Chain, candidates: int | None
+def between(sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]],
+            candidates: int | None) -> Explanation | Waiting:
+    """Why A and B disagree; sides: the scores of both for each source. All that is missing is asked for at once."""
+    problem = workbench.drawn(sources[0])
+    if isinstance(problem, Waiting):
+        return problem
+    a, b = (side.scoring for side in sides[0])
+    way = chain(a, b, problem.problem.n, problem.problem.convex)
+    live, seeds, waiting = workbench.LIVE_SECONDS[sources[0].kind] / len(sources), [], None
+    for source, (first, second) in zip(sources, sides, strict=True):
+        exact, reasons = _exact(source, way, candidates, live)
+        if isinstance(exact, Waiting):
+            waiting = waiting or exact
+        else:
+            seeds.append(Seed(first, second, exact, reasons))
+    return waiting or measure(way, seeds)
+
+
+def _exact(source: ProblemSource, way: Chain, candidates: int | None, live: float
            ) -> tuple[dict[Scoring, Scores] | Waiting, dict[Scoring, str]]:
     """The exact scores along the way; what cannot be computed is left out with its reason."""
-    try:
-        found = workbench.scores(source, way.needed, candidates) if way.needed else []
-        return (found if isinstance(found, Waiting) else dict(zip(way.needed, found, strict=True))), {}
-    except InvalidInput:
-        exact, reasons = {}, {}
+    if not way.needed:
+        return {}, {}
+    together = _asked(source, way.needed, candidates, live)
+    if not isinstance(together, str):
+        return (together if isinstance(together, Waiting) else dict(zip(way.needed, together, strict=True))), {}
+    exact, reasons, waiting = {}, {}, None
     for scoring in way.needed:
-        try:
-            found = workbench.scores(source, [scoring], candidates)
-        except InvalidInput as error:
-            reasons[scoring] = str(error)
-            continue
-        if isinstance(found, Waiting):
-            return found, {}
-        exact[scoring] = found[0]
-    return exact, reasons
+        found = _asked(source, [scoring], candidates, live)
+        if isinstance(found, str):
+            reasons[scoring] = found
+        elif isinstance(found, Waiting):
+            waiting = waiting or found
+        else:
+            exact[scoring] = found[0]
+    return (exact, reasons) if waiting is None else (waiting, {})
 
 
-def _further(found: Compared, pair: Sequence[int]) -> None:
-    """Agreements beyond the three, each with its definition."""
-    compared = compare([[seed[place] for place in pair] for seed in found.scores], ("a", "b"), metrics=tuple(FURTHER))
-    for column, (name, metric) in zip(st.columns(len(FURTHER)), FURTHER.items(), strict=True):
-        agreement = compared.agreement(name, 0, 1)
-        chance = metric.chance(int(found.trusted.sum()), 0.05)
-        interval = "" if agreement.ci95 != agreement.ci95 else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
-        column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval or None,
-                      delta_color="off", delta_arrow="off",
-                      help=f"{metric.definition} Unrelated scores would reach {chance:.2g} on average.")
+def _asked(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
+           live: float) -> list[Scores] | Waiting | str:
+    """The scores, what is being waited for, or why they cannot be had: the engine's own words, or its run's."""
+    try:
+        found = workbench.scores(source, scorings, candidates, live)
+    except InvalidInput as error:
+        return str(error)
+    job = queue().get(found.job) if isinstance(found, Waiting) and found.job else None
+    return job.error or "their run failed." if job is not None and job.state == "failed" else found

@@ -9,7 +9,6 @@ import streamlit as st
 
 from app import (
     chips,
-    choice,
     downloads,
     manifest_view,
     paper_notes,
@@ -21,7 +20,7 @@ from app import (
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
 from app.published import Published, reproduction
-from app.selectors import segments
+from app.selectors import pick, segments
 from engine import data
 from engine.experiments import EXPERIMENTS
 from engine.scoring import Scoring
@@ -34,7 +33,7 @@ FULL = "paper"
 def choose_experiment() -> str:
     """Which table or figure."""
     names = list(EXPERIMENTS)
-    return _pick("experiment", "Table or figure", names, names[0], lambda name: EXPERIMENTS[name].title)
+    return pick("experiment", "Table or figure", names, names[0], lambda name: EXPERIMENTS[name].title, width=640)
 
 
 def choose_preset(name: str) -> str:
@@ -137,7 +136,7 @@ def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Sco
         return
     st.subheader("The two questions behind a row")
     labels = list(known)
-    pair = known[_pick("row", "Row", labels, labels[0], str)]
+    pair = known[pick("row", "Row", labels, labels[0], str, width=640)]
     for column, scoring, other in zip(st.columns(2, gap="large"), pair, reversed(pair), strict=True):
         with column:
             chips.question(scoring, other)
@@ -178,13 +177,6 @@ def manifest(name: str, preset: str, found: Published) -> None:
     manifest_view.show(found.manifest, f"{name}-{preset}")
     st.caption("Recompute them with")
     st.code(found.manifest.get("command") or reproductions.command(name, preset), language="bash", wrap_lines=True)
-
-
-def _pick(choice_name: str, label: str, options: list[str], default: str, title) -> str:
-    key = choice.bound(choice_name, default, choice.from_options(options))
-    chosen = st.selectbox(label, options, key=key, format_func=title, width=640)
-    choice.keep(choice_name, chosen)
-    return chosen
 
 
 def _seeds(rows: pd.DataFrame) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -15,15 +15,19 @@ import pandas as pd
 import vl_convert
 
 from app import chips, comparison_view, comparisons, downloads, explanation_panel, explanation_view, theme
+from app.bring_panel import Shown
 from app.charts import distribution, heatmap, rank_change, rank_scatter, way
 from app.comparisons import Compared
 from app.labels import numbered
 from app.labels import short as short_labels
-from engine.agreement import FURTHER, METRICS
+from engine.agreement import FURTHER, METRICS, Agreement
+from engine.agreement import metric as metric_of
 from engine.comparison import compare
 from engine.explanation import Explanation
 from engine.provenance import versions
 from engine.saved import Saved
+from engine.scores import Scores
+from engine.verdict import verdict as verdict_of
 
 CONFIG = Path(__file__).parents[1] / ".streamlit" / "config.toml"
 WIDTH = 640
@@ -43,12 +47,13 @@ td.n, th.n { text-align: right; white-space: nowrap; }
 """
 
 
-def report(found: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str) -> str:
-    """The whole file. saved: its name and note; link: the full address of the view."""
+def report(found: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str,
+           brought: Shown | None = None) -> str:
+    """The whole file. saved: its name and note; link: the full address of the view; brought: scores from elsewhere."""
     labels = numbered(short_labels(found.scorings))
     parts = [_head(found, saved, link), _questions(found, labels), _agreement(found, labels, pair),
-             _pair(found, labels, pair), _explained(found, pair, explained), _manifests(found, labels),
-             _commands(found)]
+             _pair(found, labels, pair), _explained(found, pair, explained), _brought(brought),
+             _manifests(found, labels, brought), _commands(found)]
     style = theme.STYLE.replace("<style>", "").replace("</style>", "").replace("light-dark(#0072B2, #56B4E9)",
                                                                                "#0072B2")
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -138,40 +143,70 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
 def _measures(found: Compared, pair: tuple[int, int]) -> str:
     everything = compare([[seed[place] for place in pair] for seed in found.scores], ("a", "b"),
                          metrics=(*METRICS, *FURTHER))
-    rows = []
-    for name in everything.per_query:
-        metric, agreement = METRICS[name] if name in METRICS else FURTHER[name], everything.agreement(name, 0, 1)
-        rows.append(f"<tr><td>{escape(metric.title)}</td>"
-                    f'<td class="n">{comparisons.plus_minus(agreement.mean, agreement.ci95)}</td>'
-                    f"<td>{escape(metric.definition)}</td></tr>")
+    return _measured({name: everything.agreement(name, 0, 1) for name in everything.per_query})
+
+
+def _measured(agreements: Mapping[str, Agreement]) -> str:
+    """Agreements as a table, each with its definition."""
+    rows = "".join(f"<tr><td>{escape(metric_of(name).title)}</td>"
+                   f'<td class="n">{comparisons.plus_minus(agreement.mean, agreement.ci95)}</td>'
+                   f"<td>{escape(metric_of(name).definition)}</td></tr>" for name, agreement in agreements.items())
     return ('<div class="wide"><table><thead><tr><th>measure</th><th class="n">mean ± 95%</th>'
-            f"<th>what it is</th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>")
+            f"<th>what it is</th></tr></thead><tbody>{rows}</tbody></table></div>")
 
 
 def _explained(found: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
     if explained is None:
         return ""
-    parts = ["<h2>Why they disagree</h2>", f"<p><strong>{escape(explained.sentence)}</strong></p>"]
+    specs = downloads.specs_json([found.scorings[place] for place in pair])
+    return "\n".join(["<h2>Why they disagree</h2>", _way(explained),
+                      f"<p>Save this as explanation-specs.json:</p><pre>{escape(specs)}</pre>",
+                      f"<pre>{escape(explanation_panel.command(found.drawn_sources))}</pre>"])
+
+
+def _way(explained: Explanation) -> str:
+    """An explanation: its sentence, its charts and its remarks."""
+    parts = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
     if explained.links and explained.path > 0:
         parts.append(svg(way.way(explanation_view.bars(explained), explained.direct.mean), explained.sentence,
                          f"The way, link by link: Kendall distance {explained.path:.3f}, straight on "
                          f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of the "
                          "axes averaged."))
+        if explained.n_seeds > 1:
+            parts.append(svg(way.shares(*explanation_view.shares(explained)), "The shares, seed by seed",
+                             f"The share of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
+                             "each seed as a dot."))
         parts.append(_table(explanation_view.links_table(explained)))
     parts += [f'<p class="small">{escape(note)}</p>' for note in (*explanation_view.brackets(explained),
                                                                   *explained.notes)]
-    command = explanation_panel.command(found.drawn_sources[0])
-    return "\n".join([*parts, f"<pre>{escape(command)}</pre>"])
+    return "\n".join(parts)
 
 
-def _manifests(found: Compared, labels: Sequence[str]) -> str:
+def _brought(brought: Shown | None) -> str:
+    if brought is None:
+        return ""
+    scoring, found = brought.scores.scoring, verdict_of(brought.scores.scoring, brought.other.scoring)
+    specs = downloads.specs_json([brought.other.scoring])
+    return (f"<h2>Brought scores: {escape(scoring.name)}</h2><p>They claim to answer: {escape(scoring.question)}</p>"
+            f"<h3>Against the exact answer to what they claim</h3>{_measured(brought.agreement)}"
+            f"<h3>Why they disagree with {escape(brought.against)}</h3>"
+            f"<p><strong>{escape(found.headline)}.</strong> {chips.code(escape(found.reason))}</p>"
+            f"{_way(brought.explained)}<p>Save this as brought-specs.json:</p><pre>{escape(specs)}</pre>"
+            f"<pre>{escape(brought.command)}</pre>")
+
+
+def _manifests(found: Compared, labels: Sequence[str], brought: Shown | None) -> str:
     parts = ["<h2>Manifests</h2>"]
     for source, seed in zip(found.sources, found.scores, strict=True):
-        for label, scores in zip(labels, seed, strict=True):
-            text = json.dumps(scores.provenance, indent=1, ensure_ascii=False, default=str)
-            parts.append(f"<details><summary>{escape(label)}, seed {source.seed}</summary><pre>{escape(text)}</pre>"
-                         "</details>")
+        parts += [_manifest(f"{label}, seed {source.seed}", scores) for label, scores in zip(labels, seed, strict=True)]
+    if brought:
+        parts.append(_manifest(f"Brought: {brought.scores.scoring.name}", brought.scores))
     return "\n".join(parts)
+
+
+def _manifest(title: str, scores: Scores) -> str:
+    text = json.dumps(scores.provenance, indent=1, ensure_ascii=False, default=str)
+    return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
 
 
 def _commands(found: Compared) -> str:

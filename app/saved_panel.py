@@ -9,7 +9,9 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from app import explanation_panel, job_panel, report
+from app.bring_panel import Shown
 from app.comparisons import Compared
+from app.plain_text import plain
 from app.times import moment
 from app.workbench import Waiting
 from engine import saved
@@ -21,21 +23,22 @@ PAGE = "compare"
 FAULT, DONE = "saved:fault", "saved:done"
 
 
-def keep(found: Compared, names: Sequence[str], pair: tuple[int, int]) -> None:
-    """Name, note, save, link and report of the comparison on the page."""
+def keep(found: Compared, names: Sequence[str], pair: tuple[int, int], brought: Shown | None = None) -> None:
+    """Name, note, save, link and report of the comparison on the page, with the brought scores that it shows."""
     with st.expander("Save, share or export this comparison", icon=":material/bookmark:"):
         name = st.text_input("Name", value=_suggested(found, names, pair), key="saved:name",
                              max_chars=saved.LONGEST_NAME)
         note = st.text_area("Note", key="saved:note", max_chars=saved.LONGEST_NOTE, height=80,
                             placeholder="What you looked for, and what you saw")
         query = saved.address(_parameters())
-        summary = _summary(found, names)
+        summary = _summary(found, names, brought)
         row = st.container(horizontal=True)
         row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=_save,
                    args=(name, note, query, summary))
-        _report_button(row, found, pair, name, note, query, summary)
+        _report_button(row, found, pair, name, note, query, summary, brought)
         _said()
-        st.caption("The link reopens this view, for everybody who reaches this server:")
+        st.caption("The link reopens this view, for everybody who reaches this server"
+                   + (", where the file with the brought scores is kept:" if brought else ":"))
         st.code(link(query), language=None, wrap_lines=True)
 
 
@@ -66,9 +69,10 @@ def _suggested(found: Compared, names: Sequence[str], pair: tuple[int, int]) -> 
     return f"{first} against {second}"[:saved.LONGEST_NAME]
 
 
-def _summary(found: Compared, names: Sequence[str]) -> str:
-    return (f"{title(found.sources[0].dataset)} · {len(names)} specifications · "
-            f"{len(found.scores[0][0].candidates):,} candidates · {', '.join(names)}")[:500]
+def _summary(found: Compared, names: Sequence[str], brought: Shown | None) -> str:
+    theirs = [f"brought scores “{brought.scores.scoring.name}”"] if brought else []
+    return " · ".join([title(found.sources[0].dataset), f"{len(names)} specifications",
+                       f"{len(found.scores[0][0].candidates):,} candidates", *theirs, ", ".join(names)])[:500]
 
 
 def _save(name: str, note: str, query: str, summary: str) -> None:
@@ -88,21 +92,20 @@ def _said() -> None:
         st.success(done, icon=":material/check:")
 
 
-def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note: str, query: str,
-                   summary: str) -> None:
+def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
+                   brought: Shown | None) -> None:
     """The report is written when it is asked for: it takes a few seconds."""
-    asked = ("report", found.key, pair, name, note, query)
+    asked = ("report", found.key, pair, name, note, query, brought and brought.scores.scoring.digest)
     row.button("Write the report", icon=":material/description:", on_click=_ask, args=(asked,),
                help="One HTML file with charts, questions, verdicts, manifests and commands, that needs no network.")
     if st.session_state.get("saved:asked") != asked:
         return
     try:
-        explained = explanation_panel.explanation(found.sources[0], *(found.scores[0][place] for place in pair),
-                                                  found.candidates)
+        explained = explanation_panel.explanation(found, pair)
         if isinstance(explained, Waiting):
             job_panel.watch(explained)
             return
-        text = _written(asked, found, pair, name, note, query, summary, explained)
+        text = _written(asked, found, pair, name, note, query, summary, explained, brought)
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
         return
@@ -116,22 +119,22 @@ def _ask(asked: tuple) -> None:
 
 @st.cache_data(show_spinner="Writing the report", max_entries=8)
 def _written(asked: tuple, _found: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
-             _explained) -> str:
+             _explained, _brought: Shown | None) -> str:
     described = Saved.parse({"name": name, "note": note, "address": query, "summary": summary,
                              "created": datetime.now(UTC).isoformat(timespec="seconds")})
-    return report.report(_found, pair, described, _explained, link(query))
+    return report.report(_found, pair, described, _explained, link(query), _brought)
 
 
 def _card(entry: Entry) -> None:
     kept = entry.saved
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{_plain(kept.name)}**", width="stretch")
+            st.markdown(f"**{plain(kept.name)}**", width="stretch")
             st.page_link(f"../pages/{PAGE}.py", label="Open", icon=":material/open_in_new:",
                          query_params=kept.parameters)
         if kept.note:
             st.text(kept.note)
-        st.caption(f"{_when(kept)} · {_plain(kept.summary)}")
+        st.caption(f"{_when(kept)} · {plain(kept.summary)}")
         with st.expander("Link, name and note"):
             st.code(link(kept.address), language=None, wrap_lines=True)
             name = st.text_input("Name", kept.name, key=f"saved:name:{entry.key}", max_chars=saved.LONGEST_NAME)
@@ -164,8 +167,3 @@ def _when(kept: Saved) -> str:
         return moment(datetime.fromisoformat(kept.created).timestamp(), getattr(st.context, "timezone", None))
     except ValueError:
         return kept.created
-
-
-def _plain(text: str) -> str:
-    """Text in which Markdown finds nothing to format."""
-    return "".join(f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|<>~:$" else letter for letter in text)

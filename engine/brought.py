@@ -81,7 +81,8 @@ class Reading:
 class Preview:
     """The ways a table can be read, likeliest first.
 
-    certain: whether the data leave no doubt. reasons: sentences on axes and sign, for the reader.
+    certain: whether the data leave no doubt. reasons: sentences for the reader, the last two on
+    axes and sign.
     """
 
     readings: tuple[Reading, ...]
@@ -100,16 +101,23 @@ def axes_that_fit(problem, table: Table) -> list[str]:
     return [axes for axes, fits in ((QUERIES, r == m and c in sizes), (CANDIDATES, c == m and r in sizes)) if fits]
 
 
+def check(problem, table: Table) -> None:
+    """Raises `InvalidInput` for a table that is none of this problem, or that lacks candidates of it."""
+    fits = axes_that_fit(problem, table)
+    if not fits:
+        raise InvalidInput(_misfit(problem, table))
+    for axes in fits:
+        arranged(problem, table, axes)
+
+
 def preview(problem, table: Table, reference: np.ndarray) -> Preview:
     """How the table is likely to be read.
 
     reference (m, k): oriented scores that answer the claimed question well, by which sign and an ambiguous shape are
     told: the likely reading is the one that agrees with it most. Raises `InvalidInput` where no reading fits.
     """
-    fits = axes_that_fit(problem, table)
-    if not fits:
-        raise InvalidInput(_misfit(problem, table))
-    found = []
+    check(problem, table)
+    fits, found = axes_that_fit(problem, table), []
     for axes in fits:
         values = arranged(problem, table, axes)
         usable = np.isfinite(values).all(0)
@@ -120,6 +128,7 @@ def preview(problem, table: Table, reference: np.ndarray) -> Preview:
     found.sort(key=lambda reading: -reading.agreement if reading.agreement == reading.agreement else 0.0)
     best = found[0]
     told = best.agreement > max(LEAST, best.ci95 if best.ci95 == best.ci95 else 1.0)  # False for NaN too
+    remarks = [table.first_row.remark] if table.first_row.remark else []
     r, c = table.values.shape
     shape = f"The table is {r:,} × {c:,}, for {len(problem.queries):,} queries and {len(problem.candidates):,} " \
             f"candidates of {problem.n:,} training examples"
@@ -130,7 +139,7 @@ def preview(problem, table: Table, reference: np.ndarray) -> Preview:
                    f"to the claimed question by {tau_text}; with the other sign by the negative of it." if told else
                    f"The scores do not agree with the exact answer under either sign ({tau_text}), so the sign cannot "
                    "be told from the data; say which one it is.")
-    return Preview(tuple(found), told, (axes_reason, sign_reason))
+    return Preview(tuple(found), told, (*remarks, axes_reason, sign_reason))
 
 
 def arranged(problem, table: Table, axes: str) -> np.ndarray:

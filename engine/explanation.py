@@ -9,22 +9,27 @@ Stations are sets of causes that lie behind the reader: ∅ at Â, {error of A} 
 be missing, because no specification stands there (`engine.intermediate`) or because its exact scores cannot be
 computed. The links beside it then become one with several causes, and each of these has a bracket instead of a
 share: it contributes between nothing and all of that link, as long as the way has no detour there.
+
+Several seeds (problems drawn alike) each have their way; lengths and shares are means over them, with 95% t intervals.
+A station that one of them misses is missing for all, so that the links are the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 import torch
 
 from engine.agreement import METRICS, Agreement, pairwise, summarize
+from engine.brought import Claim
 from engine.compute import compute
 from engine.errors import InvalidInput
 from engine.exact.response import Options
 from engine.intermediate import intermediate
+from engine.intervals import t_interval
 from engine.kendall import distance
 from engine.scores import Scores
 from engine.scoring import Scoring
@@ -34,6 +39,8 @@ ERROR_A, ERROR_B = "error of A", "error of B"
 Causes = tuple[str, ...]
 """Of `error of A`, B, P, T and `error of B`, in this order."""
 ORDER = (ERROR_A, *AXES, ERROR_B)
+ORDER_MATTERS = 0.2
+"""The share of the way by which a link's length may change with the order of the axes without a remark."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,8 @@ class Chain:
                 **{error: f"the approximation error of {route}" for error, route in errors.items()}}
 
 
-def chain(a: Scoring, b: Scoring, n: int) -> Chain:
-    """The stations from A to B, with n training examples."""
+def chain(a: Scoring, b: Scoring, n: int, convex: bool = False) -> Chain:
+    """The stations from A to B, with n training examples. convex: whether all training ends at one optimum."""
     axes = a.differing_axes(b)
     start = () if a.exact else (ERROR_A,)
     causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
@@ -75,7 +82,7 @@ def chain(a: Scoring, b: Scoring, n: int) -> Chain:
     for size in range(len(axes) + 1):
         for taken in combinations(axes, size):
             parts = [(b if axis in taken else a) for axis in AXES]
-            found = intermediate(parts[0].behavior, parts[1].intervention, parts[2].process, n)
+            found = intermediate(parts[0].behavior, parts[1].intervention, parts[2].process, n, convex)
             behind = frozenset((*start, *taken))
             if found.scoring is None:
                 missing[behind] = found.reading
@@ -89,9 +96,10 @@ def chain(a: Scoring, b: Scoring, n: int) -> Chain:
 class Link:
     """A part of the way with one cause, or with several that cannot be told apart.
 
-    length: Kendall distance, mean over queries, with its 95% t interval over queries. share: of the whole way. low,
-    high: its mean length in the orders of the axes where it is shortest and longest. agreement: metric -> mean over
-    queries between its two ends, averaged over orders.
+    length: Kendall distance, mean over queries and then seeds, with its 95% t interval over seeds, or over queries
+    where there is one seed. share: of the whole way. low, high: its mean length in the orders of the axes where it is
+    shortest and longest. agreement: metric -> mean over queries between its two ends, averaged over orders. seeds: the
+    share in each seed; share_ci95: its t interval over them, NaN where there is one.
     """
 
     causes: Causes
@@ -102,6 +110,8 @@ class Link:
     low: float
     high: float
     agreement: Mapping[str, float]
+    seeds: tuple[float, ...] = ()
+    share_ci95: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,7 @@ class Explanation:
 
     direct: Kendall distance of the two ends; path: the sum of the links; slack = path − direct ≥ 0. whole: the
     agreement of the ends. orders: how many orders of the axes were averaged. notes: readings of unfit pairs, and why
-    stations are missing. left_out: candidates that did not converge at some station.
+    stations are missing. left_out: candidates that did not converge at some station, summed over seeds.
     """
 
     links: tuple[Link, ...]
@@ -130,8 +140,20 @@ class Explanation:
         return alone, alone + mixed
 
     @property
+    def n_seeds(self) -> int:
+        return len(self.direct.per_seed)
+
+    @property
+    def by_order(self) -> tuple[str, ...]:
+        """A sentence for every link whose length depends much on the order of the axes: its share is then a mean over
+        orders of causes that act together, not a length that it has by itself."""
+        return tuple(f"{link.title[0].upper()}{link.title[1:]} is between {link.low:.3f} and {link.high:.3f} long, by "
+                     "the order in which the axes change: it acts together with the others."
+                     for link in self.links if link.high - link.low > ORDER_MATTERS * self.path)
+
+    @property
     def sentence(self) -> str:
-        """The shares in words, largest first, in whole percent that add up to 100."""
+        """The shares in words, largest first, in whole percent that add up to 100; of the means over seeds."""
         if not self.links:
             return "Both are the same scores, so there is nothing to explain."
         if self.path == 0:
@@ -142,16 +164,61 @@ class Explanation:
         return ", ".join([told[0].replace("%", "% of the way is", 1), *told[1:]]) + "."
 
 
-def measure(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores],
-            reasons: Mapping[Scoring, str] | None = None) -> Explanation:
-    """The explanation, from the scores of A and B and the exact ones that could be computed.
+@dataclass(frozen=True)
+class Seed:
+    """What one seed has: the scores of A and B, and of `chain.needed` those that could be computed.
 
-    exact: scoring -> scores, of `chain.needed`; one that is left out is a missing station, for which `reasons` may
-    hold a sentence. Candidates that did not converge at a station are left out of all, and counted.
-    Raises `InvalidInput` where the arrays do not belong to one problem.
+    exact: scoring -> scores; one that is left out is a missing station, for which `reasons` may hold a sentence.
     """
-    reasons = reasons or {}
-    known = {**exact, **({a.scoring: a} if a.scoring.exact else {}), **({b.scoring: b} if b.scoring.exact else {})}
+
+    a: Scores
+    b: Scores
+    exact: Mapping[Scoring, Scores]
+    reasons: Mapping[Scoring, str] = field(default_factory=dict)
+
+
+def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
+    """The explanation over all seeds.
+
+    Candidates that did not converge at a station are left out of all, and counted.
+    Raises `InvalidInput` where the arrays of a seed do not belong to one problem.
+    """
+    common = [scoring for scoring in chain.needed if all(scoring in seed.exact for seed in seeds)]
+    reasons = {scoring: why for seed in seeds for scoring, why in seed.reasons.items()}
+    each = [_measured(chain, seed.a, seed.b, {scoring: seed.exact[scoring] for scoring in common}, reasons)
+            for seed in seeds]
+    return each[0] if len(each) == 1 else _averaged(each)
+
+
+def _averaged(each: Sequence[Explanation]) -> Explanation:
+    """Means over seeds, of explanations with the same links."""
+    told = [one for one in each if one.path > 0]  # where the way has no length, nothing has a share of it
+    links = []
+    for place, link in enumerate(each[0].links):
+        of_seeds = [one.links[place] for one in each]
+        length, ci95 = t_interval([one.length for one in of_seeds])
+        shares = tuple(one.links[place].share for one in told)
+        share, share_ci95 = t_interval(shares) if shares else (0.0, float("nan"))
+        agreement = {name: _mean(np.array([one.agreement[name] for one in of_seeds])) for name in link.agreement}
+        low, high = (float(np.mean([getattr(one, end) for one in of_seeds])) for end in ("low", "high"))
+        links.append(Link(link.causes, link.title, length, ci95, share, low, high, agreement, shares, share_ci95))
+    return Explanation(
+        tuple(links), each[0].titles, _over_seeds([one.direct for one in each]),
+        float(np.mean([one.path for one in each])), float(np.mean([one.slack for one in each])),
+        {name: _over_seeds([one.whole[name] for one in each]) for name in each[0].whole}, each[0].orders,
+        tuple(dict.fromkeys(note for one in each for note in one.notes)), sum(one.left_out for one in each))
+
+
+def _over_seeds(found: Sequence[Agreement]) -> Agreement:
+    """One agreement out of that of every seed."""
+    return replace(summarize([[one.mean] for one in found]), n_queries=max(one.n_queries for one in found),
+                   n_dropped=sum(one.n_dropped for one in found))
+
+
+def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores],
+              reasons: Mapping[Scoring, str]) -> Explanation:
+    """The explanation of one seed."""
+    known = {**exact, a.scoring: a, b.scoring: b}
     arrays, at = [a, b], {frozenset(): 0, frozenset(chain.causes): 1}
     notes = [*chain.readings, *(_absent(behind, why) for behind, why in chain.missing.items())]
     places = {id(a): 0, id(b): 1}
@@ -186,19 +253,36 @@ def measure(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores],
                        int((~kept).sum()))
 
 
-def explain(problem, a: Scoring | Scores, b: Scoring | Scores, options: Options | None = None) -> Explanation:
-    """Why A and B disagree on a problem: what is not given as scores is computed, the stations between them too."""
-    options = options or Options()
-    given = [scores for scores in (a, b) if isinstance(scores, Scores)]
-    for scores in given:
-        belongs(problem, scores)
+def explain(problems, a: Scoring | Scores, b: Scoring | Scores, options: Options | None = None) -> Explanation:
+    """Why A and B disagree on a problem, or on several that were drawn alike: the seeds of an average.
+
+    What is not given as scores is computed, the stations between them too. Raises `InvalidInput` for scores of
+    another problem, and for several problems that differ in size or come with scores of one of them.
+    """
+    options, problems = options or Options(), list(problems) if isinstance(problems, Sequence) else [problems]
+    _alike(problems, [side for side in (a, b) if isinstance(side, Scores)])
     scorings = [side.scoring if isinstance(side, Scores) else side for side in (a, b)]
-    way = chain(*scorings, problem.n)
-    wanted = [side for side in (a, b) if not isinstance(side, Scores)]
-    found = dict(zip(wanted, compute(problem, wanted, options), strict=True)) if wanted else {}
-    first, second = (side if isinstance(side, Scores) else found[side] for side in (a, b))
-    exact, reasons = exact_scores(problem, [s for s in way.needed if s not in found], options)
-    return measure(way, first, second, {**{s: found[s] for s in way.needed if s in found}, **exact}, reasons)
+    way = chain(*scorings, problems[0].n, problems[0].convex)
+    seeds = []
+    for problem in problems:
+        wanted = [side for side in (a, b) if not isinstance(side, Scores)]
+        found = dict(zip(wanted, compute(problem, wanted, options), strict=True)) if wanted else {}
+        first, second = (side if isinstance(side, Scores) else found[side] for side in (a, b))
+        seeds.append(Seed(first, second, *exact_scores(problem, way.needed, options)))
+    return measure(way, seeds)
+
+
+def _alike(problems: Sequence, given: Sequence[Scores]) -> None:
+    if not problems:
+        raise InvalidInput("There is no problem to explain a disagreement on; give one, or several seeds of one.")
+    if len({(problem.n, problem.kind, len(problem.queries)) for problem in problems}) > 1:
+        raise InvalidInput("The problems differ in model, training examples or queries, so they are not seeds of one "
+                           "question; draw them alike.")
+    if len(problems) > 1 and given:
+        raise InvalidInput(f"The scores of `{given[0].scoring.title}` belong to one problem, but several are given; "
+                           "explain them on the problem that they were computed for.")
+    for scores in given:
+        belongs(problems[0], scores)
 
 
 def exact_scores(problem, scorings: Sequence[Scoring], options: Options
@@ -263,9 +347,9 @@ def _links(chain: Chain, chains, at, lengths: np.ndarray, agreements) -> tuple[L
         mean = summarize(each.sum(0) / len(chains), interval_over="queries")
         between = {name: float(np.nanmean([_mean(values[pair]) for pair in pairs] or [np.nan]))
                    for name, values in agreements.items()}
+        share = mean.mean / path if path > 0 else 0.0
         links.append(Link(causes, _joined(chain.titles, causes), mean.mean, mean.ci95,
-                          mean.mean / path if path > 0 else 0.0, float(each.mean(1).min()),
-                          float(each.mean(1).max()), between))
+                          share, float(each.mean(1).min()), float(each.mean(1).max()), between, (share,)))
     return tuple(sorted(links, key=lambda link: [ORDER.index(cause) for cause in link.causes]))
 
 
@@ -289,6 +373,8 @@ def _absent(behind: frozenset[str], why: str) -> str:
 def _route(scoring: Scoring) -> str:
     """An estimator's name inside a sentence: `conjugate gradients` rather than `inverse Hessian (Conjugate …)`."""
     title = scoring.route.title
+    if isinstance(scoring, Claim):  # its owner named it
+        return title
     if title.startswith("inverse Hessian ("):
         title = title.removeprefix("inverse Hessian (").removesuffix(")")
     return title[0].lower() + title[1:] if " " in title else title

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from engine.errors import StoreError, WhichfluenceError
+from engine.errors import InvalidInput, MissingData, StoreError, WhichfluenceError
 
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -38,6 +38,23 @@ def write_together(files: Mapping[Path, bytes | str | Callable[[BinaryIO], Any]]
                 sync_folder(folder)
     finally:
         _remove(drafts.values())
+
+
+def read_whole(path: Path, noun: str, most: int | None = None, too_large: str = "") -> bytes:
+    """The content of a user's file, of at most `most` bytes.
+
+    Raises `MissingData` where it is not there; `InvalidInput` where it cannot be read or is larger (`too_large`).
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read() if most is None else file.read(most + 1)
+    except FileNotFoundError:
+        raise MissingData(f"There is no {noun} `{path}`; check the path.") from None
+    except OSError as error:
+        raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); give the path of a {noun}.") from None
+    if most is not None and len(content) > most:
+        raise InvalidInput(too_large)
+    return content
 
 
 def _rename_all(drafts: Mapping[Path, Path]) -> None:

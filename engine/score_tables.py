@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +21,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
 
 from engine.data.archive import FAULTS, megabytes, open_zip
-from engine.errors import InvalidInput, MissingData
+from engine.errors import InvalidInput
+from engine.files import read_whole
+from engine.header_row import AUTO, CHOICES, NAMES, SCORES, FirstRow, Numbering, judge
 
 MOST_BYTES = 500_000_000
 LONG = {"query": ("query", "query_index", "test", "test_index"),
@@ -35,16 +37,29 @@ PREFERRED = ("scores", "all_modules")
 class Table:
     """values (r, c) float64 as they stand in the file; name: of the array, where the file names it.
 
-    candidates: the training examples the columns (or rows) are named by, where the file names them.
+    candidates: the training examples the columns (or rows) are named by, where the file names them. first_row: how the
+    first row of a CSV was read.
     """
 
     values: np.ndarray
     name: str = ""
     candidates: np.ndarray | None = None
+    first_row: FirstRow = FirstRow(SCORES)
 
 
-def read_table(source: str | Path | BinaryIO, filename: str = "", key: str = "") -> Table:
-    """The table in a file of a kind that its name says. key: which array, where a file holds several.
+@dataclass(frozen=True)
+class Wanted:
+    """What of a file is meant. key: which array, where it holds several; first_row: what the first row of a CSV is,
+    `auto` to judge by what the table is for (known)."""
+
+    key: str = ""
+    first_row: str = AUTO
+    known: Numbering | None = None
+
+
+def read_table(source: str | Path | BinaryIO, filename: str = "", key: str = "", first_row: str = AUTO,
+               known: Numbering | None = None) -> Table:
+    """The table in a file of a kind that its name says; `Wanted` says what the rest means.
 
     Raises `MissingData` where there is no such file; `InvalidInput` for another kind of file, one that is too large
     or damaged, Python objects, more than two axes, or text where numbers should stand.
@@ -54,9 +69,11 @@ def read_table(source: str | Path | BinaryIO, filename: str = "", key: str = "")
     if reader is None:
         raise InvalidInput(f"`{Path(filename).name}` is of no kind that holds scores here; give "
                            f"{', '.join(READERS)}.")
-    table = reader(_content(source), key)
+    if first_row not in (AUTO, *CHOICES):
+        raise InvalidInput(f"The first row is said to be `{first_row[:40]}`; say {', '.join(CHOICES)} or {AUTO}.")
+    table = reader(_content(source), Wanted(key, first_row, known))
     if table.values.ndim == 1:
-        table = Table(table.values[None], table.name, table.candidates)
+        table = replace(table, values=table.values[None])
     if table.values.ndim != 2 or table.values.size == 0:
         raise InvalidInput(f"The scores have shape {table.values.shape}; give a table of queries and training "
                            "examples.")
@@ -64,49 +81,45 @@ def read_table(source: str | Path | BinaryIO, filename: str = "", key: str = "")
 
 
 def _content(source: str | Path | BinaryIO) -> bytes:
-    if not isinstance(source, str | Path):
-        content = source.read(MOST_BYTES + 1)
-    else:
-        try:
-            with open(source, "rb") as file:
-                content = file.read(MOST_BYTES + 1)
-        except FileNotFoundError:
-            raise MissingData(f"There is no file `{source}`; check the path.") from None
-        except OSError as error:
-            raise InvalidInput(f"`{source}` cannot be read ({error.strerror}); give the path of a file.") from None
+    too_large = f"The file has more than {megabytes(MOST_BYTES)}; save the scores as float32, or fewer."
+    if isinstance(source, str | Path):
+        return read_whole(Path(source), "file", MOST_BYTES, too_large)
+    content = source.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
-        raise InvalidInput(f"The file has more than {megabytes(MOST_BYTES)}; save the scores as float32, or fewer.")
+        raise InvalidInput(too_large)
     return content
 
 
-def _npy(content: bytes, key: str) -> Table:
+def _npy(content: bytes, wanted: Wanted) -> Table:
+    if not content.startswith(np.lib.format.MAGIC_PREFIX):
+        raise _unreadable(ValueError())
     try:
         return Table(_numbers(np.load(io.BytesIO(content), allow_pickle=False)))
     except (*FAULTS, ValueError) as error:
         raise _unreadable(error) from None
 
 
-def _npz(content: bytes, key: str) -> Table:
+def _npz(content: bytes, wanted: Wanted) -> Table:
     open_zip(io.BytesIO(content), "npz file", MOST_BYTES).close()
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             shapes = {name: arrays[name] for name in arrays.files if arrays[name].dtype.kind in "biuf"}
     except (*FAULTS, ValueError) as error:
         raise _unreadable(error) from None
-    name = _pick(shapes, key)
+    name = _pick(shapes, wanted.key)
     return Table(_numbers(shapes[name]), name, _named(shapes.get("candidates")))
 
 
-def _safetensors(content: bytes, key: str) -> Table:
+def _safetensors(content: bytes, wanted: Wanted) -> Table:
     try:
         arrays = load_safetensors(content)
     except (SafetensorError, ValueError, TypeError) as error:
         raise _unreadable(error) from None
-    name = _pick(arrays, key)
+    name = _pick(arrays, wanted.key)
     return Table(_numbers(arrays[name]), name)
 
 
-def _parquet(content: bytes, key: str) -> Table:
+def _parquet(content: bytes, wanted: Wanted) -> Table:
     try:
         frame = parquet.read_table(io.BytesIO(content)).to_pandas()
     except (pyarrow.ArrowException, ValueError, OSError) as error:
@@ -114,14 +127,16 @@ def _parquet(content: bytes, key: str) -> Table:
     return _frame(frame)
 
 
-def _csv(content: bytes, key: str) -> Table:
+def _csv(content: bytes, wanted: Wanted) -> Table:
     try:
         first = next(csv.reader(io.StringIO(content[:1_000_000].decode("utf-8-sig", errors="ignore"))), [])
-        named = any(not _is_number(cell) for cell in first) or _counts(first)
-        frame = pd.read_csv(io.BytesIO(content), header=0 if named else None, encoding="utf-8-sig")
+        rows = sum(1 for line in content.splitlines() if line.strip()) - 1
+        read = (judge(first, rows, wanted.known) if wanted.first_row == AUTO else
+                FirstRow(wanted.first_row, f"The first row is read as {CHOICES[wanted.first_row]}, as you said."))
+        frame = pd.read_csv(io.BytesIO(content), header=0 if read.kind == NAMES else None, encoding="utf-8-sig")
     except (ValueError, pd.errors.ParserError) as error:
         raise _unreadable(error) from None
-    return _frame(frame)
+    return replace(_frame(frame), first_row=read)
 
 
 def _frame(frame: pd.DataFrame) -> Table:
@@ -186,19 +201,6 @@ def _numbers(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def _counts(cells: list[str]) -> bool:
-    """Whether a first row numbers the columns 0, 1, 2, …, and so is a header."""
-    return len(cells) > 1 and [cell.strip() for cell in cells] == [str(place) for place in range(len(cells))]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _unreadable(error: Exception) -> InvalidInput:
     if isinstance(error, InvalidInput):
         return error
@@ -207,5 +209,5 @@ def _unreadable(error: Exception) -> InvalidInput:
     return InvalidInput("The file cannot be read as its name says: it is damaged, or of another kind; save it again.")
 
 
-READERS: dict[str, Callable[[bytes, str], Table]] = {
+READERS: dict[str, Callable[[bytes, Wanted], Table]] = {
     ".npy": _npy, ".npz": _npz, ".safetensors": _safetensors, ".parquet": _parquet, ".csv": _csv}

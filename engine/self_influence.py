@@ -25,11 +25,11 @@ def self_influence(problem, scoring: Scoring, options: Options | None = None) ->
     blocks, found = problem.candidates.split(BLOCK), []
     for number, rows in enumerate(blocks):
         share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(blocks)))
-        found.append(np.diagonal(compute(_at_itself(problem, rows), scoring, share)[0].trusted))
+        found.append(np.diagonal(compute(at_itself(problem, rows), scoring, share)[0].trusted))
     return np.concatenate(found)
 
 
-def _at_itself(problem, rows):
+def at_itself(problem, rows):
     """The same model with training examples as queries and candidates alike; nothing that read the old queries."""
     problem.facts  # noqa: B018 - trains, so that the copy shares the model
     other = object.__new__(type(problem))

@@ -2,7 +2,17 @@
 
 import streamlit as st
 
-from app import bring_panel, comparisons, explanation_panel, job_panel, labels, saved_panel, specification_list
+from app import (
+    bring_panel,
+    brought_files,
+    comparisons,
+    datamodel_panel,
+    explanation_panel,
+    job_panel,
+    labels,
+    saved_panel,
+    specification_list,
+)
 from app import comparison_view as view
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
@@ -11,6 +21,7 @@ st.title("Compare")
 st.markdown("Each specification is one question about influence. A cell says how far two of them rank the training "
             "examples alike; open one to see whether they ask different questions, or one answers less well.")
 
+brought_files.notice()
 scorings = specification_list.chosen()
 specification_list.preset_picker(scorings)
 if len(scorings) < 2:
@@ -45,7 +56,8 @@ view.pair_boxes(names, pair)
 view.verdict(found, pair)
 view.questions(found, names, pair)
 view.numbers(found, pair)
-explanation_panel.show(found, pair, names)
+explanation_panel.show(found, pair)
+datamodel_panel.show(found, names)
 
 query = view.query_picker(found, metric, pair)
 ranked = comparisons.pair(found, *pair)
@@ -56,5 +68,5 @@ with left:
 with right:
     view.changes(found, ranked, pair, names, query)
 
-bring_panel.show(found, names)
-saved_panel.keep(found, names, pair)
+brought = bring_panel.show(found, names)
+saved_panel.keep(found, names, pair, brought)

@@ -2,7 +2,18 @@
 
 import streamlit as st
 
-from app import cards, chips, example_panel, example_view, glossary, job_panel, labels, pickers, workbench
+from app import (
+    cards,
+    chips,
+    example_panel,
+    example_view,
+    glossary,
+    job_panel,
+    labels,
+    pickers,
+    self_influence_panel,
+    workbench,
+)
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 
@@ -39,6 +50,8 @@ def _page(source, scorings) -> None:
                                 source.model_copy(update={"n_candidates": count}))
     chips.note(f"seed {source.seed} · {drawn.problem.n:,} training examples · {len(found[0].candidates):,} of them "
                f"candidates · {len(drawn.problem.queries)} queries")
+    st.divider()
+    self_influence_panel.show(drawn, source, scorings, names, count, n)
     if row is not None:
         example_panel.detail(drawn, query, row, found)
 

@@ -37,3 +37,22 @@ def way(links: pd.DataFrame, direct: float) -> alt.LayerChart:
         y=y, x=alt.X("start:Q", scale=scale), x2="end:Q", tooltip=[alt.Tooltip("end:Q", format=".4f",
                                                                                title="Kendall distance")])
     return alt.layer(bars, text, straight).properties(height=130)
+
+
+def shares(means: pd.DataFrame, seeds: pd.DataFrame) -> alt.LayerChart:
+    """The share of every link, with its interval and the share in each seed.
+
+    means: title, color, share, low, high (percent), in order; seeds: title, color, share.
+    """
+    y = alt.Y("title:N", sort=list(means.title), title=None, axis=alt.Axis(labelLimit=260, domain=False, ticks=False))
+    x = alt.X("share:Q", title="share of the way (%)", scale=alt.Scale(domain=[0, 100], nice=False),
+              axis=alt.Axis(tickCount=6))
+    hue = alt.Color("color:N", scale=None)
+    span = alt.Chart(means).mark_rule(strokeWidth=2).encode(
+        y=y, x=alt.X("low:Q", title="share of the way (%)"), x2="high:Q", color=hue)
+    mean = alt.Chart(means).mark_tick(thickness=3, size=18).encode(y=y, x=x, color=hue, tooltip=[
+        alt.Tooltip("title:N", title="cause"), alt.Tooltip("share:Q", format=".1f", title="mean share (%)"),
+        alt.Tooltip("low:Q", format=".1f", title="from"), alt.Tooltip("high:Q", format=".1f", title="to")])
+    dots = alt.Chart(seeds).mark_circle(size=46, opacity=0.55).encode(y=y, x=x, color=hue, tooltip=[
+        alt.Tooltip("title:N", title="cause"), alt.Tooltip("share:Q", format=".1f", title="share in one seed (%)")])
+    return alt.layer(span, dots, mean).properties(height=70 + 40 * len(means))

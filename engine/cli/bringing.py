@@ -17,36 +17,39 @@ from engine.cli.commands import PROGRAM
 from engine.cli.scoring import Setting, budget, check_output
 from engine.cli.specs import read_object, read_spec
 from engine.compute import compute
-from engine.errors import InvalidInput, MissingData
+from engine.errors import InvalidInput
 from engine.exact.response import Options
-from engine.files import write_together
+from engine.files import read_whole, write_together
+from engine.header_row import AUTO, CHOICES, Numbering
 from engine.score_tables import read_table
 from engine.scores import Scores
 from engine.scoring import Scoring
 from engine.sealed import plain
 
-AUTO = "auto"
 
-
-def bring_scores(scores: Path, data: Path, spec: Path, out: Path, name: str, key: str, axes: str, sign: str,
-                 setting: Setting) -> None:
+def bring_scores(scores: Path, data: Path, spec: Path, out: Path, name: str, key: str, first_row: str, axes: str,
+                 sign: str, setting: Setting) -> None:
     """Write what was brought as scores.npz and manifest, both or neither, and print how it was read."""
     manifest = out.with_suffix(".json")
     check_output(out, ".npz", inputs=(scores, data, spec), also=(manifest,))
     wanted_axes, wanted_sign = _choice("--axes", axes, list(AXES)), _choice("--sign", sign, list(SIGNS.values()))
-    claimed, table = read_spec(spec), read_table(scores, key=key)
-    problem, available = setting.problem(data), budget(setting.memory)
+    first_row = _choice("--first-row", first_row, list(CHOICES)) or AUTO
+    claimed, available = read_spec(spec), budget(setting.memory)
+    problem = setting.problem(data)
+    table = read_table(scores, "", key, first_row, Numbering.of(problem))
+    if table.first_row.doubt:
+        raise InvalidInput(f"{table.first_row.doubt} Give --first-row names, or --first-row scores.")
     reference = compute(problem, Scoring.of(claimed.behavior, claimed.intervention, claimed.process),
                         Options(budget=available))[0]
     seen = preview(problem, table, reference.oriented)
     chosen_axes = wanted_axes or seen.likely.axes
     chosen_sign = {text: number for number, text in SIGNS.items()}[wanted_sign] if wanted_sign else seen.likely.sign
     if not wanted_sign and not seen.certain:
-        raise InvalidInput(f"{seen.reasons[1]} Give --sign plus, or --sign minus.")
+        raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, or --sign minus.")
     brought = bring(problem, table, claimed.specification, name or scores.stem, chosen_axes, chosen_sign)
     content = _npz(brought)
-    record = {**brought.provenance, "command": _command(scores, data, spec, out, name, key, chosen_axes,
-                                                        SIGNS[chosen_sign], setting),
+    record = {**brought.provenance, "command": _command(scores, data, spec, out, name, key, table.first_row.kind,
+                                                        chosen_axes, SIGNS[chosen_sign], setting),
               "files": {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}}
     write_together({out: content, manifest: json.dumps(plain(record), indent=1, ensure_ascii=False) + "\n"})
     print(_told(seen, brought, reference, chosen_axes, chosen_sign))
@@ -70,12 +73,7 @@ def read_scores(paths: Sequence[Path], problem) -> dict[str, Scores]:
 def _read(path: Path, problem) -> Scores:
     manifest = path.with_suffix(".json")
     record = read_object(manifest)
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise MissingData(f"There is no score file `{path}`; check the path.") from None
-    except OSError as error:
-        raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); give the path of a scores.npz.") from None
+    content = read_whole(path, "score file")
     written = [entry.get("sha256") for entry in record.get("files", {}).values()] if isinstance(
         record.get("files"), dict) else []
     if hashlib.sha256(content).hexdigest() not in written:
@@ -116,9 +114,10 @@ def _npz(scores: Scores) -> bytes:
     return buffer.getvalue()
 
 
-def _command(scores: Path, data: Path, spec: Path, out: Path, name: str, key: str, axes: str, sign: str,
-             setting: Setting) -> str:
+def _command(scores: Path, data: Path, spec: Path, out: Path, name: str, key: str, first_row: str, axes: str,
+             sign: str, setting: Setting) -> str:
     paths = [str(path.name if path.is_absolute() else path) for path in (scores, data, spec, out)]
-    named = [*(["--name", name] if name else []), *(["--key", key] if key else [])]
+    named = [*(["--name", name] if name else []), *(["--key", key] if key else []),
+             *(["--first-row", first_row] if scores.suffix.lower() == ".csv" else [])]
     return f"{PROGRAM} " + shlex.join(["bring", "--scores", paths[0], "--data", paths[1], "--spec", paths[2], "--out",
                                        paths[3], *named, "--axes", axes, "--sign", sign, *setting.arguments])

@@ -90,7 +90,8 @@ def compare(
 
 @app.command()
 def explain(
-    data: Data,
+    data: Annotated[list[Path], typer.Option(help="The problem: an npz, or a problem.json; several, each as its own "
+                                                  "option, are the seeds of an average.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="The explanation to write.", metavar="JSON")],
     specs: Annotated[Path | None, typer.Option(help='A JSON list of {"name": …, "spec": {…}}.',
                                                metavar="JSON")] = None,
@@ -163,6 +164,7 @@ def bring(
                                            "beside them.", metavar="NPZ")],
     name: Annotated[str, typer.Option(help="What to call them (default: the file's name).")] = "",
     key: Annotated[str, typer.Option(help="Which array, where the file holds several.")] = "",
+    first_row: Annotated[str, typer.Option(help="What the first row of a csv is: names, scores, or auto.")] = "auto",
     axes: Annotated[str, typer.Option(help="What the rows are: queries, candidates, or auto.")] = "auto",
     sign: Annotated[str, typer.Option(help="plus where a larger score supports the behavior, minus where it works "
                                            "against it, or auto.")] = "auto",
@@ -176,7 +178,8 @@ def bring(
     from engine.cli.scoring import Setting
 
     network = NetworkSetting(model, checkpoint, shape, parameters, tuple(trajectory or ()))
-    bring_scores(scores, data, spec, out, name, key, axes, sign, Setting(device, l2, intercept, memory, network))
+    bring_scores(scores, data, spec, out, name, key, first_row, axes, sign,
+                 Setting(device, l2, intercept, memory, network))
 
 
 @app.command("path-integral")

@@ -24,22 +24,27 @@ from engine.sealed import plain
 from engine.verdict import verdict
 
 
-def explain_pair(data: Path, specs: Path | None, scores: Sequence[Path], between: Sequence[str], out: Path,
+def explain_pair(data: Sequence[Path], specs: Path | None, scores: Sequence[Path], between: Sequence[str], out: Path,
                  setting: Setting) -> None:
-    """Write explanation.json, and print its sentence and its links."""
-    inputs = (data, *([specs] if specs else []), *scores)
+    """Write explanation.json, and print its sentence and its links. Several problems are the seeds of an average."""
+    inputs = (*data, *([specs] if specs else []), *scores)
     check_output(out, ".json", inputs=inputs)
-    problem = setting.problem(data)
+    if len(data) > 1 and scores:
+        raise InvalidInput("Score files belong to one problem, but --data is given several times; explain them on the "
+                           "problem that they were made for.")
+    problems = [setting.problem(path) for path in data]
     named: dict[str, Scoring | Scores] = {}
-    for name, side in (*(read_specs(specs, least=1) if specs else {}).items(), *read_scores(scores, problem).items()):
+    brought = read_scores(scores, problems[0])
+    for name, side in (*(read_specs(specs, least=1) if specs else {}).items(), *brought.items()):
         if name in named:
             raise InvalidInput(f"Both a specification and a score file are named `{name}`; give one another name.")
         named[name] = side
     first, second = _pair(named, between)
-    found = explain(problem, named[first], named[second], Options(budget=budget(setting.memory)))
+    found = explain(problems, named[first], named[second], Options(budget=budget(setting.memory)))
     scorings = [_scoring(named[name]) for name in (first, second)]
     record = {"first": first, "second": second, "specs": [scoring.canonical() for scoring in scorings],
-              "verdict": verdict(*scorings).code, **as_data(found), "data": problem.fingerprint,
+              "verdict": verdict(*scorings).code, **as_data(found),
+              "data": [problem.fingerprint for problem in problems] if len(problems) > 1 else problems[0].fingerprint,
               "command": _command(inputs, data, specs, scores, (first, second), out, setting)}
     atomic_write(out, json.dumps(plain(record), indent=1, ensure_ascii=False) + "\n")
     print(told(found))
@@ -51,22 +56,30 @@ def as_data(found: Explanation) -> dict[str, Any]:
     """An explanation as plain data."""
     return {"sentence": found.sentence, "links": [asdict(link) for link in found.links],
             "direct": found.direct.mean, "path": found.path, "slack": found.slack, "orders": found.orders,
+            "n_seeds": found.n_seeds, "interval_over": found.direct.interval_over,
             "agreement": {name: {"mean": agreement.mean, "ci95": agreement.ci95}
                           for name, agreement in found.whole.items()},
             "brackets": {cause: list(found.bracket(cause)) for cause in _causes(found)},
-            "notes": list(found.notes), "left_out": found.left_out}
+            "notes": [*found.by_order, *found.notes], "left_out": found.left_out}
+
+
+def over(found: Explanation) -> str:
+    """What intervals run over, in words."""
+    return f"{found.n_seeds} seeds" if found.n_seeds > 1 else "queries"
 
 
 def told(found: Explanation) -> str:
     """The sentence and the links, as text for the terminal."""
     lines = [found.sentence]
     for link in found.links:
-        lines.append(f"  {100 * link.share:5.1f}%  {link.length:.4f} ± {link.ci95:.4f}  "
+        spread = f" ± {100 * link.share_ci95:4.1f}" if link.share_ci95 == link.share_ci95 else ""
+        lines.append(f"  {100 * link.share:5.1f}%{spread}  {link.length:.4f} ± {link.ci95:.4f}  "
                      f"τ = {link.agreement['kendall_tau']:+.3f}  {link.title}")
     if found.links:
         lines.append(f"  the way is {found.path:.4f} long, and the ends are {found.direct.mean:.4f} apart: slack "
-                     f"{found.slack:.4f}; {found.orders} order{'s' if found.orders > 1 else ''} of the axes")
-    return "\n".join([*lines, *found.notes])
+                     f"{found.slack:.4f}; {found.orders} order{'s' if found.orders > 1 else ''} of the axes; ± is "
+                     f"a 95% t interval over {over(found)}")
+    return "\n".join([*lines, *found.by_order, *found.notes])
 
 
 def _causes(found: Explanation) -> list[str]:
@@ -90,11 +103,12 @@ def _pair(named: dict[str, Any], between: Sequence[str]) -> tuple[str, str]:
     return between[0], between[1]
 
 
-def _command(inputs, data: Path, specs: Path | None, scores: Sequence[Path], pair: Sequence[str], out: Path,
+def _command(inputs, data: Sequence[Path], specs: Path | None, scores: Sequence[Path], pair: Sequence[str], out: Path,
              setting: Setting) -> str:
     short = {path: str(path.name if path.is_absolute() else path) for path in (*inputs, out)}
-    given = ["--specs", short[specs]] if specs else []
+    given = [word for path in data for word in ("--data", short[path])]
+    given += ["--specs", short[specs]] if specs else []
     for path in scores:
         given += ["--scores", short[path]]
-    return f"{PROGRAM} " + shlex.join(["explain", "--data", short[data], *given, "--between", pair[0], "--between",
+    return f"{PROGRAM} " + shlex.join(["explain", *given, "--between", pair[0], "--between",
                                        pair[1], "--out", short[out], *setting.arguments])

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InvalidInput, MissingData
+from engine.errors import InvalidInput
+from engine.files import read_whole
 from engine.problems import ProblemSource
 from engine.scoring import Scoring
 
@@ -69,15 +70,8 @@ def _entry(place: int, entry: Any) -> tuple[str, Any]:
 
 
 def _read(path: Path) -> Any:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise MissingData(f"There is no specification file `{path}`; check the path.") from None
-    except OSError as error:
-        raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); give the path of a JSON file.") from None
-    if len(content) > MAX_BYTES:
-        raise InvalidInput(f"`{path}` is larger than 1 MB, which no specification needs; check the path.")
+    content = read_whole(path, "specification file", MAX_BYTES,
+                         f"`{path}` is larger than 1 MB, which no specification needs; check the path.")
     try:
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
     except InvalidInput as error:

@@ -1,6 +1,6 @@
 """The paper's studies as declared tables of runs. A new one is one file and its lines here."""
 
-from engine import datamodel_runs, score_runs, training_runs
+from engine import datamodel_runs, score_runs, self_influence_runs, training_runs
 from engine.experiments import (
     backdoor,
     controlled,
@@ -26,6 +26,7 @@ for _experiment in (
 
 for _study in (
         controlled.STUDY, network.STUDY, score_runs.JOB, training_runs.JOB, datamodel_runs.JOB,
+        self_influence_runs.JOB,
         noisy_labels.STUDY, removal.STUDY, runs.JOB, retraining.JOB, retraining.WHAT_IF_JOB,
         response_corruption.STUDY, backdoor.STUDY, backdoor.REMOVAL, backdoor.QUALITY, language_run.JOB):
     KINDS.add(_study.name, _study)

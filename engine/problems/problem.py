@@ -21,11 +21,13 @@ class Problem(ABC):
     """Base of `SoftmaxProblem` and `ModuleProblem`; estimators choose their route by `kind`.
 
     x (n, …), y (n,), queries (m, …), query_labels (m,), candidates (k,): on `device`. classes C, parameters P,
-    query_logits (m, C) at θ_D. `noun` is what a sentence calls such a model.
+    query_logits (m, C) at θ_D. `noun` is what a sentence calls such a model. `convex`: whether the objective has one
+    optimum, at which all training ends.
     """
 
     kind: str
     noun: str
+    convex: bool = False
     device: torch.device
     x: Tensor
     y: Tensor

@@ -27,7 +27,7 @@ class SoftmaxProblem(Problem):
     Raises `InvalidInput` for an unknown device, a bad l2, or more classes than `classes`.
     """
 
-    kind, noun = "softmax", "softmax regression"
+    kind, noun, convex = "softmax", "softmax regression", True
 
     def __init__(self, x_train, y_train, x_query, y_query, candidates=None, *, l2: float = 1e-4,
                  intercept: bool = False, classes: int | None = None, device: str = "cpu") -> None:

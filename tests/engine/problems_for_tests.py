@@ -71,9 +71,12 @@ def gauge(dense, problem):
     return dense
 
 
-def optimum(problem, intervention=None, k=0, start=None, tolerance=1e-13):
-    """Damped dense Newton in float64 from θ_D (or zero): the optimum of one intervened objective, (D, C)."""
-    change = intervened(problem, intervention, k)
+def optimum(problem, intervention=None, k=0, start=None, tolerance=1e-13, change=None):
+    """Damped dense Newton in float64 from zero (or `start`): the optimum of one intervened objective, (D, C).
+
+    change: arguments of `objective`, in place of an intervention on training example k.
+    """
+    change = intervened(problem, intervention, k) if change is None else change
     w = torch.zeros(problem.dimension, problem.classes, dtype=DOUBLE) if start is None else start.clone()
     for _ in range(200):
         g = gradient(w, problem, **change)

@@ -65,6 +65,27 @@ def test_explain_writes_what_python_says(problem, capsys):
     assert command[:3] == ["python", "-m", "engine"] and main([*command[3:-1], command[-1]]) == 0
 
 
+def test_several_problems_are_seeds_of_an_average(problem, capsys):
+    rng = np.random.default_rng(9)
+    with np.load("problem.npz") as first:
+        other = {name: first[name] for name in first.files}
+    other["x_train"] = other["x_train"] + rng.normal(size=other["x_train"].shape)
+    np.savez("second.npz", **other)
+    assert run("explain", "--data", "second.npz", "--specs", "specs.json", "--between", "loo", "--between",
+               "first, order", "--out", "why.json") == 0
+    written, told = json.loads(Path("why.json").read_text()), capsys.readouterr().out
+    both = [problem, SoftmaxProblem.from_arrays(load_npz("second.npz"), l2=1e-2)]
+    expected = explain(both, Scoring.parse(REMOVE), Scoring.parse(FIRST))
+    assert written["sentence"] == expected.sentence and written["n_seeds"] == 2 and "over 2 seeds" in told
+    assert [link["seeds"] for link in written["links"]] == [pytest.approx(link.seeds) for link in expected.links]
+    assert written["data"] == [one.fingerprint for one in both]
+    assert main(shlex.split(written["command"])[3:]) == 0
+    brought(problem)
+    assert bring() == 0
+    assert run("explain", "--data", "second.npz", "--specs", "specs.json", "--scores", "ours.npz", "--between",
+               "theirs", "--between", "loo", "--out", "no.json") == 2 and not Path("no.json").exists()
+
+
 def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
     noisy = brought(problem)
     assert main(["bring", "--scores", "theirs.npy", "--data", "problem.npz", "--spec", "loo.json", "--out", "ours.npz",
@@ -137,6 +158,21 @@ def test_faults_are_one_sentence_and_leave_no_file(problem, tmp_path, capsys, ca
     error = capsys.readouterr().err
     assert words in error and error.count("\n") == 1
     assert not list(tmp_path.glob("ours.*"))
+
+
+def test_a_first_row_in_doubt_is_asked_for(problem, capsys):
+    noisy = brought(problem, turned=False)
+    rows = [",".join(map(repr, row.tolist())) for row in noisy]
+    Path("odd.csv").write_text("\n".join([",".join(map(str, range(100, 100 + noisy.shape[1]))), *rows]))
+    assert bring(scores="odd.csv") == 2
+    assert "Give --first-row names, or --first-row scores." in capsys.readouterr().err and not Path("ours.npz").exists()
+    Path("named.csv").write_text("\n".join([",".join(map(str, problem.candidates.tolist()[::-1])),
+                                            *[",".join(map(repr, row[::-1].tolist())) for row in noisy]]))
+    assert bring(scores="named.csv") == 0
+    assert "read as the names of the columns" in capsys.readouterr().out
+    with np.load("ours.npz") as written:
+        np.testing.assert_allclose(written["scores"], noisy)
+    assert main(shlex.split(json.loads(Path("ours.json").read_text())["command"])[3:]) == 0
 
 
 def test_changed_scores_and_other_problems_are_refused(problem, capsys):

@@ -7,21 +7,22 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, t
 from torch import nn
 
+from engine.behaviors import BEHAVIORS
 from engine.compute import compute
 from engine.errors import InvalidInput
-from engine.explanation import ERROR_A, ERROR_B, chain, explain, measure
+from engine.explanation import ERROR_A, ERROR_B, Seed, chain, explain, measure
 from engine.intermediate import intermediate
-from engine.interventions import INTERVENTIONS
+from engine.interventions import INTERVENTIONS, Infinitesimal, Upweight
 from engine.kendall import distance
 from engine.named import NAMED
 from engine.problems import ModuleProblem
-from engine.processes import PROCESSES
+from engine.processes import PROCESSES, LocalResponse, Retrain
 from engine.scores import Scores
 from engine.scoring import Scoring
-from tests.engine.problems_for_tests import arrays, problem
+from tests.engine.problems_for_tests import arrays, assert_close, intervened, optimum, problem, values
 from tests.engine.single_thread import one_thread  # noqa: F401
 
 ADD, STEP = {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.5}
@@ -120,7 +121,8 @@ def test_by_hand():
     way = chain(a, b, n=10)
     assert way.needed == (exact,)
     # one swap (of six pairs), then a full reversal of what is left of four: 1/6 and 5/6 of the pairs, 6/6 directly
-    found = measure(way, by_hand(a, [4, 3, 2, 1]), by_hand(b, [1, 2, 3, 4]), {exact: by_hand(exact, [3, 4, 2, 1])})
+    found = measure(way, [Seed(by_hand(a, [4, 3, 2, 1]), by_hand(b, [1, 2, 3, 4]),
+                                {exact: by_hand(exact, [3, 4, 2, 1])})])
     assert [(link.causes, link.length) for link in found.links] == [((ERROR_A,), pytest.approx(1 / 6)),
                                                                     (("B",), pytest.approx(5 / 6))]
     assert found.direct.mean == 1 and found.slack == pytest.approx(0) and found.whole["kendall_tau"].mean == -1
@@ -131,8 +133,8 @@ def test_a_missing_station_leaves_a_bracket():
     a = Scoring.of("query_loss", ADD, STEP, "first_order")
     b = Scoring.of("query_logit", ADD, STEP)
     exact = Scoring.of("query_loss", ADD, STEP)
-    found = measure(chain(a, b, n=10), by_hand(a, [4, 3, 2, 1]), by_hand(b, [1, 2, 3, 4]), {},
-                    {exact: "It would take a year."})
+    found = measure(chain(a, b, n=10), [Seed(by_hand(a, [4, 3, 2, 1]), by_hand(b, [1, 2, 3, 4]), {},
+                                            {exact: "It would take a year."})])
     assert [link.causes for link in found.links] == [(ERROR_A, "B")] and found.slack == 0
     assert found.bracket("B") == found.bracket(ERROR_A) == (0, 1)
     assert any("It would take a year." in note for note in found.notes)
@@ -177,6 +179,57 @@ def test_the_reading_of_an_infinitesimal_weight_is_its_limit(small):
     np.testing.assert_allclose(finite, local, rtol=0, atol=1e-3 * np.abs(local).max())
 
 
+@pytest.mark.parametrize("row", [0, 7])
+def test_retraining_under_an_infinitesimal_weight_is_its_difference_quotient(small, row):
+    """Trained from scratch under weights ±α, by a Newton method of the tests' own."""
+    found = intermediate("query_loss", Infinitesimal(), Retrain(), small.n, convex=True)
+    assert found.scoring == Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
+    alpha = 1e-5
+    ends = [values(BEHAVIORS["query_loss"], small, optimum(small, Upweight(alpha=alpha).model_copy(
+        update={"alpha": sign * alpha}), row)) for sign in (1, -1)]
+    quotient = (ends[0] - ends[1]) / (2 * alpha)
+    assert_close(compute(small, found.scoring)[0].values[:, row], quotient, 1e-6)
+
+
+@pytest.mark.parametrize("intervention", [REMOVE, {"kind": "remove", "normalization": "n"},
+                                          {"kind": "relabel", "label": 1}])
+def test_a_finite_change_under_the_local_response_is_its_derivative(small, intervention):
+    """The optimum of L_D + t·(L_k − L_D), by the tests' own Newton method, at small ±t."""
+    changed = INTERVENTIONS[intervention["kind"]].parse(intervention)
+    found = intermediate("query_loss", changed, LocalResponse(), small.n, convex=True)
+    row, step = 4, 1e-3
+    change = intervened(small, changed, row)
+    ends = [values(BEHAVIORS["query_loss"], small, optimum(small, change={
+        "data_weight": 1 + t * (change.get("data_weight", 1.0) - 1),
+        "extra": [(k, label, t * weight) for k, label, weight in change["extra"]]})) for t in (step, -step)]
+    assert_close(compute(small, found.scoring)[0].values[:, row], (ends[0] - ends[1]) / (2 * step), 1e-6)
+    assert intermediate("query_loss", changed, LocalResponse(), small.n).scoring is None  # of a network
+
+
+def test_a_network_keeps_its_bracket_with_the_reason():
+    found = intermediate("query_loss", Infinitesimal(), Retrain(), 10)
+    assert found.scoring is None and "every step of its training" in found.reading
+
+
+def test_leave_one_out_against_influence_functions_is_told_apart(small):
+    found = explain(small, NAMED["influence_function_lissa"].implied(), NAMED["loo"].implied())
+    assert [link.causes for link in found.links] == [(ERROR_A,), ("P",), ("T",)] and found.orders == 2
+    assert "together" not in found.sentence
+    assert all(found.bracket(cause)[0] == found.bracket(cause)[1] for cause in (ERROR_A, "P", "T"))
+    # each of the two changes nothing while the other has not been made: their halves are a mean over orders
+    by_cause = {link.causes: link for link in explain(
+        small, NAMED["influence_function"].implied(), NAMED["loo"].implied()).links}
+    assert by_cause["P",].low < 1e-9 and by_cause["T",].low < 1e-9
+    assert by_cause["P",].high == pytest.approx(2 * by_cause["P",].length) and any(
+        "The intervention is between 0.000" in told for told in found.by_order)
+
+
+def test_a_linear_answer_may_stand_at_a_station_itself(small):
+    linear = Scoring.of("query_loss", REMOVE, REOPTIMIZE, "cholesky")
+    found = explain(small, linear, Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}))
+    assert {link.causes for link in found.links} == {(ERROR_A,), ("P",), ("T",)} and found.direct.mean < 1e-9
+
+
 def test_an_unfit_pair_without_a_reading_stays_together(small):
     found = explain(small, NAMED["repsim"].implied("query_loss"), NAMED["loo"].implied())
     assert [link.causes for link in found.links] == [("P", "T")]
@@ -193,16 +246,49 @@ def test_candidates_that_did_not_converge_are_left_out():
     a, b = Scoring.of("query_loss", ADD, STEP), Scoring.of("query_logit", ADD, STEP)
     first = by_hand(a, [1, 2, 3, 4])
     second = Scores(b, np.array([[9.0, 2, 3, 4]]), np.arange(4), np.array([False, True, True, True]), np.zeros(4))
-    found = measure(chain(a, b, 9), first, second, {})
+    found = measure(chain(a, b, 9), [Seed(first, second, {})])
     assert found.left_out == 1 and found.direct.mean == 0
     with pytest.raises(InvalidInput, match="No candidate converged"):
-        measure(chain(a, b, 9), by_hand(a, [1, 2], False), by_hand(b, [1, 2]), {})
+        measure(chain(a, b, 9), [Seed(by_hand(a, [1, 2], False), by_hand(b, [1, 2]), {})])
 
 
 def test_scores_of_another_problem_are_refused(small):
     other = compute(problem(n=40, candidates=range(25), queries=6, seed=1), NAMED["loo"].implied())[0]
     with pytest.raises(InvalidInput, match="belong to another problem"):
         explain(small, other, NAMED["gradsim"].implied())
+
+
+def test_several_seeds_are_averaged():
+    drawn = [problem(n=40, candidates=range(25), queries=6, seed=seed) for seed in range(3)]
+    sides = NAMED["gradsim"].implied(), NAMED["influence_function_lissa"].implied()
+    each, found = [explain(one, *sides) for one in drawn], explain(drawn, *sides)
+    assert found.n_seeds == 3 and found.path == pytest.approx(np.mean([one.path for one in each]))
+    assert found.direct.per_seed == tuple(one.direct.mean for one in each)
+    assert sum(link.share for link in found.links) == pytest.approx(1)
+    for place, link in enumerate(found.links):
+        shares = [one.links[place].share for one in each]
+        mean, half = np.mean(shares), t.ppf(0.975, 2) * np.std(shares, ddof=1) / np.sqrt(3)
+        assert link.seeds == tuple(shares)
+        assert (link.share, link.share_ci95) == (pytest.approx(mean), pytest.approx(half))
+
+
+def test_a_station_that_one_seed_misses_is_missing_for_all():
+    a, b = Scoring.of("query_loss", ADD, STEP, "first_order"), Scoring.of("query_logit", ADD, STEP)
+    exact = Scoring.of("query_loss", ADD, STEP)
+    ends = by_hand(a, [4, 3, 2, 1]), by_hand(b, [1, 2, 3, 4])
+    found = measure(chain(a, b, 10), [Seed(*ends, {exact: by_hand(exact, [3, 4, 2, 1])}),
+                                      Seed(*ends, {}, {exact: "It would take a year."})])
+    assert [link.causes for link in found.links] == [(ERROR_A, "B")] and found.links[0].seeds == (1, 1)
+    assert any("It would take a year." in note for note in found.notes)
+
+
+def test_seeds_are_drawn_alike_and_scores_belong_to_one(small):
+    other = problem(n=41, candidates=range(25), queries=6)
+    sides = NAMED["gradsim"].implied(), NAMED["loo"].implied()
+    with pytest.raises(InvalidInput, match="differ in model"):
+        explain([small, other], *sides)
+    with pytest.raises(InvalidInput, match="belong to one problem"):
+        explain([small, problem(n=40, candidates=range(25), queries=6, seed=2)], compute(small, sides[0])[0], sides[1])
 
 
 def test_networks_are_explained_too():

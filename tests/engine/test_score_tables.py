@@ -9,6 +9,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from engine.errors import InvalidInput, MissingData
+from engine.header_row import NAMES, Numbering
+from engine.header_row import SCORES as ROW
 from engine.score_tables import read_table
 
 SCORES = np.random.default_rng(0).normal(size=(4, 6))
@@ -49,6 +51,45 @@ def test_every_kind_of_file_is_read_as_written(tmp_path, name):
 def test_single_precision_and_one_query(tmp_path):
     np.save(tmp_path / "one.npy", SCORES[0].astype(np.float32))
     assert read_table(tmp_path / "one.npy").values.shape == (1, 6)
+
+
+CANDIDATES = (7, 2, 30, 11, 4, 25)
+KNOWN = Numbering(4, CANDIDATES, 40)
+
+
+def numbered(first, rows=4):
+    """A CSV of whole numbers in the first row, and `rows` rows of scores."""
+    body = [",".join(map(repr, row.tolist())) for row in np.resize(SCORES, (rows, 6))]
+    return io.BytesIO("\n".join([",".join(map(str, first)), *body]).encode())
+
+
+@pytest.mark.parametrize(("first", "rows", "kind", "remark", "doubt"), [
+    (CANDIDATES, 4, NAMES, "numbers of the training examples", ""),
+    (CANDIDATES[::-1], 4, NAMES, "numbers of the training examples", ""),
+    (range(6), 4, NAMES, "0 to 5", ""),
+    (CANDIDATES, 3, ROW, "", "only with it does the table have 4 rows"),
+    (range(6), 3, ROW, "", "only with it does the table have 4 rows"),
+    ((9, 8, 1, 0, 3, 5), 4, NAMES, "", "not the candidates'"),
+    ((9, 8, 1, 0, 3, 5), 3, ROW, "", ""), ((1, 1, 2, 0, 3, 5), 3, ROW, "", ""), ((-1, 0, 2, 3, 4, 5), 3, ROW, "", "")])
+def test_a_first_row_of_whole_numbers_is_judged_by_the_problem(first, rows, kind, remark, doubt):
+    table = read_table(numbered(first, rows), "a.csv", known=KNOWN)
+    assert table.first_row.kind == kind and table.values.shape[0] == rows + (kind == ROW)
+    assert remark in table.first_row.remark and doubt in table.first_row.doubt
+    assert bool(table.first_row.doubt) == bool(doubt)
+
+
+def test_columns_named_by_candidates_are_known_by_them():
+    table = read_table(numbered(CANDIDATES), "a.csv", known=KNOWN)
+    assert table.candidates.tolist() == list(CANDIDATES)
+    np.testing.assert_allclose(table.values, SCORES)
+
+
+def test_the_reader_has_the_last_word_on_the_first_row():
+    said = read_table(numbered(CANDIDATES), "a.csv", first_row=ROW, known=KNOWN)
+    assert said.values.shape == (5, 6) and said.candidates is None and "as you said" in said.first_row.remark
+    assert read_table(numbered((1, 1, 2, 0, 3, 5)), "a.csv", first_row=NAMES).values.shape == (4, 6)
+    with pytest.raises(InvalidInput, match="say names, scores or auto"):
+        read_table(numbered(CANDIDATES), "a.csv", first_row="header")
 
 
 def test_candidates_that_a_file_names_are_kept(tmp_path):

@@ -1,7 +1,12 @@
 import pytest
 
-from engine import codes
+from app import workbench
+from engine import codes, self_influence_runs
+from engine.compute import compute
 from engine.experiments import controlled
+from engine.jobs import run_job
+from engine.problems import ProblemSource
+from engine.self_influence import DEFINITION, self_influence
 from tests.pages.support import open, says, sound, texts
 
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
@@ -107,3 +112,36 @@ def test_table_and_commands_of_the_ranking():
     assert any("row 3 of each scores array" in code.value and "export-problem" in code.value for code in at.code)
     assert any("rank: 1" in " ".join(map(str, frame.value.columns)) and len(frame.value) == 8
                for frame in at.dataframe)
+
+
+def test_self_influence_is_the_engines_and_opens_in_detail():
+    at = sound(open("examples", s=[STEP, LOGIT], n=5, self=1, selfspec=2, **SMALL))
+    problem = ProblemSource(n_train=60, n_queries=20, n_test=500).build().problem
+    values = self_influence(problem, codes.decode(LOGIT))
+    table = next(frame.value for frame in at.dataframe if "self-influence" in frame.value.columns)
+    assert table["self-influence"].tolist() == pytest.approx(sorted(values, reverse=True))
+    largest = int(problem.candidates[values.argmax()])
+    assert table["training example"][0] == largest and "p(label)" in table.columns
+    assert next(toggle for toggle in at.toggle if toggle.key == "choice:self").help == DEFINITION
+    assert any("engine self-influence" in code.value for code in at.code)
+    opened = [button for button in at.button if button.key.startswith("open:self:")]
+    assert len(opened) == 5 and opened[0].key == f"open:self:{largest}"
+    sound(opened[0].click().run())
+    assert address(at, "example") == [str(largest)] and says(at, "wf-detail")
+
+
+def test_a_slow_self_influence_is_a_job(home, monkeypatch):
+    monkeypatch.setattr("app.self_influence_panel.ensure_worker", lambda root: False)
+    monkeypatch.setattr("engine.cost.guess", lambda scorings, problem, candidates: 1e3)
+    monkeypatch.setattr("app.workbench.scores", lambda source, scorings, count: [
+        compute(source.build().problem.with_candidates(source.build().problem.candidates[:count]), one)[0]
+        for one in scorings])
+    shown = {"s": [LOO], "n": 5, "self": 1, **SMALL}
+    at = sound(open("examples", **shown))
+    assert says(at, "Self-influence of 8 candidates") and any(button.label == "Cancel" for button in at.button)
+    run_job(self_influence_runs.KIND, workbench.queue().jobs()[0].payload, home)
+    at = sound(open("examples", **shown))
+    table = next(frame.value for frame in at.dataframe if "self-influence" in frame.value.columns)
+    problem = ProblemSource(n_train=60, n_queries=20, n_test=500).build().problem
+    expected = self_influence(problem.with_candidates(problem.candidates[:8]), codes.decode(LOO))
+    assert table["self-influence"].tolist() == pytest.approx(sorted(expected, reverse=True), rel=1e-6)

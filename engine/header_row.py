@@ -1,0 +1,76 @@
+"""Whether the first row of a table of numbers names its columns, or is a row of scores like the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NAMES, SCORES, AUTO = "names", "scores", "auto"
+CHOICES = {NAMES: "the names of the columns", SCORES: "a row of scores"}
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """What a table of a problem may look like. queries: m; candidates: their numbers (k,); n: training examples."""
+
+    queries: int
+    candidates: tuple[int, ...]
+    n: int
+
+    @classmethod
+    def of(cls, problem) -> Numbering:
+        return cls(len(problem.queries), tuple(problem.candidates.tolist()), problem.n)
+
+    def fits(self, rows: int, columns: int) -> bool:
+        """Whether a table of that shape is one of queries and training examples, either way round."""
+        sizes = (len(self.candidates), self.n)
+        return (rows == self.queries and columns in sizes) or (columns == self.queries and rows in sizes)
+
+    def names(self, numbers: Sequence[int]) -> bool:
+        """Whether these are the candidates, or all training examples, in any order."""
+        return sorted(numbers) in (sorted(self.candidates), list(range(self.n)))
+
+
+@dataclass(frozen=True)
+class FirstRow:
+    """How a first row is read. remark: a sentence for the reader; doubt: why it is better asked, empty if clear."""
+
+    kind: str
+    remark: str = ""
+    doubt: str = ""
+
+
+def judge(cells: Sequence[str], rows: int, known: Numbering | None = None) -> FirstRow:
+    """What the first row is. rows: how many rows follow it; known: the problem that the table is for.
+
+    Text names columns, and so do 0, 1, 2, … in order. Other distinct whole numbers do where they are the problem's
+    candidates and the rows below are as many as its queries; where these two signs contradict each other, it is left
+    to the reader.
+    """
+    cells = [cell.strip() for cell in cells]
+    if any(not _is_number(cell) for cell in cells):
+        return FirstRow(NAMES)
+    counted = len(cells) > 1 and cells == [str(place) for place in range(len(cells))]
+    whole = len(cells) > 1 and all(cell.isdecimal() for cell in cells) and len(set(cells)) == len(cells)
+    if known is None or not whole:
+        return FirstRow(NAMES if counted else SCORES)
+    named = counted or known.names([int(cell) for cell in cells])
+    with_it, without = known.fits(rows + 1, len(cells)), known.fits(rows, len(cells))
+    if named and (without or not with_it):
+        what = f"0 to {len(cells) - 1:,}" if counted else "the numbers of the training examples"
+        return FirstRow(NAMES, f"The first row holds {what}, and is read as the names of the columns.")
+    if named:
+        return FirstRow(SCORES, doubt=f"The first row holds numbers of training examples, as a header would, but only "
+                                      f"with it does the table have {rows + 1:,} rows as it should; say what it is.")
+    if without and not with_it:
+        return FirstRow(NAMES, doubt=f"The first row holds whole numbers that are not the candidates', and without it "
+                                     f"the table has {rows:,} rows as it should; say what it is.")
+    return FirstRow(SCORES)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
