@@ -13,13 +13,19 @@ LIBRARIES = ("torch", "numpy", "scipy")
 
 @functools.cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    found = {"whichfluence": _own_version(), "python": platform.python_version()}
-    for library in LIBRARIES:
+    found = {"whichfluence": _own_version(), "python": platform.python_version(), **versions_of(*LIBRARIES)}
+    return tuple({**found, "platform": f"{platform.system()} {platform.machine()}"}.items())
+
+
+def versions_of(*libraries: str) -> dict[str, str]:
+    """Versions of further libraries that a result rests on, by name."""
+    found = {}
+    for library in libraries:
         try:
             found[library] = version(library)
         except PackageNotFoundError:
             found[library] = "absent"
-    return tuple({**found, "platform": f"{platform.system()} {platform.machine()}"}.items())
+    return found
 
 
 def versions() -> dict[str, str]:

@@ -21,9 +21,9 @@ from engine.noisy_labels.source import NoisySource
 
 SHARES = (0.01, 0.05, 0.10)
 METRIC = "Test accuracy change"
-FASHION = {"dataset": "fashion_mnist", "n_train": 1_200, "trusted": 50, "pool": 2, "model": "cnn",
-           "recipe": SMALL_RECIPE.model_copy(update={"epochs": 20})}
-"""A model that few examples suffice for: where more of them help much, losing a tenth hides what wrong labels cost."""
+FASHION = {"dataset": "fashion_mnist", "n_train": 2_000, "trusted": 50, "pool": 2, "model": "mlp",
+           "recipe": SMALL_RECIPE.model_copy(update={"epochs": 60, "weight_decay": 0.0})}
+"""Long enough that wrong labels are memorised and cost accuracy, which their removal can then give back."""
 
 
 def share_title(share: float) -> str:
@@ -36,8 +36,8 @@ def settings(base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 PRESETS = {
-    "small": Preset("small", "FashionMNIST averaged to 14×14 pixels, 1,200 training and 500 trusted examples, a small "
-                    "CNN, 10,000 test examples", 3, settings(FASHION)),
+    "small": Preset("small", "FashionMNIST averaged to 14×14 pixels, 2,000 training and 500 trusted examples, a "
+                    "two-layer network, 10,000 test examples", 3, settings(FASHION)),
     "paper": Preset("paper", "CIFAR-10 and ResNet-18 as in Table A-3", 3, settings(CIFAR))}
 
 
