@@ -8,6 +8,7 @@ digest, or made again where it is gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ import pandas as pd
 
 from engine.intervals import t_interval
 from engine.jobs import Context, Output
+from engine.language.attribution import LAYERS as attribution_layers
 from engine.language.attribution import Attribution, Setting
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.language.estimators import pairs
+from engine.language.estimators import REPSIM, LanguageEstimator, pairs
 from engine.language.features import Features
 from engine.language.lora import Recipe
 from engine.problems.problem import pick_device
@@ -25,6 +27,8 @@ from engine.provenance import device_name
 
 SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", "Qwen/Qwen3-8B"
 NUMERICS = 1
+LAYERS = [share for share in attribution_layers if share < 1]
+"""Where detection is measured for RepSim besides the setting's own layer, as shares of the depth."""
 DEPTHS = {"L24": 25 / 36, "L28": 29 / 36, "L32": 33 / 36, "L35": 1.0}
 """The paper's layers, counted from zero in 36, as shares of the depth at their output."""
 
@@ -71,13 +75,21 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
     said = f"gradients of {part}, checkpoint {int(place) + 1} of {len(found.points)}"
     if part == "records":
         cache = found.record_cache(point, context.check, lambda done: context.progress(done, said))
-        return Output(manifest={"size": cache.size})
+        return Output(manifest={"size": cache.size + (found.states(None, context.check).size if _last(found, point)
+                                                      else 0)})
     size = 0
     for number, name in enumerate(sets):
         cache = found.query_cache(point, found.task.queries[name], context.check,
                                   lambda done, number=number: context.progress((number + done) / len(sets), said))
         size += cache.size
+        if _last(found, point):
+            size += found.states(found.task.queries[name], context.check).size
     return Output(manifest={"size": size})
+
+
+def _last(found: Attribution, point) -> bool:
+    """Whether a checkpoint is the end of the training, where hidden states are read."""
+    return point.step == found.points[-1].step
 
 
 def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> float:
@@ -89,13 +101,28 @@ def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> flo
     return 0.5 * length * passes.get(key.split("/")[0], n)
 
 
-def rankings(features: Features, sign: int) -> dict[tuple[str, str], np.ndarray]:
-    """(method, behavior) as the paper's tables write them -> (n,) scores, the sought records' expected to be large."""
+def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
+    """(method, behavior) as the paper's tables write them -> (n,) scores, the sought records' expected to be large.
+
+    layers: where RepSim is read besides its own layer.
+    """
     found = {}
     for estimator, behavior in pairs(features.behaviors):
-        mean = estimator.score(features, behavior).mean(0, dtype=np.float64)
-        found[estimator.label, behavior_title(behavior)] = sign * mean if estimator.directed else mean
+        found[estimator.label, behavior_title(behavior)] = _ranking(estimator, features, behavior, sign)
+    for share in layers:
+        there = replace(features, layer=share)
+        found[at_layer(REPSIM.label, share), "none"] = _ranking(REPSIM, there, "none", sign)
     return found
+
+
+def _ranking(estimator: LanguageEstimator, features: Features, behavior: str, sign: int) -> np.ndarray:
+    mean = estimator.score(features, behavior).mean(0, dtype=np.float64)
+    return sign * mean if estimator.directed else mean
+
+
+def at_layer(label: str, share: float) -> str:
+    """`RepSim at 50%`: a method that reads a layer, with the share of the depth where it reads."""
+    return f"{label} at {share:.0%}"
 
 
 def behavior_title(name: str) -> str:
