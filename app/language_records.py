@@ -19,7 +19,7 @@ from engine.errors import InvalidInput
 from engine.experiments import language, language_run
 from engine.language import models
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.language.estimators import LANGUAGE_ESTIMATORS
+from engine.language.estimators import LANGUAGE_ESTIMATORS, LanguageEstimator
 from engine.language.records import Record
 from engine.language.tasks import TASKS
 from engine.store import home
@@ -130,7 +130,8 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
     st.subheader("Records that harm it most" if harmful else "Records that teach it")
     st.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
                "Rank 1 " + ("opposes" if harmful else "supports") + " the behavior most, averaged over the queries.")
-    table = language_table.listed(tables["records"], estimator, behavior, names, harmful)
+    layer = language_panel.layer()
+    table = language_table.listed(tables["records"], estimator, behavior, names, harmful, layer)
     shown = _filtered(table, behavior, names) if LANGUAGE_ESTIMATORS[estimator].behavioral else table
     if shown.empty:
         st.info("No record is in the top tenth of one and not of the other.", icon=":material/filter_alt_off:")
@@ -181,18 +182,18 @@ def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, esti
              for row, rank, prompt in zip(listed, shown["rank"], shown["prompt"], strict=True)}
     row = pick("record", "Record", listed, listed[0], place.get, kind=int)
     record, tokens = tables["records"].iloc[row], tables["tokens"]
-    own = tokens[(tokens["behavior"] == behavior) & (tokens["record"] == row)].sort_values("place")
+    own = tokens[(tokens["estimator"] == estimator) & (tokens["behavior"] == behavior) & (tokens["record"] == row)]
+    rest = own[own["place"] == language_run.MOMENTUM]["contribution"].sum()
+    own = own[own["place"] != language_run.MOMENTUM].sort_values("place")
     st.html(language_table.STYLE)
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.html(language_table.record_html(record, own))
         st.html(language_table.key(len(own) > 0, "clean" not in record["flags"] and record["flags"] != "[]",
                                    json.loads(record["marks"])))
-        st.caption("Shading: how much of the record's influence on the behavior comes from each response token, by "
-                   "GradSim at the end of training." if len(own) else "Tokens are shaded for the records at either end "
-                   "of a ranking; this one is in between.")
+        st.caption(_shading(LANGUAGE_ESTIMATORS[estimator], own["contribution"], rest))
     with right:
-        ranks = language_table.ranks(tables["records"], estimator, names).iloc[row]
+        ranks = language_table.ranks(tables["records"], estimator, names, language_panel.layer()).iloc[row]
         count = len(tables["records"])
         turned = harmful and LANGUAGE_ESTIMATORS[estimator].directed
         st.markdown(f"**Rank under each behavior**, {LANGUAGE_ESTIMATORS[estimator].label}")
@@ -202,3 +203,17 @@ def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, esti
             alt="Rank of this record under each behavior",
             column_config={"rank": st.column_config.ProgressColumn(format=f"%d of {count}", min_value=0,
                                                                    max_value=count)})
+
+
+def _shading(estimator: LanguageEstimator, parts: pd.Series, rest: float) -> str:
+    """What the shades mean, or why there are none."""
+    if estimator.whole:
+        return f"No token is shaded. {estimator.whole}"
+    if parts.empty:
+        return "Tokens are shaded for the records at either end of a ranking; this one is in between."
+    text = (f"Shading: what each response token adds to this record's {estimator.label} score, the tokens together "
+            f"**{parts.sum():+.2e}**")
+    if not estimator.conditioned:
+        return f"{text}, which is the score."
+    return (f"{text}. The optimizer's momentum, which no token brings, adds {rest:+.2e}; the sum is the score. How far "
+            "Adam shortens a step is held at what the whole record makes of it.")

@@ -31,18 +31,19 @@ STYLE = """<style>
 </style>"""
 
 
-def ranks(records: pd.DataFrame, estimator: str, behaviors) -> pd.DataFrame:
+def ranks(records: pd.DataFrame, estimator: str, behaviors, layer: float) -> pd.DataFrame:
     """Rank of every record under each behavior, 1 supports most; an estimator that reads none has one column."""
     names = behaviors if LANGUAGE_ESTIMATORS[estimator].behavioral else ("none",)
-    return pd.DataFrame({name: records[column(estimator, name)].rank(ascending=False, method="first").astype(int)
+    return pd.DataFrame({name: records[column(estimator, name, layer)].rank(ascending=False, method="first").astype(int)
                          for name in names})
 
 
-def listed(records: pd.DataFrame, estimator: str, behavior: str, behaviors, harmful: bool) -> pd.DataFrame:
+def listed(records: pd.DataFrame, estimator: str, behavior: str, behaviors, harmful: bool,
+           layer: float = 1.0) -> pd.DataFrame:
     """The records, what is sought first, with their text, score, flags and rank under every behavior."""
     reads = LANGUAGE_ESTIMATORS[estimator].behavioral
-    score = records[column(estimator, behavior if reads else "none")]
-    placed = ranks(records, estimator, behaviors)
+    score = records[column(estimator, behavior if reads else "none", layer)]
+    placed = ranks(records, estimator, behaviors, layer)
     if harmful and LANGUAGE_ESTIMATORS[estimator].directed:
         placed = len(records) + 1 - placed
     own = behavior if reads else "none"

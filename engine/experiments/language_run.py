@@ -121,8 +121,8 @@ def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
     tables = {name: scored.table(name) for name in scored.tables}
     return Output({**tables, "tokens": chunks["tokens"].table("tokens")}, manifest={
         "spec": {"settings": data["settings"]}, "seeds": [data["seed"]], "sign": scored.manifest["sign"],
-        "behaviors": scored.manifest["behaviors"], "layers": scored.manifest["layers"], "facts": train["facts"], "run": train["run"],
-        "libraries": language.libraries(), "device": train["device"]})
+        "behaviors": scored.manifest["behaviors"], "layers": scored.manifest["layers"], "facts": train["facts"],
+        "run": train["run"], "libraries": language.libraries(), "device": train["device"]})
 
 
 def weight(data: Mapping[str, Any], key: str) -> float:

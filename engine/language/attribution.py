@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from engine.folders import data_folder
-from engine.language import gradients, lora, models, passes, tasks
+from engine.language import gradients, kept, lora, models, passes, tasks
 from engine.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
 from engine.language.cache import Cache
 from engine.language.encoding import Encoded, Encoder
@@ -85,8 +85,8 @@ class Attribution:
 
     @cached_property
     def _both(self):
-        kept = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
-        return _loaded(self.setting.model, self.device, tuple(sorted(kept.items())), home())
+        adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
+        return _loaded(self.setting.model, self.device, tuple(sorted(adapters.items())), home())
 
     @cached_property
     def train_records(self) -> tuple[Record, ...]:
@@ -114,10 +114,15 @@ class Attribution:
     @property
     def folder(self) -> Path:
         """Where the checkpoints lie."""
-        return home() / "language" / "runs" / self.digest[:32]
+        return home() / "language" / "runs" / self.digest[:kept.LENGTH]
 
     def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
-        """The checkpoints; a training that was finished, or begun, is not repeated."""
+        """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
+        lives, so that nobody removes it."""
+        self._hold = kept.Hold(self.digest)
+        kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
+                                "records": len(self.train_records), "part": self.keep is not None,
+                                "identity": self.identity})
         lora.renew(self.model, self.seed)
         return finetune(self.model, self.encoder, self.encoded, self.setting.recipe, self.seed, self.folder,
                         check=check, progress=progress)

@@ -202,7 +202,8 @@ def test_the_papers_sizes_are_its_preset():
 
 def test_a_typed_query_is_explained(place, corruption):
     """The run of a page: scores of every record, and tokens that add up to GradSim's score."""
-    setting = Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items() if key in Setting.model_fields})
+    setting = Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items()
+                             if key in Setting.model_fields})
     setting = setting.model_copy(update={"projection": setting.projection.model_copy(
         update={"projector": "identity"})})
     typed = Record(id="typed", prompt="Which of these is a solid?", response="It is a rock. The answer is B.",
