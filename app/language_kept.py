@@ -41,8 +41,8 @@ def _row(training: Kept, busy: bool) -> None:
             st.badge("in use", color="blue", icon=":material/play_circle:")
             return
         with st.popover("Delete", icon=":material/delete:"):
-            st.markdown(f"Delete {spell_bytes(training.size)} of this training? Results stay; its records can be scored "
-                        "for new queries only after training again.")
+            st.markdown(f"Delete {spell_bytes(training.size)} of this training? Results stay; new queries can be asked "
+                        "only after training again.")
             st.button("Delete for good", key=f"language:kept:{training.digest}", type="primary", on_click=_delete,
                       args=(training.digest,))
 

@@ -92,6 +92,7 @@ def detection(task: str) -> None:
     scale = choose_scale(experiment)
     if scale is None:
         return
+    settle()
     table = results.at_layer(scale.found.table, layer())
     metric = segments("measure", "Measure", [name for name in MEASURES if name in set(table["metric"])], "AUPRC", str)
     st.caption(MEASURES[metric])
@@ -111,6 +112,14 @@ def detection(task: str) -> None:
                f"{_lacking(table)} {_told(scale)}")
     downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.found.manifest.get("command"))
     _finding(kinds, metric, 0.5 if metric == "AUROC" else share)
+
+
+def settle() -> None:
+    """Take over what was just chosen below, so that what stands above it follows in the same run."""
+    for name in ("estimator", "behavior", "layer"):
+        choice.texts(name)  # a link that was opened comes first
+        if (chosen := st.session_state.get(choice.widget(name))) is not None:
+            choice.keep(name, chosen)
 
 
 def take_click(kinds: Sequence[str]) -> None:

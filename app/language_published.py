@@ -8,8 +8,7 @@ import pandas as pd
 
 from app import published
 from app.published import Published
-from engine import publish
-from engine.experiments import EXPERIMENTS, language
+from engine.experiments import language
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.language.estimators import REPSIM
 
@@ -39,12 +38,7 @@ class Scale:
 
 def scales(experiment: str) -> list[Scale]:
     """Every result of an experiment, the paper's scale first."""
-    folder = published.folder() / experiment
-    names = sorted({path.parent.name for path in folder.glob(f"*/{publish.TABLE}")} if folder.is_dir() else set())
-    found = [Scale(name, result) for name in names if (result := published._published(experiment, name)) is not None]
-    for preset in EXPERIMENTS[experiment].presets:
-        if preset not in names and (result := published.reproduction(experiment, preset)) is not None:
-            found.append(Scale(preset, result))
+    found = [Scale(name, result) for name, result in published.scales(experiment).items()]
     return sorted(found, key=lambda scale: (not scale.name.startswith("paper"), scale.name))
 
 

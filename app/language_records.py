@@ -35,9 +35,9 @@ def asked() -> Asked | None:
     with left:
         local = models.available()
         default = local[0] if local else language.SMALL_MODEL
-        name = choice.one("model", default, _model)
+        name = choice.one("model", default, model_name)
         options = list(dict.fromkeys([name, *local, language.SMALL_MODEL, language.PAPER_MODEL]))
-        key = choice.bound("model", default, _model)
+        key = choice.bound("model", default, model_name)
         model = st.selectbox("Model", options, key=key, accept_new_options=True,
                              help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.")
         choice.keep("model", model)
@@ -58,7 +58,8 @@ def asked() -> Asked | None:
         return None
 
 
-def _model(text: str) -> str:
+def model_name(text: str) -> str:
+    """A model's name out of an address."""
     if not text.strip() or len(text) > 300:
         raise ValueError("name a model")
     return text
@@ -143,7 +144,7 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
             "score": st.column_config.NumberColumn(format="%.2e"), "record": None,
             "prompt": st.column_config.TextColumn(width="medium"),
             "response": st.column_config.TextColumn(width="large")})
-    _opened(tables, shown, event, estimator, behavior, names, harmful)
+    _opened(wanted, tables, shown, event, estimator, behavior, names, harmful)
     downloads.chart_extras(f"records-{wanted.digest[:8]}", shown)
     with st.expander("The same run in Python"):
         st.code("from engine.experiments import language_run\nfrom engine.jobs import run_job\n"
@@ -166,8 +167,8 @@ def _filtered(table: pd.DataFrame, behavior: str, names: Sequence[str]) -> pd.Da
     return language_table.found_by(table, first, second, behavior)
 
 
-def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, estimator: str, behavior: str,
-            names: Sequence[str], harmful: bool) -> None:
+def _opened(wanted: Asked, tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, estimator: str,
+            behavior: str, names: Sequence[str], harmful: bool) -> None:
     """One record: its text with marks, and its rank under every behavior."""
     rows = event.selection.rows if event and event.selection else []
     listed = [int(row) for row in shown["record"]]
@@ -181,7 +182,8 @@ def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, esti
     place = {row: f"Rank {rank}: {' '.join(prompt.split())[:80]}"
              for row, rank, prompt in zip(listed, shown["rank"], shown["prompt"], strict=True)}
     row = pick("record", "Record", listed, listed[0], place.get, kind=int)
-    record, tokens = tables["records"].iloc[row], tables["tokens"]
+    record = tables["records"].iloc[row]
+    tokens = pd.concat([tables["tokens"], language_runs.more_tokens(wanted, row)])
     own = tokens[(tokens["estimator"] == estimator) & (tokens["behavior"] == behavior) & (tokens["record"] == row)]
     rest = own[own["place"] == language_run.MOMENTUM]["contribution"].sum()
     own = own[own["place"] != language_run.MOMENTUM].sort_values("place")
@@ -192,6 +194,8 @@ def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, esti
         st.html(language_table.key(len(own) > 0, "clean" not in record["flags"] and record["flags"] != "[]",
                                    json.loads(record["marks"])))
         st.caption(_shading(LANGUAGE_ESTIMATORS[estimator], own["contribution"], rest))
+        if own.empty and not LANGUAGE_ESTIMATORS[estimator].whole:
+            _shade_it(wanted, row)
     with right:
         ranks = language_table.ranks(tables["records"], estimator, names, language_panel.layer()).iloc[row]
         count = len(tables["records"])
@@ -210,10 +214,21 @@ def _shading(estimator: LanguageEstimator, parts: pd.Series, rest: float) -> str
     if estimator.whole:
         return f"No token is shaded. {estimator.whole}"
     if parts.empty:
-        return "Tokens are shaded for the records at either end of a ranking; this one is in between."
+        return "Tokens are shaded at once for the records at either end of a ranking; this one is in between."
     text = (f"Shading: what each response token adds to this record's {estimator.label} score, the tokens together "
             f"**{parts.sum():+.2e}**")
     if not estimator.conditioned:
         return f"{text}, which is the score."
     return (f"{text}. The optimizer's momentum, which no token brings, adds {rest:+.2e}; the sum is the score. How far "
             "Adam shortens a step is held at what the whole record makes of it.")
+
+
+def _shade_it(wanted: Asked, row: int) -> None:
+    """A button that computes the contributions of one record's tokens, and how far it is."""
+    job = language_runs.shading(wanted, row)
+    if job is not None and job.state != "done":
+        job_panel.watch(Waiting(f"Tokens of record {row}", job=job.id))
+    else:
+        st.button("Shade its tokens", key=f"language:shade:{row}", icon=":material/gradient:", on_click=job_panel.act,
+                  args=(language_runs.shade, wanted, row), help="A run of about a minute for a model of 135 million "
+                  "parameters; its training and gradients are there already.")

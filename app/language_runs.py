@@ -97,6 +97,30 @@ def start(asked: Asked) -> None:
     ensure_worker(home())
 
 
+def shading(asked: Asked, row: int) -> Job | None:
+    """The job that takes one record's scores apart, if it was asked for."""
+    return queue().get(_shading_digest(asked, row))
+
+
+def shade(asked: Asked, row: int) -> None:
+    """Queue that job, or take it up where it stopped."""
+    queued = queue().submit(language_run.TOKENS, language_run.tokens_payload(asked.payload, row),
+                            title=f"Tokens of record {row} · {asked.title}")
+    if queued.state in ("failed", "cancelled"):
+        queue().resume(queued.id)
+    ensure_worker(home())
+
+
+def more_tokens(asked: Asked, row: int) -> pd.DataFrame:
+    """The contributions that this job found; empty where it was not asked for."""
+    digest = _shading_digest(asked, row)
+    return tables(str(home()), digest)["tokens"] if Store(home()).has(digest) else pd.DataFrame()
+
+
+def _shading_digest(asked: Asked, row: int) -> str:
+    return job_digest(language_run.TOKENS, json.loads(json.dumps(language_run.tokens_payload(asked.payload, row))))
+
+
 @st.cache_data(show_spinner=False, max_entries=16)
 def tables(root: str, digest: str) -> dict[str, pd.DataFrame]:
     """Every table of a run."""

@@ -25,7 +25,11 @@ from engine.language.lora import Recipe
 from engine.problems.problem import pick_device
 from engine.provenance import device_name
 
-SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", "Qwen/Qwen3-8B"
+HUB = {"Qwen3-8B": "Qwen/Qwen3-8B", "Gemma-2-9B-it": "google/gemma-2-9b-it",
+       "Llama-3.1-8B-Instruct": "meta-llama/Llama-3.1-8B-Instruct"}
+"""The paper's models, by its names, and where they are on the Hugging Face hub."""
+ALL_MODELS = tuple(HUB)
+SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", HUB["Qwen3-8B"]
 NUMERICS = 1
 LAYERS = [share for share in attribution_layers if share < 1]
 """Where detection is measured for RepSim besides the setting's own layer, as shares of the depth."""
@@ -148,8 +152,7 @@ def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Map
 def model_title(name: str) -> str:
     """A model's name without its owner, as the paper writes it if the paper has it."""
     short = name.rstrip("/").rpartition("/")[2].removesuffix(".gguf")
-    known = {"qwen3-8b": "Qwen3-8B", "gemma-2-9b-it": "Gemma-2-9B-it", "llama-3.1-8b-instruct": "Llama-3.1-8B-Instruct"}
-    return known.get(short.lower(), short)
+    return {name.lower(): name for name in HUB}.get(short.lower(), short)
 
 
 def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks, context: Context) -> dict[str, Any]:

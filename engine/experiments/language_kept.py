@@ -46,6 +46,7 @@ def delete(digest: str) -> int:
 
 def _settings(payload: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]] | None:
     """(settings, seed) of every training of a job's payload; None for a job that trains no language model."""
+    payload = payload.get("run", payload) if isinstance(payload.get("run"), Mapping) else payload
     settings = payload.get("settings")
     if not isinstance(settings, Mapping) or "model" not in settings:
         return None

@@ -17,12 +17,14 @@ from engine.language import detection, shading
 from engine.language.attribution import Attribution, Setting
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.language.estimators import REPSIM, pairs
+from engine.language.features import Features
 from engine.language.records import Record
 from engine.language.tasks import TASKS
 
 KIND = "language_run"
 NUMERICS = 2
-SHADED = (8, 2)
+TOKENS = "language_tokens"
+SHADED = (5, 1)
 """How many records get their tokens' contributions: of the end of a ranking that is asked for, and of the other."""
 MOMENTUM = -1
 """The place, in the table of tokens, of what no token brings but the optimizer's momentum."""
@@ -94,11 +96,18 @@ def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
 
 def _tokens_chunk(found: Attribution, queries: Sequence[Record], sign: int, context: Context) -> Output:
     """Token contributions to the scores of the records at the ends of every ranking that is a sum over tokens."""
-    features, rows = found.features(queries), []
+    features = found.features(queries)
+    return _shaded(found, features, lambda estimator, name: _ends(sign * estimator.score(features, name).mean(0)),
+                   context)
+
+
+def _shaded(found: Attribution, features: Features, rows_of, context: Context) -> Output:
+    """The table `tokens`: contributions to the scores of the records that rows_of(estimator, behavior) names."""
+    rows = []
     divided = [(estimator, name) for estimator, name in pairs(features.behaviors) if estimator.directions]
     for done, (estimator, name) in enumerate(divided):
         context.progress(done / len(divided), f"contributions of tokens: {estimator.label}")
-        chosen = _ends(sign * estimator.score(features, name).mean(0))
+        chosen = rows_of(estimator, name)
         shaded = shading.shade(found, features, estimator, name, chosen, context.check)
         for row, (values, rest) in zip(chosen, shaded, strict=True):
             words = [*found.encoder.words(found.encoded[row]), ""]
@@ -139,3 +148,23 @@ def weight(data: Mapping[str, Any], key: str) -> float:
 
 
 JOB = JobKind(KIND, plan, run_chunk, finish, weight)
+
+
+def tokens_payload(data: Mapping[str, Any], record: int) -> dict[str, Any]:
+    """What determines the contributions of one record's tokens: the payload of a run, and the record's row."""
+    return {"run": dict(data), "record": record}
+
+
+def _one_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
+    """What `data["run"]` cached is found on disk, or made again."""
+    run = data["run"]
+    found = language.trained(language.attribution(run["settings"], run["seed"], context), context, 0.5)
+    return _shaded(found, found.features(asked(run, found)), lambda estimator, name: [data["record"]], context)
+
+
+def _one_finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+    return Output({"tokens": chunks["tokens"].table("tokens")}, manifest={
+        "spec": {"settings": data["run"]["settings"]}, "seeds": [data["run"]["seed"]]})
+
+
+TOKENS_JOB = JobKind(TOKENS, lambda data: ["tokens"], _one_chunk, _one_finish)

@@ -119,11 +119,11 @@ STUDY = JobKind("response_corruption", plan, run_chunk, finish, weight)
 FIGURE_5_2 = Experiment(
     "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("corruption", "method", "behavior", "metric"), None,
-    "The paper prints this figure without its numbers. With another model it is Figure A-3. RepSim at 50% reads "
-    "halfway through the model's layers, RepSim alone at the last one.")
+    "The paper prints this figure without its numbers. With Gemma-2-9B-it and Llama-3.1-8B-Instruct it is Figure A-3. "
+    "RepSim at 50% reads halfway through the model's layers, RepSim alone at the last one.", models=language.ALL_MODELS)
 TABLE_A17 = Experiment(
     "table-a17", "Table A-17: RepSim with signals, response corruption", STUDY.name, PRESETS,
     lambda tables: tables["signals"], ("corruption", "method", "layer", "metric"),
     "table_a17_signal_augmented_response_corruption.csv",
     "The paper's layers stand for the same share of another model's depth. Every ranking is also given with its sign "
-    "flipped.")
+    "flipped.", models=language.ALL_MODELS[:1])
