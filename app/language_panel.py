@@ -99,7 +99,7 @@ def detection(task: str) -> None:
     kinds = {kind: table[table["corruption"] == kind] for kind in table["corruption"].unique()} if (
         "corruption" in table) else {"poison": table}
     take_click(list(kinds))
-    chosen = _chosen_cell()
+    chosen = _chosen_cell(table)
     share = _share(scale, task)
     for column, (kind, part) in zip(st.columns(len(kinds), gap="large"), kinds.items(), strict=True):
         with column:
@@ -140,10 +140,11 @@ def take_click(kinds: Sequence[str]) -> None:
                 st.session_state.pop(choice.widget(name), None)
 
 
-def _chosen_cell() -> tuple[str, str]:
+def _chosen_cell(table: pd.DataFrame) -> tuple[str, str]:
     estimator = LANGUAGE_ESTIMATORS[choice.one("estimator", "gradsim", choice.from_options(list(LANGUAGE_ESTIMATORS)))]
     behavior = choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
-    label = results.repsim(layer()) if estimator is REPSIM else estimator.label
+    at_layer = results.repsim(layer())
+    label = at_layer if estimator is REPSIM and at_layer in set(table["method"]) else estimator.label
     return label, LANGUAGE_BEHAVIORS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
 
 

@@ -145,10 +145,19 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
             "prompt": st.column_config.TextColumn(width="medium"),
             "response": st.column_config.TextColumn(width="large")})
     _opened(wanted, tables, shown, event, estimator, behavior, names, harmful)
-    downloads.chart_extras(f"records-{wanted.digest[:8]}", shown)
-    with st.expander("The same run in Python"):
-        st.code("from engine.experiments import language_run\nfrom engine.jobs import run_job\n"
-                f"run_job({language_run.KIND!r}, {wanted.payload!r})", language="python", wrap_lines=True)
+    downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command)
+    with st.expander("The same in Python"):
+        chosen = LANGUAGE_ESTIMATORS[estimator]
+        column = language_run.column(estimator, behavior if chosen.behavioral else "none", layer)
+        st.code(_python(wanted, column, harmful and chosen.directed), language="python", wrap_lines=True)
+
+
+def _python(wanted: Asked, column: str, ascending: bool) -> str:
+    """A program that makes the run and lists its records as the table does."""
+    return ("from engine.experiments import language_run\n"
+            "from engine.jobs import run_job\n\n"
+            f"result = run_job(language_run.KIND, {wanted.payload!r})\n"
+            f"records = result.table(\"records\").sort_values({column!r}, ascending={ascending})")
 
 
 def _filtered(table: pd.DataFrame, behavior: str, names: Sequence[str]) -> pd.DataFrame:
@@ -191,11 +200,13 @@ def _opened(wanted: Asked, tables: Mapping[str, pd.DataFrame], shown: pd.DataFra
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.html(language_table.record_html(record, own))
-        st.html(language_table.key(len(own) > 0, "clean" not in record["flags"] and record["flags"] != "[]",
-                                   json.loads(record["marks"])))
+        st.html(language_table.key(len(own) > 0, bool(language_table.changed(record)), json.loads(record["marks"])))
         st.caption(_shading(LANGUAGE_ESTIMATORS[estimator], own["contribution"], rest))
         if own.empty and not LANGUAGE_ESTIMATORS[estimator].whole:
             _shade_it(wanted, row)
+        if len(own):
+            downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]],
+                                   title="The tokens as a table")
     with right:
         ranks = language_table.ranks(tables["records"], estimator, names, language_panel.layer()).iloc[row]
         count = len(tables["records"])

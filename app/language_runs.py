@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,15 @@ class Asked:
     @property
     def payload(self) -> dict[str, Any]:
         return language_run.payload(self.setting, self.seed, [self.typed] if self.typed else [])
+
+    @property
+    def command(self) -> str:
+        """The command that makes the run and writes its records."""
+        told = {**self.setting.model_dump(mode="json", exclude_defaults=True), "seed": self.seed}
+        if self.typed:
+            told["asked"] = [self.typed.model_dump(mode="json", exclude_defaults=True)]
+        text = shlex.quote(json.dumps(told, ensure_ascii=False))
+        return f"python -m engine attribute --run {text} --out records.csv"
 
     @property
     def digest(self) -> str:

@@ -66,10 +66,15 @@ def found_by(table: pd.DataFrame, first: str, second: str, behavior: str) -> pd.
 
 def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:
     """Prompt with its markers, response with the changed span underlined and every token shaded by contribution."""
-    marks, spans, flags = (json.loads(row[name]) for name in ("marks", "spans", "flags"))
-    changed = [spans[CORRUPTED[flag]] for flag in flags if flag in CORRUPTED and CORRUPTED[flag] in spans]
+    marks = json.loads(row["marks"])
     return (f'<div class="wf-record"><h5>Prompt</h5><p>{_marked(row["prompt"], marks)}</p>'
-            f'<h5>Response</h5><p style="margin:0">{_response(row["response"], changed, tokens)}</p></div>')
+            f'<h5>Response</h5><p style="margin:0">{_response(row["response"], changed(row), tokens)}</p></div>')
+
+
+def changed(row: pd.Series) -> list[list[int]]:
+    """The spans of the response that are known to be corrupted."""
+    spans, flags = json.loads(row["spans"]), json.loads(row["flags"])
+    return [spans[CORRUPTED[flag]] for flag in flags if flag in CORRUPTED and CORRUPTED[flag] in spans]
 
 
 def key(shaded: bool, flagged: bool, marks: Collection[str]) -> str:

@@ -58,6 +58,7 @@ def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
 
 def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribution:
     """The attribution with its checkpoints on disk."""
+    context.progress(0.0, "loading the model and its records")
     found.train(context.check, lambda part: context.progress(share * part, f"fine-tuning, seed {found.seed}"))
     return found
 

@@ -1,6 +1,7 @@
 """Language models: published results at once, runs as jobs, records with marks, every choice in the address."""
 
 import importlib.util
+import shlex
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from app import language_runs, workbench
 from app import published as app_published
 from engine import publish
+from engine.cli.language import read_run
 from engine.errors import InvalidInput
 from engine.experiments import EXPERIMENTS, language, language_run
 from engine.jobs import run_job
@@ -158,6 +160,15 @@ def test_a_typed_query_is_part_of_the_run(ran):
             language_runs.typed("p", "It is two. The answer is B.", answer, words)
     at = sound(support.open("language_models", show="records", about="mine", answer="Q", model=ran.model))
     assert any("does not stand in the response" in error.value for error in at.error)
+
+
+def test_the_command_makes_the_same_run(ran):
+    at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
+                            estimator="repsim", layer="0.5"))
+    [command] = [code.value for code in at.code if "attribute" in code.value]
+    run = shlex.split(command)[shlex.split(command).index("--run") + 1]
+    assert language_run.payload(*read_run(run)) == ran.payload
+    assert says(at, "sort_values('repsim|none|0.5', ascending=False)")
 
 
 def test_own_records_are_kept_and_checked(home):
