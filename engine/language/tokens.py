@@ -20,6 +20,7 @@ so LESS, of which ‖RΓ‖ is held as well, is a sum over tokens and a rest tha
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -100,7 +101,9 @@ def contributions(model, encoder: Encoder, records: Sequence[Encoded],
 
 def _slopes(model, batch: Batch, towards: Direction) -> Tensor:
     """∂/∂ε log p of every target, (b, R)."""
-    with torch.no_grad(), forward_ad.dual_level(), sdpa_kernel(SDPBackend.MATH), pushed(model, towards):
+    with (warnings.catch_warnings(), torch.no_grad(), forward_ad.dual_level(), sdpa_kernel(SDPBackend.MATH),
+          pushed(model, towards)):
+        warnings.simplefilter("ignore", FutureWarning)  # torch's own use of an old name, the first time
         logits, _ = passes.forward(model, batch)
         tangent = forward_ad.unpack_dual(token_log_probabilities(logits, batch)).tangent
     return torch.zeros_like(batch.response, dtype=torch.float32) if tangent is None else tangent.float()
