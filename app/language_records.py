@@ -9,7 +9,9 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app import choice, downloads, job_panel, language_panel, language_runs, language_table
+from app import choice, downloads, job_panel, language_panel, language_published, language_runs, language_table
+from app.charts import score_heatmap
+from app.charts.draw import draw
 from app.language_runs import Asked
 from app.selectors import pick, segments, text
 from app.times import spell
@@ -126,11 +128,13 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
                  "behavior.", icon=":material/error:")
         return
     facts = manifest["facts"]
-    cut = f" {facts['truncated']} were longer than the context and lost the start of their prompt." if (
-        facts["truncated"]) else ""
+    many = facts["truncated"]
+    cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
+           f"{'its' if many == 1 else 'their'} prompt." if many else "")
+    asked_about = "for your prompt" if wanted.typed else "averaged over the queries"
     st.subheader("Records that harm it most" if harmful else "Records that teach it")
     st.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
-               "Rank 1 " + ("opposes" if harmful else "supports") + " the behavior most, averaged over the queries.")
+               "Rank 1 " + ("opposes" if harmful else "supports") + f" the behavior most, {asked_about}.")
     layer = language_panel.layer()
     table = language_table.listed(tables["records"], estimator, behavior, names, harmful, layer)
     shown = _filtered(table, behavior, names) if LANGUAGE_ESTIMATORS[estimator].behavioral else table
@@ -145,11 +149,30 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
             "prompt": st.column_config.TextColumn(width="medium"),
             "response": st.column_config.TextColumn(width="large")})
     _opened(wanted, tables, shown, event, estimator, behavior, names, harmful)
+    if "detection" in tables:
+        _detection(tables["detection"])
     downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command)
     with st.expander("The same in Python"):
         chosen = LANGUAGE_ESTIMATORS[estimator]
         column = language_run.column(estimator, behavior if chosen.behavioral else "none", layer)
         st.code(_python(wanted, column, harmful and chosen.directed), language="python", wrap_lines=True)
+
+
+def _detection(found: pd.DataFrame) -> None:
+    """How well each estimator and behavior finds the records whose flags are known, in this run alone."""
+    with st.expander("How well the flagged records are found in this run"):
+        table = found.rename(columns={"value": "mean"}).assign(ci95=float("nan"), n_seeds=1)
+        sought = list(table["sought"].unique())
+        for kind in sought:
+            part = table[table["sought"] == kind]
+            st.markdown(f"##### {language_panel.SOUGHT.get(kind, kind.capitalize())}")
+            chance = float(part[part["metric"] == "share"]["mean"].iloc[0])
+            shown = language_published.cells(part, "AUPRC", "behavior")
+            draw(score_heatmap.score_heatmap, shown, "AUPRC", chance, key=f"language:own:{kind}",
+                 alt=f"AUPRC by estimator and behavior, {kind}: " + "; ".join(
+                     f"{row['row']}, {row['column']}: {row['value']}" for row in shown.to_dict("records")))
+        st.caption("Area under the precision-recall curve; one seed. Chance is the share of flagged records.")
+        downloads.chart_extras("detection-of-this-run", found[found["metric"] != "share"], title="As a table")
 
 
 def _python(wanted: Asked, column: str, ascending: bool) -> str:

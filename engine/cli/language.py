@@ -61,8 +61,8 @@ def attribute(run: str, out: Path, device: str, memory: float) -> None:
     atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
     facts = result.manifest["facts"]
     if facts["truncated"]:
-        print(f"{facts['truncated']:,} training records were longer than the context and lost the start of their "
-              "prompt.")
+        print(f"Training records that were longer than the context and lost the start of their prompt: "
+              f"{facts['truncated']:,}.")
     if "detection" in result.tables:
         found = result.table("detection")
         print(found[found["metric"] == "AUPRC"].to_string(index=False, float_format="{:.3f}".format))

@@ -87,7 +87,8 @@ def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
     measured = [{"sought": title, "method": method, "behavior": behavior, "metric": metric, "value": value}
                 for title, flag in task.sought.items() if 0 < task.flagged(flag).sum() < len(task.train)
                 for (method, behavior), values in ranked.items()
-                for metric, value in detection.detection(task.flagged(flag), values).items()]
+                for metric, value in [*detection.detection(task.flagged(flag), values).items(),
+                                      ("share", float(task.flagged(flag).mean()))]]
     tables = {"records": pd.DataFrame(rows).assign(**scores),
               "queries": pd.DataFrame([{"id": r.id, "prompt": r.prompt, "response": r.response} for r in queries])}
     return Output({**tables, **({"detection": pd.DataFrame(measured)} if measured else {})},
