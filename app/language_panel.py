@@ -78,7 +78,7 @@ def choose_scale(experiment: str) -> Scale | None:
                         "Runs page; on two processor cores the small scale takes about a quarter of an hour.")
             st.code(f"python -m engine reproduce {experiment} --preset small", language="bash", wrap_lines=True)
             st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
-                         query_params={"experiment": experiment, "preset": "small"})
+                         query_params={"experiment": experiment, "preset": "small", "start": "open"})
         return None
     by_name = {scale.name: scale for scale in found}
     if len(found) > 1:

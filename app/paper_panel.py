@@ -101,7 +101,7 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
                     f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
         st.code(reproductions.command(name, preset, other), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
-                     query_params={"experiment": name, "preset": preset, **({"other": other} if other else {})})
+                     query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
     if joined is None:
         return
     measure = segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)

@@ -11,8 +11,9 @@ from engine.language import models
 
 
 def show(expanded: bool) -> None:
-    """The panel; open where there is nothing else to see."""
-    with st.expander("Reproduce a table or figure of the paper", icon=":material/science:", expanded=expanded):
+    """The panel; open where there is nothing else to see, or where a link leads to it with `start=open`."""
+    asked = st.query_params.get("start") == "open"
+    with st.expander("Reproduce a table or figure of the paper", icon=":material/science:", expanded=expanded or asked):
         names = list(EXPERIMENTS)
         key = choice.bound("experiment", names[0], choice.from_options(names))
         name = st.selectbox("Table or figure", names, key=key, format_func=lambda name: EXPERIMENTS[name].title,
