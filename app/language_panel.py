@@ -58,13 +58,16 @@ def question(names: Sequence[str] = tuple(LANGUAGE_ESTIMATORS)) -> tuple[str, st
         estimator = pick("estimator", "Estimator", list(names), "gradsim",
                          lambda name: LANGUAGE_ESTIMATORS[name].label)
     with right:
-        behavior = pick("behavior", "Behavior", list(LANGUAGE_BEHAVIORS), "answer_logit",
-                         lambda name: LANGUAGE_BEHAVIORS[name].title,
-                         disabled=not LANGUAGE_ESTIMATORS[estimator].behavioral)
+        if LANGUAGE_ESTIMATORS[estimator].behavioral:
+            behavior = pick("behavior", "Behavior", list(LANGUAGE_BEHAVIORS), "answer_logit",
+                             lambda name: LANGUAGE_BEHAVIORS[name].title)
+        else:
+            behavior = choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
+            if estimator == REPSIM.name:
+                pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
     if estimator == REPSIM.name:
-        pick("layer", "Layer that RepSim reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
-        st.caption("RepSim compares the model's hidden states where the prompt ends, at one layer: early ones stay "
-                   "close to the words, late ones to what will be said next. No layer is best for every task.")
+        st.caption("RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early ones "
+                   "stay close to the words, late ones to what will be said next; no layer is best for every task.")
     language_question.show(LANGUAGE_ESTIMATORS[estimator], behavior)
     return estimator, behavior
 

@@ -44,8 +44,8 @@ def asked() -> Asked | None:
                              help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.")
         choice.keep("model", model)
     with middle:
-        records = pick("records", "Training records", list(language_runs.SIZES), language_runs.SIZES[0],
-                        "{:,}".format, disabled=task == "own", kind=int)
+        records = language_runs.SIZES[0] if task == "own" else pick(
+            "records", "Training records", list(language_runs.SIZES), language_runs.SIZES[0], "{:,}".format, kind=int)
     with right:
         key = choice.bound("seed", 0, choice.within(0, 999))
         seed = st.number_input("Seed", 0, 999, key=key)
