@@ -66,8 +66,8 @@ def question(names: Sequence[str] = tuple(LANGUAGE_ESTIMATORS)) -> tuple[str, st
             if estimator == REPSIM.name:
                 pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
     if estimator == REPSIM.name:
-        st.caption("RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early ones "
-                   "stay close to the words, late ones to what will be said next; no layer is best for every task.")
+        st.caption("RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early "
+                   "ones stay close to the words, late ones to what is said next; no layer is best for every task.")
     language_question.show(LANGUAGE_ESTIMATORS[estimator], behavior)
     return estimator, behavior
 

@@ -121,7 +121,7 @@ class Attribution:
         lives, so that nobody removes it."""
         self._hold = kept.Hold(self.digest)
         kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
-                                "records": len(self.train_records), "part": self.keep is not None,
+                                "records": len(self.encoded), "part": self.keep is not None,
                                 "identity": self.identity})
         lora.renew(self.model, self.seed)
         return finetune(self.model, self.encoder, self.encoded, self.setting.recipe, self.seed, self.folder,
