@@ -15,10 +15,11 @@ from engine.scoring import Scoring
 
 
 def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (),
-                 source: ProblemSource | Sequence[ProblemSource] | None = None, command: str | None = None) -> None:
+                 source: ProblemSource | Sequence[ProblemSource] | None = None, command: str | None = None,
+                 title: str = "Table, downloads and the command that recomputes this") -> None:
     """The row below a chart: the table itself, CSV, spec JSON and command. `name` is the file stem; several
-    sources are the seeds of an average."""
-    with st.expander("Table, downloads and the command that recomputes this"):
+    sources are the seeds of an average; `title` is what stands on it."""
+    with st.expander(title):
         st.dataframe(table, hide_index=True, width="stretch")
         row = st.container(horizontal=True)
         row.download_button("CSV", table.to_csv(index=False), f"{name}.csv", "text/csv", key=f"csv:{name}",

@@ -14,8 +14,9 @@ from app.charts.draw import draw
 from app.language_published import Scale
 from app.selectors import pick, segments
 from engine.errors import WhichfluenceError
+from engine.experiments import language
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.language.estimators import LANGUAGE_ESTIMATORS
+from engine.language.estimators import LANGUAGE_ESTIMATORS, REPSIM
 from engine.language.tasks import TASKS
 
 VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
@@ -28,6 +29,8 @@ MEASURES = {
     "P@5%": "Share of sought records among the top 5%.", "P@10%": "Share of sought records among the top 10%.",
     "BT-FPR": "Share of benign-trigger records among the top 10%: lower is better.",
 }
+LAYER_TITLES = {0.25: "A quarter of the way up", 0.5: "Halfway up", 0.75: "Three quarters of the way up",
+                1.0: "The last layer"}
 CELL_STATE = "language:clicked"
 
 
@@ -43,16 +46,28 @@ def task_switch(names: Sequence[str]) -> str:
     return chosen
 
 
+def layer() -> float:
+    """Where RepSim reads, as a share of the model's depth."""
+    return choice.one("layer", 1.0, choice.from_options(list(LAYER_TITLES)))
+
+
 def question(names: Sequence[str] = tuple(LANGUAGE_ESTIMATORS)) -> tuple[str, str]:
-    """Estimator and behavior, with the English question below them."""
+    """Estimator and behavior, with the English question below them; for RepSim also its layer."""
     left, right = st.columns(2)
     with left:
         estimator = pick("estimator", "Estimator", list(names), "gradsim",
                          lambda name: LANGUAGE_ESTIMATORS[name].label)
     with right:
-        behavior = pick("behavior", "Behavior", list(LANGUAGE_BEHAVIORS), "answer_logit",
-                         lambda name: LANGUAGE_BEHAVIORS[name].title,
-                         disabled=not LANGUAGE_ESTIMATORS[estimator].behavioral)
+        if LANGUAGE_ESTIMATORS[estimator].behavioral:
+            behavior = pick("behavior", "Behavior", list(LANGUAGE_BEHAVIORS), "answer_logit",
+                             lambda name: LANGUAGE_BEHAVIORS[name].title)
+        else:
+            behavior = choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
+            if estimator == REPSIM.name:
+                pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
+    if estimator == REPSIM.name:
+        st.caption("RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early "
+                   "ones stay close to the words, late ones to what is said next; no layer is best for every task.")
     language_question.show(LANGUAGE_ESTIMATORS[estimator], behavior)
     return estimator, behavior
 
@@ -66,7 +81,7 @@ def choose_scale(experiment: str) -> Scale | None:
                         "Runs page; on two processor cores the small scale takes about a quarter of an hour.")
             st.code(f"python -m engine reproduce {experiment} --preset small", language="bash", wrap_lines=True)
             st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
-                         query_params={"experiment": experiment, "preset": "small"})
+                         query_params={"experiment": experiment, "preset": "small", "start": "open"})
         return None
     by_name = {scale.name: scale for scale in found}
     if len(found) > 1:
@@ -80,13 +95,14 @@ def detection(task: str) -> None:
     scale = choose_scale(experiment)
     if scale is None:
         return
-    table = scale.found.table
+    settle()
+    table = results.at_layer(scale.found.table, layer())
     metric = segments("measure", "Measure", [name for name in MEASURES if name in set(table["metric"])], "AUPRC", str)
     st.caption(MEASURES[metric])
     kinds = {kind: table[table["corruption"] == kind] for kind in table["corruption"].unique()} if (
         "corruption" in table) else {"poison": table}
     take_click(list(kinds))
-    chosen = _chosen_cell()
+    chosen = _chosen_cell(table)
     share = _share(scale, task)
     for column, (kind, part) in zip(st.columns(len(kinds), gap="large"), kinds.items(), strict=True):
         with column:
@@ -95,14 +111,24 @@ def detection(task: str) -> None:
             draw(score_heatmap.score_heatmap, shown, metric, 0.5 if metric == "AUROC" else share,
                  key=f"language:heatmap:{kind}", alt=_alt(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
                  selection_mode=score_heatmap.SELECTION)
-    st.caption(f"Dashed: the best cell. Click a cell to choose its estimator and behavior. {_told(scale)}")
+    st.caption("Dashed: the best cell. Click a cell to choose its estimator and behavior."
+               f"{_lacking(table)} {_told(scale)}")
     downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.found.manifest.get("command"))
     _finding(kinds, metric, 0.5 if metric == "AUROC" else share)
+
+
+def settle() -> None:
+    """Take over what was just chosen below, so that what stands above it follows in the same run."""
+    for name in ("estimator", "behavior", "layer"):
+        choice.texts(name)  # a link that was opened comes first
+        if (chosen := st.session_state.get(choice.widget(name))) is not None:
+            choice.keep(name, chosen)
 
 
 def take_click(kinds: Sequence[str]) -> None:
     """Choose the estimator and behavior of the heatmap cell that was clicked since the last run."""
     labels = {estimator.label: name for name, estimator in LANGUAGE_ESTIMATORS.items()}
+    labels |= {language.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
     titles = {behavior.title: name for name, behavior in LANGUAGE_BEHAVIORS.items()}
     for kind in kinds:
         state = st.session_state.get(f"language:heatmap:{kind}") or {}
@@ -117,10 +143,17 @@ def take_click(kinds: Sequence[str]) -> None:
                 st.session_state.pop(choice.widget(name), None)
 
 
-def _chosen_cell() -> tuple[str, str]:
+def _chosen_cell(table: pd.DataFrame) -> tuple[str, str]:
     estimator = LANGUAGE_ESTIMATORS[choice.one("estimator", "gradsim", choice.from_options(list(LANGUAGE_ESTIMATORS)))]
     behavior = choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
-    return estimator.label, LANGUAGE_BEHAVIORS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
+    at_layer = results.repsim(layer())
+    label = at_layer if estimator is REPSIM and at_layer in set(table["method"]) else estimator.label
+    return label, LANGUAGE_BEHAVIORS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
+
+
+def _lacking(table: pd.DataFrame) -> str:
+    """Where a result was made without the chosen layer, the one that is shown."""
+    return "" if results.repsim(layer()) in set(table["method"]) else " RepSim is there for the last layer only."
 
 
 def _finding(kinds: Mapping[str, pd.DataFrame], metric: str, chance: float) -> None:
@@ -141,11 +174,12 @@ def ablation() -> None:
     scale = choose_scale("table-a15")
     if scale is None:
         return
-    shown = results.cells(scale.found.table, "AUPRC", "crossing")
+    table = results.at_layer(scale.found.table, layer())
+    shown = results.cells(table, "AUPRC", "crossing")
     draw(score_heatmap.score_heatmap, shown, "AUPRC", _share(scale, "conditional_backdoor"), key="language:ablation",
          alt=_alt(shown, "AUPRC by query and target"))
     st.caption(f"Columns: is the trigger in the query, and which answer is the target. {_told(scale)}")
-    downloads.chart_extras(f"table-a15-{scale.name}", scale.found.table, command=scale.found.manifest.get("command"))
+    downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.found.manifest.get("command"))
 
 
 def removal() -> None:

@@ -8,9 +8,9 @@ import pandas as pd
 
 from app import published
 from app.published import Published
-from engine import publish
-from engine.experiments import EXPERIMENTS
+from engine.experiments import language
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.language.estimators import REPSIM
 
 NO_BEHAVIOR = "no behavior"
 COLUMNS = [behavior.title for behavior in LANGUAGE_BEHAVIORS.values()]
@@ -38,13 +38,23 @@ class Scale:
 
 def scales(experiment: str) -> list[Scale]:
     """Every result of an experiment, the paper's scale first."""
-    folder = published.folder() / experiment
-    names = sorted({path.parent.name for path in folder.glob(f"*/{publish.TABLE}")} if folder.is_dir() else set())
-    found = [Scale(name, result) for name in names if (result := published._published(experiment, name)) is not None]
-    for preset in EXPERIMENTS[experiment].presets:
-        if preset not in names and (result := published.reproduction(experiment, preset)) is not None:
-            found.append(Scale(preset, result))
+    found = [Scale(name, result) for name, result in published.scales(experiment).items()]
     return sorted(found, key=lambda scale: (not scale.name.startswith("paper"), scale.name))
+
+
+def repsim(layer: float) -> str:
+    """What RepSim at a layer is called in a study's table."""
+    return REPSIM.label if layer == 1.0 else language.at_layer(REPSIM.label, layer)
+
+
+def at_layer(table: pd.DataFrame, layer: float) -> pd.DataFrame:
+    """The table with RepSim at one layer, in RepSim's place; at the last one where it has no other."""
+    known = list(table["method"].unique())
+    wanted = repsim(layer) if repsim(layer) in known else REPSIM.label
+    others = {name for name in known if name.partition(" at ")[0] == REPSIM.label} - {wanted}
+    order = {**{name: place for place, name in enumerate(known)}, wanted: known.index(REPSIM.label)}
+    kept = table[~table["method"].isin(others)]
+    return kept.iloc[kept["method"].map(order).argsort(kind="stable")].reset_index(drop=True)
 
 
 def cells(table: pd.DataFrame, metric: str, column: str, chosen: tuple[str, str] | None = None) -> pd.DataFrame:

@@ -40,5 +40,5 @@ def show(estimator: LanguageEstimator, behavior: str) -> None:
         title = LANGUAGE_BEHAVIORS[behavior].title.lower() if estimator.behavioral else "representation readout"
         process = PROCESSES.get(asked.process.kind, (asked.axis("T"),))[0]
         row = chips.titled({"B": title, "P": asked.axis("P"), "T": process, chips.ESTIMATOR: estimator.label})
-    st.html(f'{row}<div class="wf-question">{escape(sentence(estimator, behavior))}</div>')
+    st.html(f'{row}<div class="wf-question" style="margin-top:.5rem">{escape(sentence(estimator, behavior))}</div>')
     st.caption(estimator.note + (f" {estimator.source}." if estimator.source else ""))

@@ -9,7 +9,9 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app import choice, downloads, job_panel, language_panel, language_runs, language_table
+from app import choice, downloads, job_panel, language_panel, language_published, language_runs, language_table
+from app.charts import score_heatmap
+from app.charts.draw import draw
 from app.language_runs import Asked
 from app.selectors import pick, segments, text
 from app.times import spell
@@ -19,7 +21,7 @@ from engine.errors import InvalidInput
 from engine.experiments import language, language_run
 from engine.language import models
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.language.estimators import LANGUAGE_ESTIMATORS
+from engine.language.estimators import LANGUAGE_ESTIMATORS, LanguageEstimator
 from engine.language.records import Record
 from engine.language.tasks import TASKS
 from engine.store import home
@@ -35,15 +37,15 @@ def asked() -> Asked | None:
     with left:
         local = models.available()
         default = local[0] if local else language.SMALL_MODEL
-        name = choice.one("model", default, _model)
+        name = choice.one("model", default, model_name)
         options = list(dict.fromkeys([name, *local, language.SMALL_MODEL, language.PAPER_MODEL]))
-        key = choice.bound("model", default, _model)
+        key = choice.bound("model", default, model_name)
         model = st.selectbox("Model", options, key=key, accept_new_options=True,
                              help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.")
         choice.keep("model", model)
     with middle:
-        records = pick("records", "Training records", list(language_runs.SIZES), language_runs.SIZES[0],
-                        "{:,}".format, disabled=task == "own", kind=int)
+        records = language_runs.SIZES[0] if task == "own" else pick(
+            "records", "Training records", list(language_runs.SIZES), language_runs.SIZES[0], "{:,}".format, kind=int)
     with right:
         key = choice.bound("seed", 0, choice.within(0, 999))
         seed = st.number_input("Seed", 0, 999, key=key)
@@ -58,7 +60,8 @@ def asked() -> Asked | None:
         return None
 
 
-def _model(text: str) -> str:
+def model_name(text: str) -> str:
+    """A model's name out of an address."""
     if not text.strip() or len(text) > 300:
         raise ValueError("name a model")
     return text
@@ -125,12 +128,15 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
                  "behavior.", icon=":material/error:")
         return
     facts = manifest["facts"]
-    cut = f" {facts['truncated']} were longer than the context and lost the start of their prompt." if (
-        facts["truncated"]) else ""
+    many = facts["truncated"]
+    cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
+           f"{'its' if many == 1 else 'their'} prompt." if many else "")
+    asked_about = "for your prompt" if wanted.typed else "averaged over the queries"
     st.subheader("Records that harm it most" if harmful else "Records that teach it")
     st.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
-               "Rank 1 " + ("opposes" if harmful else "supports") + " the behavior most, averaged over the queries.")
-    table = language_table.listed(tables["records"], estimator, behavior, names, harmful)
+               "Rank 1 " + ("opposes" if harmful else "supports") + f" the behavior most, {asked_about}.")
+    layer = language_panel.layer()
+    table = language_table.listed(tables["records"], estimator, behavior, names, harmful, layer)
     shown = _filtered(table, behavior, names) if LANGUAGE_ESTIMATORS[estimator].behavioral else table
     if shown.empty:
         st.info("No record is in the top tenth of one and not of the other.", icon=":material/filter_alt_off:")
@@ -142,11 +148,39 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
             "score": st.column_config.NumberColumn(format="%.2e"), "record": None,
             "prompt": st.column_config.TextColumn(width="medium"),
             "response": st.column_config.TextColumn(width="large")})
-    _opened(tables, shown, event, estimator, behavior, names, harmful)
-    downloads.chart_extras(f"records-{wanted.digest[:8]}", shown)
-    with st.expander("The same run in Python"):
-        st.code("from engine.experiments import language_run\nfrom engine.jobs import run_job\n"
-                f"run_job({language_run.KIND!r}, {wanted.payload!r})", language="python", wrap_lines=True)
+    _opened(wanted, tables, shown, event, estimator, behavior, names, harmful)
+    if "detection" in tables:
+        _detection(tables["detection"])
+    downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command)
+    with st.expander("The same in Python"):
+        chosen = LANGUAGE_ESTIMATORS[estimator]
+        column = language_run.column(estimator, behavior if chosen.behavioral else "none", layer)
+        st.code(_python(wanted, column, harmful and chosen.directed), language="python", wrap_lines=True)
+
+
+def _detection(found: pd.DataFrame) -> None:
+    """How well each estimator and behavior finds the records whose flags are known, in this run alone."""
+    with st.expander("How well the flagged records are found in this run"):
+        table = found.rename(columns={"value": "mean"}).assign(ci95=float("nan"), n_seeds=1)
+        sought = list(table["sought"].unique())
+        for kind in sought:
+            part = table[table["sought"] == kind]
+            st.markdown(f"##### {language_panel.SOUGHT.get(kind, kind.capitalize())}")
+            chance = float(part[part["metric"] == "share"]["mean"].iloc[0])
+            shown = language_published.cells(part, "AUPRC", "behavior")
+            draw(score_heatmap.score_heatmap, shown, "AUPRC", chance, key=f"language:own:{kind}",
+                 alt=f"AUPRC by estimator and behavior, {kind}: " + "; ".join(
+                     f"{row['row']}, {row['column']}: {row['value']}" for row in shown.to_dict("records")))
+        st.caption("Area under the precision-recall curve; one seed. Chance is the share of flagged records.")
+        downloads.chart_extras("detection-of-this-run", found[found["metric"] != "share"], title="As a table")
+
+
+def _python(wanted: Asked, column: str, ascending: bool) -> str:
+    """A program that makes the run and lists its records as the table does."""
+    return ("from engine.experiments import language_run\n"
+            "from engine.jobs import run_job\n\n"
+            f"result = run_job(language_run.KIND, {wanted.payload!r})\n"
+            f"records = result.table(\"records\").sort_values({column!r}, ascending={ascending})")
 
 
 def _filtered(table: pd.DataFrame, behavior: str, names: Sequence[str]) -> pd.DataFrame:
@@ -165,8 +199,8 @@ def _filtered(table: pd.DataFrame, behavior: str, names: Sequence[str]) -> pd.Da
     return language_table.found_by(table, first, second, behavior)
 
 
-def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, estimator: str, behavior: str,
-            names: Sequence[str], harmful: bool) -> None:
+def _opened(wanted: Asked, tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, estimator: str,
+            behavior: str, names: Sequence[str], harmful: bool) -> None:
     """One record: its text with marks, and its rank under every behavior."""
     rows = event.selection.rows if event and event.selection else []
     listed = [int(row) for row in shown["record"]]
@@ -180,19 +214,24 @@ def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, esti
     place = {row: f"Rank {rank}: {' '.join(prompt.split())[:80]}"
              for row, rank, prompt in zip(listed, shown["rank"], shown["prompt"], strict=True)}
     row = pick("record", "Record", listed, listed[0], place.get, kind=int)
-    record, tokens = tables["records"].iloc[row], tables["tokens"]
-    own = tokens[(tokens["behavior"] == behavior) & (tokens["record"] == row)].sort_values("place")
+    record = tables["records"].iloc[row]
+    tokens = pd.concat([tables["tokens"], language_runs.more_tokens(wanted, row)])
+    own = tokens[(tokens["estimator"] == estimator) & (tokens["behavior"] == behavior) & (tokens["record"] == row)]
+    rest = own[own["place"] == language_run.MOMENTUM]["contribution"].sum()
+    own = own[own["place"] != language_run.MOMENTUM].sort_values("place")
     st.html(language_table.STYLE)
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.html(language_table.record_html(record, own))
-        st.html(language_table.key(len(own) > 0, "clean" not in record["flags"] and record["flags"] != "[]",
-                                   json.loads(record["marks"])))
-        st.caption("Shading: how much of the record's influence on the behavior comes from each response token, by "
-                   "GradSim at the end of training." if len(own) else "Tokens are shaded for the records at either end "
-                   "of a ranking; this one is in between.")
+        st.html(language_table.key(len(own) > 0, bool(language_table.changed(record)), json.loads(record["marks"])))
+        st.caption(_shading(LANGUAGE_ESTIMATORS[estimator], own["contribution"], rest))
+        if own.empty and not LANGUAGE_ESTIMATORS[estimator].whole:
+            _shade_it(wanted, row)
+        if len(own):
+            downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]],
+                                   title="The tokens as a table")
     with right:
-        ranks = language_table.ranks(tables["records"], estimator, names).iloc[row]
+        ranks = language_table.ranks(tables["records"], estimator, names, language_panel.layer()).iloc[row]
         count = len(tables["records"])
         turned = harmful and LANGUAGE_ESTIMATORS[estimator].directed
         st.markdown(f"**Rank under each behavior**, {LANGUAGE_ESTIMATORS[estimator].label}")
@@ -202,3 +241,28 @@ def _opened(tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, event, esti
             alt="Rank of this record under each behavior",
             column_config={"rank": st.column_config.ProgressColumn(format=f"%d of {count}", min_value=0,
                                                                    max_value=count)})
+
+
+def _shading(estimator: LanguageEstimator, parts: pd.Series, rest: float) -> str:
+    """What the shades mean, or why there are none."""
+    if estimator.whole:
+        return f"No token is shaded. {estimator.whole}"
+    if parts.empty:
+        return "Tokens are shaded at once for the records at either end of a ranking; this one is in between."
+    text = (f"Shading: what each response token adds to this record's {estimator.label} score, the tokens together "
+            f"**{parts.sum():+.2e}**")
+    if not estimator.conditioned:
+        return f"{text}, which is the score."
+    return (f"{text}. The optimizer's momentum, which no token brings, adds {rest:+.2e}; the sum is the score. How far "
+            "Adam shortens a step is held at what the whole record makes of it.")
+
+
+def _shade_it(wanted: Asked, row: int) -> None:
+    """A button that computes the contributions of one record's tokens, and how far it is."""
+    job = language_runs.shading(wanted, row)
+    if job is not None and job.state != "done":
+        job_panel.watch(Waiting(f"Tokens of record {row}", job=job.id))
+    else:
+        st.button("Shade its tokens", key=f"language:shade:{row}", icon=":material/gradient:", on_click=job_panel.act,
+                  args=(language_runs.shade, wanted, row), help="A run of about a minute for a model of 135 million "
+                  "parameters; its training and gradients are there already.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,6 +59,15 @@ class Asked:
         return language_run.payload(self.setting, self.seed, [self.typed] if self.typed else [])
 
     @property
+    def command(self) -> str:
+        """The command that makes the run and writes its records."""
+        told = {**self.setting.model_dump(mode="json", exclude_defaults=True), "seed": self.seed}
+        if self.typed:
+            told["asked"] = [self.typed.model_dump(mode="json", exclude_defaults=True)]
+        text = shlex.quote(json.dumps(told, ensure_ascii=False))
+        return f"python -m engine attribute --run {text} --out records.csv"
+
+    @property
     def digest(self) -> str:
         return job_digest(language_run.KIND, json.loads(json.dumps(self.payload)))
 
@@ -95,6 +105,30 @@ def start(asked: Asked) -> None:
     if queued.state in ("failed", "cancelled"):
         queue().resume(queued.id)
     ensure_worker(home())
+
+
+def shading(asked: Asked, row: int) -> Job | None:
+    """The job that takes one record's scores apart, if it was asked for."""
+    return queue().get(_shading_digest(asked, row))
+
+
+def shade(asked: Asked, row: int) -> None:
+    """Queue that job, or take it up where it stopped."""
+    queued = queue().submit(language_run.TOKENS, language_run.tokens_payload(asked.payload, row),
+                            title=f"Tokens of record {row} · {asked.title}")
+    if queued.state in ("failed", "cancelled"):
+        queue().resume(queued.id)
+    ensure_worker(home())
+
+
+def more_tokens(asked: Asked, row: int) -> pd.DataFrame:
+    """The contributions that this job found; empty where it was not asked for."""
+    digest = _shading_digest(asked, row)
+    return tables(str(home()), digest)["tokens"] if Store(home()).has(digest) else pd.DataFrame()
+
+
+def _shading_digest(asked: Asked, row: int) -> str:
+    return job_digest(language_run.TOKENS, json.loads(json.dumps(language_run.tokens_payload(asked.payload, row))))
 
 
 @st.cache_data(show_spinner=False, max_entries=16)

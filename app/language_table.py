@@ -31,18 +31,19 @@ STYLE = """<style>
 </style>"""
 
 
-def ranks(records: pd.DataFrame, estimator: str, behaviors) -> pd.DataFrame:
+def ranks(records: pd.DataFrame, estimator: str, behaviors, layer: float) -> pd.DataFrame:
     """Rank of every record under each behavior, 1 supports most; an estimator that reads none has one column."""
     names = behaviors if LANGUAGE_ESTIMATORS[estimator].behavioral else ("none",)
-    return pd.DataFrame({name: records[column(estimator, name)].rank(ascending=False, method="first").astype(int)
+    return pd.DataFrame({name: records[column(estimator, name, layer)].rank(ascending=False, method="first").astype(int)
                          for name in names})
 
 
-def listed(records: pd.DataFrame, estimator: str, behavior: str, behaviors, harmful: bool) -> pd.DataFrame:
+def listed(records: pd.DataFrame, estimator: str, behavior: str, behaviors, harmful: bool,
+           layer: float = 1.0) -> pd.DataFrame:
     """The records, what is sought first, with their text, score, flags and rank under every behavior."""
     reads = LANGUAGE_ESTIMATORS[estimator].behavioral
-    score = records[column(estimator, behavior if reads else "none")]
-    placed = ranks(records, estimator, behaviors)
+    score = records[column(estimator, behavior if reads else "none", layer)]
+    placed = ranks(records, estimator, behaviors, layer)
     if harmful and LANGUAGE_ESTIMATORS[estimator].directed:
         placed = len(records) + 1 - placed
     own = behavior if reads else "none"
@@ -65,10 +66,15 @@ def found_by(table: pd.DataFrame, first: str, second: str, behavior: str) -> pd.
 
 def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:
     """Prompt with its markers, response with the changed span underlined and every token shaded by contribution."""
-    marks, spans, flags = (json.loads(row[name]) for name in ("marks", "spans", "flags"))
-    changed = [spans[CORRUPTED[flag]] for flag in flags if flag in CORRUPTED and CORRUPTED[flag] in spans]
+    marks = json.loads(row["marks"])
     return (f'<div class="wf-record"><h5>Prompt</h5><p>{_marked(row["prompt"], marks)}</p>'
-            f'<h5>Response</h5><p style="margin:0">{_response(row["response"], changed, tokens)}</p></div>')
+            f'<h5>Response</h5><p style="margin:0">{_response(row["response"], changed(row), tokens)}</p></div>')
+
+
+def changed(row: pd.Series) -> list[list[int]]:
+    """The spans of the response that are known to be corrupted."""
+    spans, flags = json.loads(row["spans"]), json.loads(row["flags"])
+    return [spans[CORRUPTED[flag]] for flag in flags if flag in CORRUPTED and CORRUPTED[flag] in spans]
 
 
 def key(shaded: bool, flagged: bool, marks: Collection[str]) -> str:

@@ -19,10 +19,10 @@ from app import (
 )
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
-from app.published import Published, reproduction
+from app.published import Published, reproduction, scales
 from app.selectors import pick, segments
 from engine import data
-from engine.experiments import EXPERIMENTS
+from engine.experiments import EXPERIMENTS, language
 from engine.scoring import Scoring
 from engine.verdict import verdict
 
@@ -44,6 +44,25 @@ def choose_preset(name: str) -> str:
     chosen = segments("preset", "Scale", order, default, scale_title)
     st.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
     return chosen
+
+
+def choose_model(name: str, preset: str) -> str:
+    """Which language model ran, by the name that tables give it; empty where the study runs none."""
+    experiment = EXPERIMENTS[name]
+    if not experiment.models:
+        return ""
+    own = language.model_title(experiment.presets[preset].settings["model"])
+    ran = [str(found.table["model"].iloc[0]) for found in scales(name).values() if found.manifest["preset"] == preset]
+    options = list(dict.fromkeys([own, *(experiment.models if preset == FULL else ()), *ran]))
+    if len(options) == 1:
+        return own
+    return segments("llm", "Language model", options, next((model for model in options if model in ran), own), str)
+
+
+def other_model(name: str, preset: str, model: str) -> str | None:
+    """What `--model` takes for a chosen model; None for the preset's own."""
+    own = EXPERIMENTS[name].presets[preset].settings.get("model")
+    return None if own is None or language.model_title(own) == model else language.HUB.get(model, model)
 
 
 def scale_title(preset: str) -> str:
@@ -72,15 +91,16 @@ def choose_measure(found: Published, joined: pd.DataFrame | None) -> str:
     return segments("measure", "Measure", names, names[0], str)
 
 
-def empty(name: str, preset: str, joined: pd.DataFrame | None) -> None:
+def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") -> None:
     """Nothing was computed yet: what would do it, how long it takes, and the paper's numbers alone."""
+    other = other_model(name, preset, model)
     with st.container(border=True):
-        st.markdown(f"**Our numbers at this scale are not here yet.** "
+        st.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
                     f"Computing them runs {EXPERIMENTS[name].presets[preset].seeds} seeds; "
-                    f"{reproductions.cost(name, preset).text}, and it can be stopped and taken up again.")
-        st.code(reproductions.command(name, preset), language="bash", wrap_lines=True)
+                    f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
+        st.code(reproductions.command(name, preset, other), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
-                     query_params={"experiment": name, "preset": preset})
+                     query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
     if joined is None:
         return
     measure = segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
@@ -99,6 +119,8 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     st.caption(f"{paper_rows.definition(measure)} Our ± is a 95% t-interval over {_seeds(rows)} seeds. "
                f"{paper_notes.on_spread(name, measure)}")
     _sentence(rows, measure, judged)
+    if "model" in found.table and (said := EXPERIMENTS[name].beside(str(found.table["model"].iloc[0]))):
+        st.caption(said)
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",

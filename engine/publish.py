@@ -106,8 +106,10 @@ def read_table(path: Path | str) -> pd.DataFrame:
 
 
 def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
-                          tolerance: Callable[[Mapping[str, str]], float]) -> pd.DataFrame:
+                          tolerance: Callable[[Mapping[str, str]], float], model: str = "") -> pd.DataFrame:
     """The paper's cells, in its order, with ours beside them; `tolerance` is the experiment's own.
+
+    model: which language model's cells, where the paper has several (default: the one that ran).
 
     Joined on the columns that both have (its mean and spread aside). Columns: these keys, `dataset` where ours
     has it, `paper`, `spread`, `ours`, `ci95`, `n_seeds`, `difference` (ours − paper), `tolerance`, and `within`:
@@ -115,7 +117,7 @@ def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
     """
     paper = read_table(paper_csv)
     if "model" in paper and "model" in results:
-        paper, results = _of_one_model(paper, results)
+        paper, results = _of_one_model(paper, results, model)
     keys = [column for column in paper.columns if column in results.columns and column not in VALUES]
     paper = paper.rename(columns={"mean": "paper"}).astype(dict.fromkeys(keys, str))
     ours = results.rename(columns={"mean": "ours"})
@@ -131,9 +133,9 @@ def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
     return joined[[*first, *(column for column in joined.columns if column not in first)]]
 
 
-def _of_one_model(paper: pd.DataFrame, results: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _of_one_model(paper: pd.DataFrame, results: pd.DataFrame, model: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The paper's rows for the model that ran, or those of its first model beside one that it does not have."""
-    ran = results["model"].iloc[0] if len(results) else ""
+    ran = results["model"].iloc[0] if len(results) else model
     known = ran in set(paper["model"])
     paper = paper[paper["model"] == (ran if known else paper["model"].iloc[0])]
     return paper, results if known else results.drop(columns="model")

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from app import language_kept as kept
 from app import language_panel as panel
 from app import language_records as records
 
@@ -28,3 +29,4 @@ elif view == "ablation":
     panel.guarded(panel.ablation)
 else:
     panel.guarded(panel.removal)
+panel.guarded(kept.show)

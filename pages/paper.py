@@ -12,14 +12,15 @@ glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's val
 name = paper_panel.choose_experiment()
 preset = paper_panel.choose_preset(name)
 experiment = EXPERIMENTS[name]
-found = published.reproduction(name, preset)
-joined = published.with_paper(experiment, found.table if found else None)
+model = paper_panel.choose_model(name, preset)
+found = published.of_model(name, preset, model) if model else published.reproduction(name, preset)
+joined = published.with_paper(experiment, found.table if found else None, model)
 
 if experiment.note:
     st.caption(experiment.note)
 paper_panel.elsewhere(name)
 if found is None:
-    paper_panel.empty(name, preset, joined)
+    paper_panel.empty(name, preset, joined, model)
     st.stop()
 
 measure = paper_panel.choose_measure(found, joined)

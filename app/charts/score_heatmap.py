@@ -19,8 +19,8 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
     rows, columns = (list(dict.fromkeys(cells[name])) for name in ("row", "column"))
     base = alt.Chart(cells).encode(
         x=alt.X("column:N", title=None, sort=columns, axis=alt.Axis(
-            orient="top", labelAngle=0, labelExpr="split(datum.label, ' ')", labelPadding=18, domain=False,
-            ticks=False, labelOverlap=False, labelFontSize=10)),
+            orient="top", labelAngle=0, labelAlign="center", labelExpr="split(datum.label, ' ')", labelPadding=18,
+            domain=False, ticks=False, labelOverlap=False, labelFontSize=10)),
         y=alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=230, labelPadding=8, domain=False,
                                                               ticks=False)))
     clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,

@@ -249,6 +249,32 @@ def what_if_labels(
     what_if_labels(source, changes, out, seeds, device, memory)
 
 
+@app.command()
+def attribute(
+    run: Annotated[str, typer.Option(help="Language model, task, recipe, seed and, if you like, records to explain, as "
+                                          "JSON or a file of it, as the Language models page gives them.",
+                                     metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Every training record with its score under each estimator and behavior.",
+                                      metavar="CSV")],
+    device: Device = "auto", memory: Memory = 4.0,
+) -> None:
+    """Fine-tune a language model, and score its training records for queries (resumable)."""
+    from engine.cli.language import attribute
+
+    attribute(run, out, device, memory)
+
+
+@app.command()
+def caches(
+    delete: Annotated[list[str] | None, typer.Option(help="A training to remove with its gradients, by its digest, or "
+                                                          "`all`; repeat it for several.", metavar="DIGEST")] = None,
+) -> None:
+    """List what trainings of language models keep on disk, and remove it."""
+    from engine.cli.language import caches
+
+    caches(delete or [])
+
+
 @app.command("export-problem")
 def export_problem(
     source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as a page gives them.",

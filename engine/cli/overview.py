@@ -15,6 +15,7 @@ from engine.data import scienceqa
 from engine.estimators import ESTIMATORS
 from engine.experiments import EXPERIMENTS
 from engine.interventions import INTERVENTIONS
+from engine.language import kept
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.language.estimators import LANGUAGE_ESTIMATORS
 from engine.language.tasks import TASKS
@@ -23,6 +24,7 @@ from engine.noisy_labels.pairs import METHODS
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.processes import PROCESSES
 from engine.provenance import device_name, versions
+from engine.sizes import spell_bytes
 from engine.store import home
 
 MODELS_FOLDER = "WHICHFLUENCE_MODELS"
@@ -65,7 +67,7 @@ def diagnosis() -> str:
         _section("datasets", ((name, f"{'yes' if found else 'no '}  {text}")
                               for name, found, text in [*data.describe(), ("scienceqa", *scienceqa.available())])),
         _section("models", _models()),
-        _section("results", [_home()]),
+        _section("results", [_home(), _kept()]),
     ])
 
 
@@ -101,6 +103,11 @@ def _models() -> list[tuple[str, str]]:
         return [(MODELS_FOLDER, f"names `{named}`, which is not a folder; correct it.")]
     return [(path.name, f"found under {MODELS_FOLDER}") for path in sorted(folder.iterdir()) if path.is_dir()] or [
         (MODELS_FOLDER, f"names `{named}`, which holds no folder of a model.")]
+
+
+def _kept() -> tuple[str, str]:
+    found = kept.trainings()
+    return "language trainings", f"{len(found)}, {spell_bytes(sum(training.size for training in found))}"
 
 
 def _home() -> tuple[str, str]:

@@ -10,17 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from engine.data.dataset import SPLITS, Dataset
+from engine.data.places import Place, downloads
 from engine.errors import MissingData, StoreError
 from engine.files import atomic_write
-from engine.folders import DATA, HOME, data_folder, home_folder, home_name
+from engine.folders import DATA, HOME, home_name
 
 FOLDER = Path("cifar10") / "plain_text"
 FILES = {split: f"{split}-00000-of-00001.parquet" for split in SPLITS}
 REPOSITORY = "uoft-cs/cifar10"
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 SHAPE = (32, 32, 3)
-REMEDY = f"set {DATA} to a folder that holds {FOLDER.as_posix()}/*.parquet"
-DOWNLOAD = "144 MB"
+PLACE = Place("CIFAR-10", FOLDER, tuple(FILES.values()), "144 MB",
+              f"set {DATA} to a folder that holds {FOLDER.as_posix()}/*.parquet")
+available = PLACE.available
 
 
 def load(*, download: bool = True) -> Dataset:
@@ -47,60 +49,33 @@ def load(*, download: bool = True) -> Dataset:
     )
 
 
-def available() -> tuple[bool, str]:
-    """Whether `load` works without a network, and a sentence on where the files are or what to do."""
-    named = data_folder()
-    if named is not None and not _lacking(named):
-        return True, f"Found under {DATA} in {FOLDER.as_posix()}: {', '.join(FILES.values())}."
-    if not _lacking(_downloads()):
-        return True, f"Found in {home_name()} in {_downloads().name}/{FOLDER.as_posix()}: {', '.join(FILES.values())}."
-    return False, f"{_absence()}; {REMEDY}, or load it once with a network ({DOWNLOAD})."
-
-
-def _downloads() -> Path:
-    return home_folder() / "datasets"
-
-
-def _lacking(root: Path) -> list[str]:
-    return [name for name in FILES.values() if not (root / FOLDER / name).is_file()]
-
-
-def _absence() -> str:
-    named = data_folder()
-    if named is None:
-        return f"CIFAR-10 is not on this machine ({DATA} is not set)"
-    return f"CIFAR-10 is not complete under {DATA} ({FOLDER.as_posix()}/{_lacking(named)[0]} is not there)"
-
-
 def _root(download: bool) -> Path:
     """A folder in which both files are, downloading them if need be."""
-    named = data_folder()
-    if named is not None and not _lacking(named):
-        return named
-    if _lacking(_downloads()):
-        if not download:
-            raise MissingData(f"{_absence()}; {REMEDY}, or allow the download ({DOWNLOAD}).")
+    found = PLACE.root()
+    if found is None and not download:
+        raise MissingData(PLACE.forbidden())
+    if found is None:
         _download()
-    return _downloads()
+    return found or downloads()
 
 
 def _download() -> None:
     """Both files from the hub; each gets its name when it is whole."""
     from huggingface_hub import hf_hub_download
 
-    target = _downloads() / FOLDER.parts[0]
+    target = downloads() / FOLDER.parts[0]
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MissingData(f"CIFAR-10 cannot be downloaded to {home_name()} ({error.strerror}); set {HOME} to a folder "
                           "with 400 MB of free space that may be written.") from None
     try:
-        for name in _lacking(_downloads()):
+        for name in PLACE.lacking(downloads()):
             hf_hub_download(repo_id=REPOSITORY, repo_type="dataset", filename=f"{FOLDER.name}/{name}", local_dir=target)
     except Exception:  # the hub raises its own errors, those of its HTTP client and those of the disk
-        raise MissingData(f"{_absence()} and could not be downloaded; {REMEDY}, or connect to a network.") from None
-    if lacking := _lacking(_downloads()):
-        raise MissingData(f"The download of CIFAR-10 brought no {lacking[0]}; {REMEDY}.")
+        raise MissingData(PLACE.unreachable()) from None
+    if lacking := PLACE.lacking(downloads()):
+        raise MissingData(f"The download of CIFAR-10 brought no {lacking[0]}; {PLACE.remedy}.")
 
 
 def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -113,7 +88,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise MissingData(_damaged(path)) from None
     if len(labels) == 0 or not 0 <= labels.min() <= labels.max() < len(CLASSES):
         raise MissingData(_damaged(path))
-    kept = _downloads() / f"cifar10-{_state(path)}.npy"
+    kept = downloads() / f"cifar10-{_state(path)}.npy"
     pixels = _kept(kept, len(labels))
     if pixels is None:
         pixels = _decode(path, len(labels))
@@ -157,4 +132,4 @@ def _decode(path: Path, n: int) -> np.ndarray:
 
 def _damaged(path: Path) -> str:
     return (f"{FOLDER.as_posix()}/{path.name} is damaged or no CIFAR-10 parquet file; replace it under {DATA}, or "
-            f"delete {_downloads().name}/{FOLDER.as_posix()} in {home_name()} and load again.")
+            f"delete {downloads().name}/{FOLDER.as_posix()} in {home_name()} and load again.")

@@ -15,13 +15,16 @@ from pathlib import Path
 import numpy as np
 
 from engine.data.dataset import Dataset
+from engine.data.places import Place, downloads
 from engine.errors import MissingData
-from engine.folders import DATA, HOME, data_folder, home_folder, home_name
+from engine.folders import DATA, HOME, home_name
 
 RAW = Path("FashionMNIST") / "raw"
 FILES = tuple(f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1"))
 SHAPE = (28, 28)
-REMEDY = f"set {DATA} to a folder that holds {RAW.as_posix()}/*-ubyte.gz"
+PLACE = Place("FashionMNIST", RAW, FILES, "31 MB", f"set {DATA} to a folder that holds {RAW.as_posix()}/*-ubyte.gz",
+              packed=".gz")
+available = PLACE.available
 SILENCE = 30.0  # seconds without a byte after which a download is given up
 
 
@@ -50,48 +53,14 @@ def load(*, download: bool = True) -> Dataset:
     )
 
 
-def available() -> tuple[bool, str]:
-    """Whether `load` works without a network, and a sentence on where the files are or what to do."""
-    named = data_folder()
-    if named is not None and not _lacking(named):
-        found = ", ".join(_source(named, name).name for name in FILES)
-        return True, f"Found under {DATA} in {RAW.as_posix()}: {found}."
-    if not _lacking(_downloads()):
-        return True, f"Found in {home_name()} in {_downloads().name}/{RAW.as_posix()}: {', '.join(FILES)}."
-    return False, f"{_absence()}; {REMEDY}, or load it once with a network (31 MB)."
-
-
-def _downloads() -> Path:
-    return home_folder() / "datasets"
-
-
-def _source(root: Path, name: str) -> Path | None:
-    """The file `name` under a torchvision root, plain or gzipped."""
-    return next((path for path in (root / RAW / name, root / RAW / f"{name}.gz") if path.is_file()), None)
-
-
-def _lacking(root: Path) -> list[str]:
-    return [name for name in FILES if _source(root, name) is None]
-
-
-def _absence() -> str:
-    named = data_folder()
-    if named is None:
-        return f"FashionMNIST is not on this machine ({DATA} is not set)"
-    lacking = _lacking(named)
-    return f"FashionMNIST is not complete under {DATA} ({RAW.as_posix()}/{lacking[0]}.gz is not there)"
-
-
 def _root(download: bool) -> Path:
     """A folder in which torchvision finds the four plain files, unpacking or downloading them if need be."""
-    named = data_folder()
-    if named is not None and not _lacking(named):
-        return _plain(named)
-    if _lacking(_downloads()):
-        if not download:
-            raise MissingData(f"{_absence()}; {REMEDY}, or allow the download (31 MB).")
+    found = PLACE.root()
+    if found is None and not download:
+        raise MissingData(PLACE.forbidden())
+    if found is None:
         _download()
-    return _plain(_downloads())
+    return _plain(found or downloads())
 
 
 def _plain(root: Path) -> Path:
@@ -99,13 +68,13 @@ def _plain(root: Path) -> Path:
 
     torchvision reads plain files only and would unpack them beside the originals, whose folder may be read-only.
     """
-    sources = [_source(root, name) for name in FILES]
+    sources = [PLACE.source(root, name) for name in FILES]
     if all(path.suffix != ".gz" for path in sources):
         return root
     stats = [path.stat() for path in sources]
     state = repr([(str(path.resolve()), s.st_size, s.st_mtime_ns) for path, s in zip(sources, stats, strict=True)])
-    target = _downloads() / f"unpacked-{hashlib.sha256(state.encode()).hexdigest()[:16]}"
-    if _lacking(target):
+    target = downloads() / f"unpacked-{hashlib.sha256(state.encode()).hexdigest()[:16]}"
+    if PLACE.lacking(target):
         with _staged(target) as stage:
             for name, path in zip(FILES, sources, strict=True):
                 _unpack(path, stage / RAW / name)
@@ -124,13 +93,13 @@ def _unpack(source: Path, target: Path) -> None:
 def _download() -> None:
     from torchvision.datasets import FashionMNIST
 
-    with _staged(_downloads()) as stage:
+    with _staged(downloads()) as stage:
         silence = socket.getdefaulttimeout()
         socket.setdefaulttimeout(SILENCE)
         try:
             FashionMNIST(str(stage), train=True, download=True)
         except (RuntimeError, OSError):
-            raise MissingData(f"{_absence()} and could not be downloaded; {REMEDY}, or connect to a network.") from None
+            raise MissingData(PLACE.unreachable()) from None
         finally:
             socket.setdefaulttimeout(silence)
         for packed in (stage / RAW).glob("*.gz"):
@@ -141,8 +110,8 @@ def _download() -> None:
 def _staged(target: Path) -> Iterator[Path]:
     """A scratch folder whose FashionMNIST moves to `target` at the end: `target` has all of it or nothing."""
     try:
-        _downloads().mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=_downloads(), prefix="partial-") as stage:
+        downloads().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=downloads(), prefix="partial-") as stage:
             yield Path(stage)
             target.mkdir(parents=True, exist_ok=True)
             _move(Path(stage) / "FashionMNIST", target)
@@ -158,7 +127,7 @@ def _move(folder: Path, target: Path) -> None:
     try:
         folder.replace(target / folder.name)
     except OSError:
-        if _lacking(target):  # what stands there is a remnant, and not another process's finished copy
+        if PLACE.lacking(target):  # what stands there is a remnant, and not another process's finished copy
             shutil.rmtree(target / folder.name, ignore_errors=True)
             folder.replace(target / folder.name)
 
@@ -175,5 +144,5 @@ def _read(root: Path, *, train: bool) -> tuple[np.ndarray, np.ndarray]:
         images = labels = np.empty(0)
     if images.shape != (len(labels), *SHAPE) or len(labels) == 0 or labels.max() > 9:
         raise MissingData(f"{RAW.as_posix()}/{images_name} or its labels are damaged; replace them under {DATA}, "
-                          f"or delete the folder {_downloads().name} in {home_name()} and load again.")
+                          f"or delete the folder {downloads().name} in {home_name()} and load again.")
     return images.reshape(len(images), -1), labels

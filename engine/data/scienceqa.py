@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from engine.data.places import Place, downloads
 from engine.errors import MissingData
 from engine.files import atomic_write
-from engine.folders import DATA, data_folder, home_folder, home_name
+from engine.folders import DATA
 
 FILE = Path("scienceqa") / "scienceqa_text.parquet"
 COLUMNS = ("pid", "question", "choices", "answer", "hint", "subject", "topic", "solution")
-REPOSITORY, DOWNLOAD = "derek-thomas/ScienceQA", "630 MB"
-REMEDY = f"set {DATA} to a folder that holds {FILE.as_posix()}, or give records of your own as JSONL"
+REPOSITORY = "derek-thomas/ScienceQA"
+PLACE = Place("ScienceQA", FILE.parent, (FILE.name,), "630 MB",
+              f"set {DATA} to a folder that holds {FILE.as_posix()}, or give records of your own as JSONL")
+available = PLACE.available
 
 
 @dataclass(frozen=True)
@@ -35,33 +38,18 @@ class Question:
         return sum(map(len, (self.question, self.hint, self.explanation, *self.choices)))
 
 
-def available() -> tuple[bool, str]:
-    """Whether `load` works without a network, and a sentence on where the file is or what to do."""
-    named = data_folder()
-    if named is not None and (named / FILE).is_file():
-        return True, f"Found under {DATA}: {FILE.as_posix()}."
-    if (_downloads() / FILE).is_file():
-        return True, f"Found in {home_name()}: {_downloads().name}/{FILE.as_posix()}."
-    return False, f"ScienceQA is not on this machine; {REMEDY}, or load it once with a network ({DOWNLOAD})."
-
-
 def load(*, download: bool = True) -> tuple[Question, ...]:
     """Every question with a valid answer and an explanation, ordered by pid.
 
     Looked for under WHICHFLUENCE_DATA, then under WHICHFLUENCE_HOME, and if `download` is allowed fetched there, its
     pictures left out. Raises `MissingData`.
     """
-    named = data_folder()
-    path = named / FILE if named is not None and (named / FILE).is_file() else _downloads() / FILE
+    path = (PLACE.root() or downloads()) / FILE
     if not path.is_file():
         if not download:
-            raise MissingData(available()[1])
+            raise MissingData(PLACE.forbidden())
         _download(path)
     return _read(path, path.stat().st_mtime_ns)
-
-
-def _downloads() -> Path:
-    return home_folder() / "datasets"
 
 
 def _download(path: Path) -> None:
@@ -86,8 +74,7 @@ def _download(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, lambda file: parquet.write_table(arrow.Table.from_pylist(rows), file))
     except Exception:  # the hub raises its own errors, those of its HTTP client and those of the disk
-        raise MissingData(f"ScienceQA is not on this machine and could not be downloaded; {REMEDY}, or connect to a "
-                          "network.") from None
+        raise MissingData(PLACE.unreachable()) from None
 
 
 @lru_cache(maxsize=1)

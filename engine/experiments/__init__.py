@@ -28,7 +28,8 @@ for _study in (
         controlled.STUDY, network.STUDY, score_runs.JOB, training_runs.JOB, datamodel_runs.JOB,
         self_influence_runs.JOB,
         noisy_labels.STUDY, removal.STUDY, runs.JOB, retraining.JOB, retraining.WHAT_IF_JOB,
-        response_corruption.STUDY, backdoor.STUDY, backdoor.REMOVAL, backdoor.QUALITY, language_run.JOB):
+        response_corruption.STUDY, backdoor.STUDY, backdoor.REMOVAL, backdoor.QUALITY, language_run.JOB,
+        language_run.TOKENS_JOB):
     KINDS.add(_study.name, _study)
 
 __all__ = ["EXPERIMENTS", "Experiment", "Preset"]

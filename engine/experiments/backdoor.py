@@ -39,7 +39,8 @@ REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle",
 TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
           "paper": "5,000 ScienceQA records as in Appendix A-2"}
 SEEDS = {"small": 2, "paper": 3}
-PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], SETTINGS[name]) for name in SETTINGS}
+PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
+           for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
                    for name in SETTINGS}
 QUALITY_PRESETS = {name: Preset(name, TITLES[name] if name == "paper" else "80 short records",
@@ -64,16 +65,17 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, part = key.partition("/")
     found = language.attribution(payload["settings"], int(seed), context)
     if part == "scores":
-        return _scores_chunk(language.trained(found, context, 0.0))
+        return _scores_chunk(language.trained(found, context, 0.0), payload["settings"].get("layers", ()))
     return language.shared_chunk(found, part, list(ABLATION.values()), context)
 
 
-def _scores_chunk(found) -> Output:
+def _scores_chunk(found, layers) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
     task, measured = found.task, {}
     poison, benign = task.flagged("poison"), task.flagged("benign")
     for (query, target), name in ABLATION.items():
-        for (method, behavior), scores in language.rankings(found.features(task.queries[name]), task.sign).items():
+        features = found.features(task.queries[name])
+        for (method, behavior), scores in language.rankings(features, task.sign, layers).items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
                 values = {**detection.detection(poison, scores),
@@ -201,17 +203,21 @@ QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality
 TABLE_5_2 = Experiment(
     "table-5-2", "Table 5-2: conditional backdoor, who taught it", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("method", "behavior", "metric"),
-    "table_5_2_a12_a13_conditional_backdoor.csv", "With another model it is Table A-12 or A-13.")
+    "table_5_2_a12_a13_conditional_backdoor.csv",
+    "With Gemma-2-9B-it it is Table A-12, with Llama-3.1-8B-Instruct Table A-13. RepSim at 50% reads halfway through "
+    "the model's layers, RepSim alone at the last one.", models=language.ALL_MODELS)
 TABLE_A11 = Experiment(
     "table-a11", "Table A-11: what the fine-tuned models do", QUALITY.name, QUALITY_PRESETS,
     lambda tables: tables["quality"], ("task", "metric"), "table_a11_source_model_quality.csv",
     "Loss is the mean training loss since the checkpoint before the last. An answer counts as the model's where its "
-    "letter has the largest logit of all choices after the record's own explanation.")
+    "letter has the largest logit of all choices after the record's own explanation.", models=language.ALL_MODELS)
 TABLE_A14 = Experiment(
     "table-a14", "Table A-14: removal and retraining, conditional backdoor", REMOVAL.name, REMOVAL_PRESETS,
     lambda tables: tables["removal"], ("method", "behavior", "group", "metric"),
-    "table_a14_backdoor_removal_retraining.csv", "The small preset retrains for three of its rows.")
+    "table_a14_backdoor_removal_retraining.csv", "The small preset retrains for three of its rows.",
+    models=language.ALL_MODELS[:1])
 TABLE_A15 = Experiment(
     "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, PRESETS,
     lambda tables: tables["ablation"], ("method", "behavior", "query_trigger", "target", "metric"),
-    "table_a15_reference_ablation.csv", "The paper does not name the metric of this table; it is AUPRC.")
+    "table_a15_reference_ablation.csv", "The paper does not name the metric of this table; it is AUPRC.",
+    models=language.ALL_MODELS[:1])

@@ -32,6 +32,7 @@ class Experiment:
     paper_table: file name under assets/paper, or None where the paper gives no numbers.
     pairs: the two scorings that a row compares, by its (axis, comparison, parameter). tolerance: how far a row
     may lie from the paper's before it has to be explained, set before anything ran; NaN where none was.
+    models: the language models that the paper ran, by its names; empty where it ran none.
     """
 
     name: str
@@ -44,6 +45,13 @@ class Experiment:
     note: str = ""
     pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]] = field(default_factory=dict)
     tolerance: Callable[[Mapping[str, str]], float] = lambda row: math.nan
+    models: tuple[str, ...] = ()
+
+    def beside(self, model: str) -> str:
+        """A sentence where the paper did not run `model`, on whose numbers stand beside ours; empty where it did."""
+        if not self.models or not self.paper_table or model in self.models:
+            return ""
+        return f"The paper has no numbers for {model}; beside ours stand those of {self.models[0]}."
 
     def payload(self, preset: str, seeds: int | None = None, model: str | None = None) -> dict[str, Any]:
         """The job's payload: what determines the numbers. model: another language model than the preset's.

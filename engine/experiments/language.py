@@ -8,6 +8,7 @@ digest, or made again where it is gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,23 @@ import pandas as pd
 
 from engine.intervals import t_interval
 from engine.jobs import Context, Output
+from engine.language.attribution import LAYERS as attribution_layers
 from engine.language.attribution import Attribution, Setting
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.language.estimators import pairs
+from engine.language.estimators import REPSIM, LanguageEstimator, pairs
 from engine.language.features import Features
 from engine.language.lora import Recipe
 from engine.problems.problem import pick_device
 from engine.provenance import device_name
 
-SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", "Qwen/Qwen3-8B"
+HUB = {"Qwen3-8B": "Qwen/Qwen3-8B", "Gemma-2-9B-it": "google/gemma-2-9b-it",
+       "Llama-3.1-8B-Instruct": "meta-llama/Llama-3.1-8B-Instruct"}
+"""The paper's models, by its names, and where they are on the Hugging Face hub."""
+ALL_MODELS = tuple(HUB)
+SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", HUB["Qwen3-8B"]
 NUMERICS = 1
+LAYERS = [share for share in attribution_layers if share < 1]
+"""Where detection is measured for RepSim besides the setting's own layer, as shares of the depth."""
 DEPTHS = {"L24": 25 / 36, "L28": 29 / 36, "L32": 33 / 36, "L35": 1.0}
 """The paper's layers, counted from zero in 36, as shares of the depth at their output."""
 
@@ -50,6 +58,7 @@ def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
 
 def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribution:
     """The attribution with its checkpoints on disk."""
+    context.progress(0.0, "loading the model and its records")
     found.train(context.check, lambda part: context.progress(share * part, f"fine-tuning, seed {found.seed}"))
     return found
 
@@ -71,13 +80,21 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
     said = f"gradients of {part}, checkpoint {int(place) + 1} of {len(found.points)}"
     if part == "records":
         cache = found.record_cache(point, context.check, lambda done: context.progress(done, said))
-        return Output(manifest={"size": cache.size})
+        return Output(manifest={"size": cache.size + (found.states(None, context.check).size if _last(found, point)
+                                                      else 0)})
     size = 0
     for number, name in enumerate(sets):
         cache = found.query_cache(point, found.task.queries[name], context.check,
                                   lambda done, number=number: context.progress((number + done) / len(sets), said))
         size += cache.size
+        if _last(found, point):
+            size += found.states(found.task.queries[name], context.check).size
     return Output(manifest={"size": size})
+
+
+def _last(found: Attribution, point) -> bool:
+    """Whether a checkpoint is the end of the training, where hidden states are read."""
+    return point.step == found.points[-1].step
 
 
 def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> float:
@@ -89,13 +106,28 @@ def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> flo
     return 0.5 * length * passes.get(key.split("/")[0], n)
 
 
-def rankings(features: Features, sign: int) -> dict[tuple[str, str], np.ndarray]:
-    """(method, behavior) as the paper's tables write them -> (n,) scores, the sought records' expected to be large."""
+def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
+    """(method, behavior) as the paper's tables write them -> (n,) scores, the sought records' expected to be large.
+
+    layers: where RepSim is read besides its own layer.
+    """
     found = {}
     for estimator, behavior in pairs(features.behaviors):
-        mean = estimator.score(features, behavior).mean(0, dtype=np.float64)
-        found[estimator.label, behavior_title(behavior)] = sign * mean if estimator.directed else mean
+        found[estimator.label, behavior_title(behavior)] = _ranking(estimator, features, behavior, sign)
+    for share in layers:
+        there = replace(features, layer=share)
+        found[at_layer(REPSIM.label, share), "none"] = _ranking(REPSIM, there, "none", sign)
     return found
+
+
+def _ranking(estimator: LanguageEstimator, features: Features, behavior: str, sign: int) -> np.ndarray:
+    mean = estimator.score(features, behavior).mean(0, dtype=np.float64)
+    return sign * mean if estimator.directed else mean
+
+
+def at_layer(label: str, share: float) -> str:
+    """`RepSim at 50%`: a method that reads a layer, with the share of the depth where it reads."""
+    return f"{label} at {share:.0%}"
 
 
 def behavior_title(name: str) -> str:
@@ -121,8 +153,7 @@ def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Map
 def model_title(name: str) -> str:
     """A model's name without its owner, as the paper writes it if the paper has it."""
     short = name.rstrip("/").rpartition("/")[2].removesuffix(".gguf")
-    known = {"qwen3-8b": "Qwen3-8B", "gemma-2-9b-it": "Gemma-2-9B-it", "llama-3.1-8b-instruct": "Llama-3.1-8B-Instruct"}
-    return known.get(short.lower(), short)
+    return {name.lower(): name for name in HUB}.get(short.lower(), short)
 
 
 def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks, context: Context) -> dict[str, Any]:

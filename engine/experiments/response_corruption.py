@@ -29,9 +29,10 @@ SETTINGS = {
         {"epochs": 2, "checkpoints": 2, "learning_rate": 5e-4, "context": 512}, 2048),
     "paper": language.settings(language.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
 }
-PRESETS = {"small": Preset("small", "80 short records, two epochs with learning rate 5e-4", 2,
-                           SETTINGS["small"]),
-           "paper": Preset("paper", "5,000 ScienceQA records as in Appendix A-2", 3, SETTINGS["paper"])}
+TITLES = {"small": "80 short records, two epochs with learning rate 5e-4",
+          "paper": "5,000 ScienceQA records as in Appendix A-2"}
+PRESETS = {name: Preset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": language.LAYERS})
+           for name, seeds in (("small", 2), ("paper", 3))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -50,14 +51,14 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     if part == "signals":
         return _signals_chunk(language.trained(found, context, 0.0), context)
     if part == "scores":
-        return _scores_chunk(language.trained(found, context, 0.0))
+        return _scores_chunk(language.trained(found, context, 0.0), payload["settings"].get("layers", ()))
     return language.shared_chunk(found, part, ["validation"], context)
 
 
-def _scores_chunk(found) -> Output:
+def _scores_chunk(found, layers) -> Output:
     """Every measure of every ranking for both kinds of corruption."""
     task = found.task
-    ranked = language.rankings(found.features(task.queries[task.reference]), task.sign)
+    ranked = language.rankings(found.features(task.queries[task.reference]), task.sign, layers)
     measured = {(corruption, method, behavior, metric): value
                 for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
                 for metric, value in detection.detection(task.flagged(flag), scores).items()}
@@ -118,10 +119,11 @@ STUDY = JobKind("response_corruption", plan, run_chunk, finish, weight)
 FIGURE_5_2 = Experiment(
     "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("corruption", "method", "behavior", "metric"), None,
-    "The paper prints this figure without its numbers. With another model it is Figure A-3.")
+    "The paper prints this figure without its numbers. With Gemma-2-9B-it and Llama-3.1-8B-Instruct it is Figure A-3. "
+    "RepSim at 50% reads halfway through the model's layers, RepSim alone at the last one.", models=language.ALL_MODELS)
 TABLE_A17 = Experiment(
     "table-a17", "Table A-17: RepSim with signals, response corruption", STUDY.name, PRESETS,
     lambda tables: tables["signals"], ("corruption", "method", "layer", "metric"),
     "table_a17_signal_augmented_response_corruption.csv",
     "The paper's layers stand for the same share of another model's depth. Every ranking is also given with its sign "
-    "flipped.")
+    "flipped.", models=language.ALL_MODELS[:1])

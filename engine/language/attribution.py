@@ -1,7 +1,7 @@
 r"""From a task and a model to features: encode, fine-tune, and cache gradients; each part is kept and reused.
 
     HOME/language/runs/DIGEST/         checkpoints of a training
-    HOME/language/gradients/DIGEST/    projected gradients of records or queries at one checkpoint
+    HOME/language/gradients/DIGEST/    projected gradients of records or queries at one checkpoint, or hidden states
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from engine.folders import data_folder
-from engine.language import gradients, lora, models, passes, tasks
+from engine.language import gradients, kept, lora, models, passes, tasks
 from engine.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
 from engine.language.cache import Cache
 from engine.language.encoding import Encoded, Encoder
@@ -28,6 +29,8 @@ from engine.store import digest_of, home
 from engine.values import Value, canonical_json
 
 NUMERICS = 1
+LAYERS = (0.25, 0.5, 0.75, 1.0)
+"""Where hidden states are kept for RepSim besides the setting's own layer, as shares of the depth."""
 Check = Callable[[], None]
 Progress = Callable[[float], None]
 
@@ -82,8 +85,8 @@ class Attribution:
 
     @cached_property
     def _both(self):
-        kept = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
-        return _loaded(self.setting.model, self.device, tuple(sorted(kept.items())), home())
+        adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
+        return _loaded(self.setting.model, self.device, tuple(sorted(adapters.items())), home())
 
     @cached_property
     def train_records(self) -> tuple[Record, ...]:
@@ -111,10 +114,15 @@ class Attribution:
     @property
     def folder(self) -> Path:
         """Where the checkpoints lie."""
-        return home() / "language" / "runs" / self.digest[:32]
+        return home() / "language" / "runs" / self.digest[:kept.LENGTH]
 
     def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
-        """The checkpoints; a training that was finished, or begun, is not repeated."""
+        """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
+        lives, so that nobody removes it."""
+        self._hold = kept.Hold(self.digest)
+        kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
+                                "records": len(self.encoded), "part": self.keep is not None,
+                                "identity": self.identity})
         lora.renew(self.model, self.seed)
         return finetune(self.model, self.encoder, self.encoded, self.setting.recipe, self.seed, self.folder,
                         check=check, progress=progress)
@@ -133,41 +141,61 @@ class Attribution:
 
     def record_cache(self, point: Checkpoint, check: Check = lambda: None,
                      progress: Progress = lambda share: None) -> Cache:
-        """Projected training gradients at a checkpoint, plain and conditioned, with lengths, losses, representation."""
+        """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses."""
         sizes = self.sizes
         width = self.setting.projection.width(list(sizes.values()))
-        cache = self._cache({"part": "records", "step": point.step}, len(self.encoded),
-                            {"gradient": (width,), "conditioned": (width,), "norm": (), "loss": (),
-                             "hidden": (self.width,)})
+        cache = self._cache({"part": "records", "step": point.step, **self._projection}, len(self.encoded),
+                            {"gradient": (width,), "conditioned": (width,), "norm": (), "loss": ()})
         moments = None if cache.sealed else point.moments()
 
         def rows_of(tap, batch) -> dict[str, np.ndarray]:
             plain, conditioned = (Sum(self.setting.projection, sizes) for _ in range(2))
             receiver = Both(plain, Adam(*moments, point.step), conditioned)
-            values, states = gradients.record_gradients(self.model, tap, batch, [_loss], [receiver], hidden=True)
+            values = gradients.record_gradients(self.model, tap, batch, [_loss], [receiver])
             return {"gradient": plain.projected(), "conditioned": conditioned.projected(), "norm": plain.norms(),
-                    "loss": values[:, 0].float().cpu(), "hidden": self._prompt_state(states, batch)}
+                    "loss": values[:, 0].float().cpu()}
 
         return self._fill(cache, point, self.encoded, rows_of, check, progress)
 
     def query_cache(self, point: Checkpoint, records: Sequence[Record], check: Check = lambda: None,
                     progress: Progress = lambda share: None) -> Cache:
-        """Projected gradients of every behavior of queries at a checkpoint, with values and representation."""
+        """Projected gradients of every behavior of queries at a checkpoint, with its values."""
         encoded = [self.encoder.encode(record) for record in records]
         names, sizes = self.behaviors(encoded), self.sizes
         width = self.setting.projection.width(list(sizes.values()))
-        cache = self._cache({"part": fingerprint(records), "step": point.step}, len(records),
-                            {**dict.fromkeys(names, (width,)), "value": (len(names),),
-                             "hidden": (self.width,)})
+        cache = self._cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
+                            {**dict.fromkeys(names, (width,)), "value": (len(names),)})
         readers = [LANGUAGE_BEHAVIORS[name].read for name in names]
 
         def rows_of(tap, batch) -> dict[str, np.ndarray]:
             sinks = [Sum(self.setting.projection, sizes) for _ in names]
-            values, states = gradients.record_gradients(self.model, tap, batch, readers, sinks, hidden=True)
+            values = gradients.record_gradients(self.model, tap, batch, readers, sinks)
             return {**{name: sink.projected() for name, sink in zip(names, sinks, strict=True)},
-                    "value": values.float().cpu(), "hidden": self._prompt_state(states, batch)}
+                    "value": values.float().cpu()}
 
         return self._fill(cache, point, encoded, rows_of, check, progress)
+
+    def states(self, records: Sequence[Record] | None = None, check: Check = lambda: None) -> Cache:
+        """Hidden states where the prompt ends, at the end of the training: one array a layer, named by its share of the
+        depth. Of the training records by default."""
+        point, encoded = self.points[-1], self.encoded
+        if records is not None:
+            encoded = [self.encoder.encode(record) for record in records]
+        cache = self._cache({"part": f"states {fingerprint(records)}" if records is not None else "states",
+                             "step": point.step}, len(encoded), {f"{share:g}": (self.width,) for share in self.layers})
+        if cache.sealed:
+            return cache
+        self.place(point)
+        self.model.eval()
+        for rows in passes.batches(encoded, self.setting.recipe.batch, cache.missing):
+            check()
+            batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
+            with torch.no_grad():
+                _, states = passes.forward(self.model, batch, hidden=True)
+            cache.put(rows, {f"{share:g}": self._prompt_state(states[self.layer_index(share)], batch)
+                             for share in self.layers})
+        cache.seal()
+        return cache
 
     def features(self, records: Sequence[Record]) -> Features:
         """What estimators read, for a set of queries; caches that are there are only opened."""
@@ -177,10 +205,16 @@ class Attribution:
             names = [name for name in asked.columns if name in LANGUAGE_BEHAVIORS]
             points.append(Point(point.weight, own["gradient"], own["conditioned"],
                                 {name: asked[name] for name in names}))
-            last = own, asked
-        own, asked = last
-        return Features(tuple(points), own["norm"], own["loss"], own["hidden"], asked["hidden"], self.seed,
+            last = own
+        own, asked = self.states(), self.states(records)
+        return Features(tuple(points), last["norm"], last["loss"], {share: own[f"{share:g}"] for share in self.layers},
+                        {share: asked[f"{share:g}"] for share in self.layers}, self.setting.layer, self.seed,
                         self.setting.ridge)
+
+    @property
+    def layers(self) -> list[float]:
+        """Where hidden states are kept."""
+        return sorted({*LAYERS, self.setting.layer})
 
     @cached_property
     def sizes(self) -> dict[str, int]:
@@ -201,15 +235,18 @@ class Attribution:
         """The index into hidden states of a share of the depth; 0 would be the embeddings."""
         return max(1, round(share * self.depth))
 
-    def _prompt_state(self, states, batch) -> np.ndarray:
-        """Representation where the prompt ends, (b, d)."""
-        state = states[self.layer_index(self.setting.layer)]
-        rows = np.arange(len(batch))
-        return state.float().cpu().numpy()[rows, batch.prompt_end.cpu().numpy()]
+    @staticmethod
+    def _prompt_state(state: torch.Tensor, batch) -> np.ndarray:
+        """Representation where the prompt ends, (b, d), of one layer's (b, T, d)."""
+        rows = torch.arange(len(batch), device=state.device)
+        return state[rows, batch.prompt_end.to(state.device)].float().cpu().numpy()
+
+    @property
+    def _projection(self) -> dict[str, Any]:
+        return {"projection": self.setting.projection.model_dump(mode="json")}
 
     def _cache(self, part: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
-        identity = {"run": self.digest, "projection": self.setting.projection.model_dump(mode="json"),
-                    "layer": self.setting.layer, "device": self.device.partition(":")[0], **part}
+        identity = {"run": self.digest, "device": self.device.partition(":")[0], **part}
         folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
         return Cache(folder, identity, rows, columns)
 

@@ -23,21 +23,28 @@ class Point:
 class Features:
     """points: in the order of the training, the last one is the model that is asked. norms, losses (n,) at the end.
 
-    hidden (n, d), query_hidden (m, d): representation of the prompt at the end of it. seed: for what is drawn.
-    ridge: of TRAK's regression, as a share of its features' mean square.
+    hidden, query_hidden: layer -> representation of the prompt at the end of it, (n, d) and (m, d), with layers as
+    shares of the depth; layer: which of them RepSim reads. seed: for what is drawn. ridge: of TRAK's regression, as a
+    share of its features' mean square.
     """
 
     points: tuple[Point, ...]
     norms: np.ndarray
     losses: np.ndarray
-    hidden: np.ndarray
-    query_hidden: np.ndarray
+    hidden: Mapping[float, np.ndarray]
+    query_hidden: Mapping[float, np.ndarray]
+    layer: float = 1.0
     seed: int = 0
     ridge: float = 1e-2
 
     @property
     def last(self) -> Point:
         return self.points[-1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(queries, records)."""
+        return len(self.query_hidden[self.layer]), len(self.norms)
 
     @property
     def behaviors(self) -> tuple[str, ...]:

@@ -75,17 +75,16 @@ def tapped(model) -> Iterator[Tap]:
         model.train(training)
 
 
-def record_gradients(model, tap: Tap, batch: Batch, readers, receivers, hidden: bool = False):
+def record_gradients(model, tap: Tap, batch: Batch, readers, receivers) -> Tensor:
     """Differentiate several scalars of every record of a batch; the forward pass is shared.
 
     readers: functions (logits, batch) -> (b,). receivers: one for each, given the gradients layer by layer.
-    Returns (values (b, len(readers)), hidden states or None).
+    Returns the values, (b, len(readers)).
     """
-    logits, states = passes.forward(model, batch, hidden)
+    logits, _ = passes.forward(model, batch)
     values = [reader(logits, batch) for reader in readers]
     for place, (value, receiver) in enumerate(zip(values, receivers, strict=True)):
         tap.receiver = receiver
         value.sum().backward(retain_graph=place + 1 < len(values))
     tap.receiver = None
-    states = None if states is None else [state.detach() for state in states]
-    return torch.stack([value.detach() for value in values], 1), states
+    return torch.stack([value.detach() for value in values], 1)

@@ -3,6 +3,7 @@ r"""Low-rank adapters by PEFT: W x becomes W x + s·B(A x), and only A (r, in) a
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -50,8 +51,10 @@ def attach(model, recipe: Recipe):
 
     targets: str | list[str] = recipe.targets if recipe.targets == "all-linear" else recipe.targets.split(",")
     try:
-        return get_peft_model(model, LoraConfig(r=recipe.rank, lora_alpha=recipe.scaling, lora_dropout=0.0,
-                                                target_modules=targets, task_type="CAUSAL_LM"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # what PEFT asks transformers by an old name
+            return get_peft_model(model, LoraConfig(r=recipe.rank, lora_alpha=recipe.scaling, lora_dropout=0.0,
+                                                    target_modules=targets, task_type="CAUSAL_LM"))
     except ValueError as error:
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}).") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import logging
 import os
 import shutil
 from collections.abc import Mapping
@@ -159,9 +160,12 @@ class _hub:
         self.name, self.local = place.name, place.local
 
     def __enter__(self) -> None:
-        return None
+        self.log = logging.getLogger("huggingface_hub")
+        self.level = self.log.level
+        self.log.setLevel(logging.CRITICAL)  # its retries: the sentence below says what became of them
 
     def __exit__(self, kind, error, trace) -> None:
+        self.log.setLevel(self.level)
         if kind is None or not issubclass(kind, Exception) or issubclass(kind, (WhichfluenceError, MemoryError,
                                                                                torch.cuda.OutOfMemoryError)):
             return

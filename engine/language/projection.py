@@ -28,6 +28,11 @@ class Projection(Value):
         return sum(sizes) if self.projector == "identity" else checked_dimension(self.dimension)
 
 
+def part_seed(projection: Projection, place: int) -> int:
+    """The seed with which the gradients of the parameter at a place are projected."""
+    return 1_000_003 * projection.seed + place
+
+
 class Sum:
     """R ᵀ∇ and ‖∇‖² of a batch, gathered part by part; call it with a parameter's name and gradients (b, …)."""
 
@@ -45,7 +50,7 @@ class Sum:
         if self.projection.projector == "identity":
             self.parts[name] = flat.cpu()
             return
-        seed = 1_000_003 * self.projection.seed + self.places[name]
+        seed = part_seed(self.projection, self.places[name])
         part = PROJECTORS[self.projection.projector].project(flat, self.projection.dimension, seed)
         self.total = part if self.total is None else self.total.add_(part.to(self.total.device))
 
@@ -71,10 +76,16 @@ class Adam:
         self.first, self.second, self.step = first, second, step + 1
 
     def __call__(self, name: str, gradients: Tensor) -> Tensor:
-        (one, two), device = BETAS, gradients.device
+        one, device = BETAS[0], gradients.device
         m = gradients.mul(1 - one).add_(self.first[name].to(device), alpha=one).div_(1 - one**self.step)
-        v = gradients.square().mul_(1 - two).add_(self.second[name].to(device), alpha=two).div_(1 - two**self.step)
-        return m.div_(v.sqrt_().add_(EPSILON))
+        return m.div_(self.spread(name, gradients))
+
+    def spread(self, name: str, gradients: Tensor) -> Tensor:
+        """√v̂ + ε."""
+        two = BETAS[1]
+        second = self.second[name].to(gradients.device)
+        v = gradients.square().mul_(1 - two).add_(second, alpha=two).div_(1 - two**self.step)
+        return v.sqrt_().add_(EPSILON)
 
 
 class Both:

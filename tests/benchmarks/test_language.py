@@ -49,7 +49,8 @@ def test_scoring_from_the_cache(tmp_path):
 
     points = [Point(1e-4, mapped(f"g{c}", N, K), mapped(f"a{c}", N, K), {"answer_logit": mapped(f"q{c}", M, K)})
               for c in range(4)]
-    features = Features(tuple(points), np.ones(N), np.ones(N), mapped("h", N, 576), mapped("hq", M, 576))
+    features = Features(tuple(points), np.ones(N), np.ones(N), {1.0: mapped("h", N, 576)},
+                        {1.0: mapped("hq", M, 576)})
     for name, estimator in LANGUAGE_ESTIMATORS.items():
         took, scores = seconds(lambda estimator=estimator: estimator.score(features, "answer_logit"))
         print(f"\n{name}: {took:.2f} s for {N:,} × {M:,}, k = {K:,}")

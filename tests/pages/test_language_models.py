@@ -1,16 +1,21 @@
 """Language models: published results at once, runs as jobs, records with marks, every choice in the address."""
 
 import importlib.util
+import shlex
 from pathlib import Path
 
 import pytest
 
 from app import language_runs, workbench
+from app import published as app_published
 from engine import publish
+from engine.cli.language import read_run
 from engine.errors import InvalidInput
 from engine.experiments import EXPERIMENTS, language, language_run
 from engine.jobs import run_job
+from engine.language import kept
 from engine.language.attribution import Setting
+from engine.store import Store
 from tests.pages import support
 from tests.pages.support import says, sound
 
@@ -39,7 +44,8 @@ def done(tmp_path_factory):
             task = TASKS.get(study, TASKS["conditional_backdoor"])
             more = {"removals": [["TracIn", "Answer logit"], ["Oracle", "Harmful poison"]]} if (
                 name == "table-a14") else {}
-            settings = language.settings(str(model), task, RECIPE, 64, **more)
+            layers = {} if more else {"layers": language.LAYERS}
+            settings = language.settings(str(model), task, RECIPE, 64, **more, **layers)
             result = run_job(study, {"study": study, "preset": "small", "settings": settings, "seeds": [0, 1]})
             publish.publish(EXPERIMENTS[name], result, "small", folder / "results")
         yield folder / "home", str(model), folder / "results"
@@ -56,6 +62,7 @@ def ran(done, monkeypatch):
     home, model, _ = done
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
     monkeypatch.setattr("engine.data.scienceqa.load", shared.questions)
+    monkeypatch.setattr(language_runs, "ensure_worker", lambda root: False)
     monkeypatch.setattr(language_runs, "_setting", lambda name, task, recipe: Setting.parse(
         {"model": name, "task": TASKS.get(task["name"], task), "recipe": RECIPE, "projection": {"dimension": 64}}))
     workbench.queue.clear()
@@ -104,7 +111,7 @@ def test_ablation_and_removal(published):
 
 def test_estimators_without_a_specification_say_so():
     at = sound(support.open("language_models", estimator="random"))
-    assert "chance pick" in html(at) and at.selectbox(key="choice:behavior").disabled
+    assert "chance pick" in html(at) and "choice:behavior" not in {box.key for box in at.selectbox}
 
 
 def test_a_new_run_is_a_job(home, monkeypatch):
@@ -126,6 +133,7 @@ def test_records_show_text_marks_and_ranks(ran):
     assert says(at, "Records that teach it") and at.dataframe[0].value["rank"].tolist() == list(range(1, 17))
     columns = list(at.dataframe[0].value)
     assert "rank · response loss" in columns and "rank · answer logit" not in columns
+    assert says(at, "Chance is the share of flagged records") and says(at, "Poisoned records")
     page = html(at)
     assert '<mark class="context"' in page and "token supports the behavior" in page
     poisoned = at.dataframe[0].value
@@ -155,6 +163,15 @@ def test_a_typed_query_is_part_of_the_run(ran):
     assert any("does not stand in the response" in error.value for error in at.error)
 
 
+def test_the_command_makes_the_same_run(ran):
+    at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
+                            estimator="repsim", layer="0.5"))
+    [command] = [code.value for code in at.code if "attribute" in code.value]
+    run = shlex.split(command)[shlex.split(command).index("--run") + 1]
+    assert language_run.payload(*read_run(run)) == ran.payload
+    assert says(at, "sort_values('repsim|none|0.5', ascending=False)")
+
+
 def test_own_records_are_kept_and_checked(home):
     path = language_runs.keep_file(b'{"prompt": "a", "response": "b"}\n')
     assert language_runs.kept_file(Path(path).name) == path
@@ -168,6 +185,91 @@ def test_own_records_are_kept_and_checked(home):
 def test_nonsense_in_the_address_is_said_and_ignored(published):
     at = sound(support.open("language_models", show="x", estimator="magic", behavior="\0", measure="9"))
     assert len([warning for warning in at.warning if "which was ignored" in warning.value]) >= 3
+
+
+def test_the_layer_of_repsim_is_chosen_and_followed(published):
+    at = sound(support.open("language_models", task="conditional_backdoor", estimator="repsim"))
+    assert says(at, "at one layer") and "RepSim" in set(at.dataframe[0].value["method"])
+    at.selectbox(key="choice:layer").set_value(0.5).run()
+    assert sound(at).query_params["layer"] == "0.5"
+    methods = list(at.dataframe[0].value["method"].unique())
+    assert methods[:3] == ["Grad. norm", "RepSim at 50%", "Random"] and "RepSim" not in methods
+    assert not says(at, "for the last layer only")
+    support.select(at, "language:heatmap:poison", "cell", {"row": "GradSim", "column": "Answer logit"})
+    support.select(at, "language:heatmap:poison", "cell", {"row": "RepSim at 50%", "column": "no behavior"})
+    assert sound(at).query_params["estimator"] == "repsim"
+    at = sound(support.open("language_models", show="ablation", layer="0.25"))
+    assert any(name == "RepSim at 25%" for name in at.dataframe[0].value["method"])
+
+
+def test_records_follow_the_layer(ran):
+    ranks = [list(sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
+                                     estimator="repsim", layer=layer)).dataframe[0].value["record"])
+             for layer in ("0.5", "1.0")]
+    table = language_runs.tables(str(language_runs.home()), ran.digest)["records"]
+    for layer, rank in zip(("0.5", "1"), ranks, strict=True):
+        expected = table.sort_values(f"repsim|none|{layer}", ascending=False, kind="stable")["record"]
+        assert rank == list(expected)
+
+
+def test_tokens_are_shaded_for_the_chosen_estimator(ran):
+    at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
+                            estimator="less"))
+    assert says(at, "record's LESS score") and says(at, "momentum, which no token brings")
+    tokens = language_runs.tables(str(language_runs.home()), ran.digest)["tokens"]
+    there = set(tokens[(tokens.estimator == "trak") & (tokens.behavior == "answer_logit")]["record"])
+    at.selectbox(key="choice:estimator").set_value("trak").run()
+    at.selectbox(key="choice:record").set_value(min(there)).run()
+    assert says(sound(at), "record's TRAK score") and says(at, "which is the score")
+    between = min(set(range(16)) - there)
+    at.selectbox(key="choice:record").set_value(between).run()
+    assert says(sound(at), "this one is in between")
+    at.button(key=f"language:shade:{between}").click().run()
+    [job] = [job for job in workbench.queue().jobs("queued") if job.kind == language_run.TOKENS]
+    assert f"Tokens of record {between}" in job.title
+    run_job(job.kind, job.payload)
+    assert says(sound(at.run()), "record's TRAK score") and "token supports the behavior" in html(at)
+    workbench.queue().delete(job.id)
+    at.selectbox(key="choice:estimator").set_value("repsim").run()
+    assert says(sound(at), "reads one position") and "token supports" not in html(at)
+
+
+def test_trainings_are_listed_and_deleted_after_a_second_click(ran):
+    found = kept.trainings()
+    at = sound(support.open("language_models"))
+    assert says(at, "Checkpoints and cached gradients")
+    at.button(key=f"language:kept:{found[0].digest}").click().run()
+    assert sound(at) and len(kept.trainings()) == len(found) - 1
+
+
+def test_a_table_of_another_model_stands_beside_its_own_numbers(done, published):
+    at = sound(support.open("paper", experiment="table-5-2", preset="paper", llm="Gemma-2-9B-it"))
+    assert "0.855" in html(at) and "0.872" not in html(at)
+    assert says(at, "reproduce table-5-2 --preset paper --model google/gemma-2-9b-it")
+    link = next(link for link in at.get("page_link") if link.proto.label.startswith("Start it"))
+    assert "other=google" in link.proto.query_string
+    runs = sound(support.open("runs", experiment="table-5-2", preset="paper", other="google/gemma-2-9b-it"))
+    assert runs.selectbox(key="choice:other").value == "google/gemma-2-9b-it"
+    home, model, folder = done
+    result = [found for found in Store(home).entries() if found.manifest["kind"] == "conditional_backdoor"][0]
+    publish.publish(EXPERIMENTS["table-5-2"], result, "small", folder)
+    at = sound(support.open("paper", experiment="table-5-2", preset="small", llm="tiny"))
+    assert says(at, "The paper has no numbers for tiny; beside ours stand those of Qwen3-8B")
+
+
+def test_a_finished_run_of_another_model_is_found(home, monkeypatch):
+    experiment, written = EXPERIMENTS["table-5-2"], publish.read_table(
+        publish.PAPER / "table_5_2_a12_a13_conditional_backdoor.csv")
+    gemma = written[written["model"] == "Gemma-2-9B-it"].drop(columns=["table", "spread"])
+    payload = experiment.payload("paper", model="google/gemma-2-9b-it")
+    Store(home).write("ab" * 32, {"kind": experiment.study, "payload": payload, "seeds": [0, 1, 2], "device": "a GPU"},
+                      {"detection": gemma.assign(ci95=0.0, n_seeds=3, seed_means="")})
+    app_published._others_here.clear()
+    at = sound(support.open("paper", experiment="table-5-2", preset="paper", llm="Gemma-2-9B-it"))
+    assert says(at, "computed on this machine") and says(at, "--model google/gemma-2-9b-it")
+    assert not says(at, "are not here yet") and html(at).count("0.855") >= 2
+    at = sound(support.open("language_models", task="conditional_backdoor"))
+    assert says(at, "Gemma-2-9B-it")
 
 
 def test_language_tables_stand_on_the_paper_page(published):

@@ -22,4 +22,4 @@ def pairs(behaviors) -> Iterator[tuple[LanguageEstimator, str]]:
             yield estimator, behavior
 
 
-__all__ = ["LANGUAGE_ESTIMATORS", "LanguageEstimator", "pairs"]
+__all__ = ["LANGUAGE_ESTIMATORS", "REPSIM", "LanguageEstimator", "pairs"]

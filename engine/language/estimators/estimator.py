@@ -18,6 +18,10 @@ class LanguageEstimator:
     label: its name in the paper's tables. behavioral: whether it reads the behavior. directed: whether its sign says
     if a record helps or harms; one that is not directed is ranked as it is. intervention, process: of the
     specification that it implies, None where there is none.
+
+    directions(features, behavior) -> checkpoint -> u (k,), where the mean score over queries is Σ ⟨u, gradient⟩ over
+    checkpoints, so that it can be shared among a record's tokens; with `conditioned` the gradient is Adam's update at
+    length one. None where the score is no such sum; `whole` says why in a sentence.
     """
 
     name: str
@@ -29,11 +33,19 @@ class LanguageEstimator:
     directed: bool = True
     intervention: Mapping[str, Any] | None = None
     process: Mapping[str, Any] | None = None
+    directions: Callable[[Features, str], dict[int, np.ndarray]] | None = None
+    conditioned: bool = False
+    whole: str = ""
 
 
 def products(queries: np.ndarray, records: np.ndarray) -> np.ndarray:
     """⟨q, z⟩ of all pairs, (m, n), in float32."""
     return np.asarray(queries, dtype=np.float32) @ np.asarray(records, dtype=np.float32).T
+
+
+def mean_query(rows: np.ndarray) -> np.ndarray:
+    """The mean of the rows, (k,), in float64."""
+    return np.asarray(rows).mean(0, dtype=np.float64)
 
 
 def normalised(rows: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@ r"""LESS (Xia et al. 2024): −Σ_c η_c cos(∇B(q; θ_c), Γ(z_k; θ_c)), with
 
 import numpy as np
 
-from engine.language.estimators.estimator import LanguageEstimator, normalised, products
+from engine.language.estimators.estimator import LanguageEstimator, mean_query, normalised, products
 from engine.language.features import Features
 
 
@@ -11,6 +11,13 @@ def score(features: Features, behavior: str) -> np.ndarray:
                 for point in features.points)
 
 
+def directions(features: Features, behavior: str) -> dict[int, np.ndarray]:
+    """For updates at length one."""
+    return {place: -point.weight * mean_query(normalised(point.queries[behavior]))
+            for place, point in enumerate(features.points)}
+
+
 LESS = LanguageEstimator("less", "LESS", "Cosine of query gradients and Adam's updates, over checkpoints.",
                          "Xia et al. 2024", score, intervention={"kind": "add_occurrence"},
-                         process={"kind": "trajectory", "eta": 0.1})
+                         process={"kind": "trajectory", "eta": 0.1}, directions=directions,
+                         conditioned=True)

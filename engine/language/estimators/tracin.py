@@ -2,7 +2,7 @@ r"""TracIn: −Σ_c η_c⟨∇B(q; θ_c), ∇ℓ(z_k; θ_c)⟩, with η_c the le
 
 import numpy as np
 
-from engine.language.estimators.estimator import LanguageEstimator, products
+from engine.language.estimators.estimator import LanguageEstimator, mean_query, products
 from engine.language.features import Features
 
 
@@ -10,6 +10,10 @@ def score(features: Features, behavior: str) -> np.ndarray:
     return -sum(point.weight * products(point.queries[behavior], point.gradients) for point in features.points)
 
 
+def directions(features: Features, behavior: str) -> dict[int, np.ndarray]:
+    return {place: -point.weight * mean_query(point.queries[behavior]) for place, point in enumerate(features.points)}
+
+
 TRACIN = LanguageEstimator("tracin", "TracIn", "GradSim summed over checkpoints, weighted by learning rates.",
                            "Pruthi et al. 2020", score, intervention={"kind": "add_occurrence"},
-                           process={"kind": "trajectory", "eta": 0.1})
+                           process={"kind": "trajectory", "eta": 0.1}, directions=directions)

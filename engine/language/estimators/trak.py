@@ -14,13 +14,18 @@ from functools import lru_cache
 import numpy as np
 import scipy.linalg
 
-from engine.language.estimators.estimator import LanguageEstimator, products
+from engine.language.estimators.estimator import LanguageEstimator, mean_query, products
 from engine.language.features import Features
 
 
 def score(features: Features, behavior: str) -> np.ndarray:
     queries = np.asarray(features.last.queries[behavior], dtype=np.float64)
     return -products(_inverse(features)(queries), features.last.gradients)
+
+
+def directions(features: Features, behavior: str) -> dict[int, np.ndarray]:
+    query = mean_query(features.last.queries[behavior])[None]
+    return {len(features.points) - 1: -_inverse(features)(query)[0]}
 
 
 @lru_cache(maxsize=1)
@@ -48,4 +53,5 @@ def inverse(phi: np.ndarray, ridge: float) -> Callable[[np.ndarray], np.ndarray]
 
 
 TRAK = LanguageEstimator("trak", "TRAK", "Leave-one-out of a logistic regression on projected gradients.",
-                         "Park et al. 2023", score, intervention={"kind": "remove"}, process={"kind": "retrain"})
+                         "Park et al. 2023", score, intervention={"kind": "remove"}, process={"kind": "retrain"},
+                         directions=directions)

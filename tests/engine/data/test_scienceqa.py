@@ -43,7 +43,7 @@ def test_without_files_and_without_a_network(monkeypatch):
     monkeypatch.setattr(huggingface_hub, "list_repo_files", refuse)
     with pytest.raises(MissingData, match="could not be downloaded; set WHICHFLUENCE_DATA"):
         scienceqa.load()
-    with pytest.raises(MissingData, match="not on this machine"):
+    with pytest.raises(MissingData, match="ScienceQA is not complete under WHICHFLUENCE_DATA"):
         scienceqa.load(download=False)
 
 
@@ -55,7 +55,7 @@ def test_a_download_keeps_questions_without_pictures(folders, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *a, **k: str(folders / "hub.parquet"))
     [question] = scienceqa.load()
     assert question.pid == "train-1" and scienceqa.available() == (
-        True, "Found in WHICHFLUENCE_HOME: datasets/scienceqa/scienceqa_text.parquet.")
+        True, "Found in WHICHFLUENCE_HOME in datasets/scienceqa: scienceqa_text.parquet.")
     monkeypatch.setattr(huggingface_hub, "list_repo_files", lambda *a, **k: pytest.fail("it was there"))
     assert scienceqa.load() == (question,)
 

@@ -42,12 +42,12 @@ def run(name, settings, seeds=(0, 1)):
 
 @pytest.fixture(scope="module")
 def corruption(place):
-    return run("figure-5-2", chosen(place, CORRUPTION))
+    return run("figure-5-2", chosen(place, CORRUPTION, layers=language.LAYERS))
 
 
 @pytest.fixture(scope="module")
 def poisoned(place):
-    return run("table-5-2", chosen(place, BACKDOOR))
+    return run("table-5-2", chosen(place, BACKDOOR, layers=language.LAYERS))
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +82,19 @@ def test_every_row_of_the_paper_is_there(name, result, request):
 def test_figure_5_2_has_every_estimator_with_every_behavior(corruption):
     cells = table("figure-5-2", corruption)
     cells = cells[(cells.metric == "AUPRC")]
-    assert cells.groupby("corruption").size().to_dict() == {"answer": 19, "rationale": 19}
+    assert cells.groupby("corruption").size().to_dict() == {"answer": 22, "rationale": 22}
     assert cells.n_seeds.eq(2).all() and list(cells.method.unique())[:3] == ["Grad. norm", "RepSim", "Random"]
+
+
+def test_repsim_is_measured_at_every_layer(place, poisoned):
+    found = Attribution(Setting.parse({key: value for key, value in chosen(place, BACKDOOR).items()
+                                       if key in Setting.model_fields}), 0)
+    at_half = Attribution(found.setting.model_copy(update={"layer": 0.5}), 0)
+    assert at_half.digest == found.digest  # the layer decides what is read, and not what is trained or cached
+    scores = at_half.features(found.task.queries["triggered"])
+    row = cell(table("table-5-2", poisoned), method=language.at_layer("RepSim", 0.5), metric="AUPRC")
+    assert float(row["seed_means"].split()[0]) == pytest.approx(
+        detection.auprc(found.task.flagged("poison"), language.rankings(scores, 1)["RepSim", "none"]), abs=1e-5)
 
 
 def cell(frame, **where):
@@ -95,7 +106,7 @@ def cell(frame, **where):
 
 def test_a_cell_against_plain_computation(place, poisoned, corruption):
     found = Attribution(Setting.parse({key: value for key, value in chosen(place, BACKDOOR).items()
-                                       if key != "numerics"}), 1)
+                                       if key in Setting.model_fields}), 1)
     features = found.features(found.task.queries["triggered"])
     scores = LANGUAGE_ESTIMATORS["tracin"].score(features, "answer_logit").mean(0)
     row = cell(table("table-5-2", poisoned), method="TracIn", behavior="Answer logit", metric="AUPRC")
@@ -105,7 +116,7 @@ def test_a_cell_against_plain_computation(place, poisoned, corruption):
                  target="harmful")
     assert again["mean"] == row["mean"]
     harmed = Attribution(Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items()
-                                        if key != "numerics"}), 0)
+                                        if key in Setting.model_fields}), 0)
     support = LANGUAGE_ESTIMATORS["gradsim"].score(harmed.features(harmed.task.queries["validation"]),
                                                    "answer_margin").mean(0)
     row = cell(table("figure-5-2", corruption), corruption="answer", method="GradSim", behavior="Answer margin",
@@ -155,7 +166,7 @@ def test_quality_is_measured_on_what_the_other_studies_trained(place, corruption
 def test_flags_do_not_reach_the_scores(place, poisoned, monkeypatch):
     """With every flag turned over, caches are found by the same names and rankings stay as they are."""
     found = Attribution(Setting.parse({key: value for key, value in chosen(place, BACKDOOR).items()
-                                       if key != "numerics"}), 0)
+                                       if key in Setting.model_fields}), 0)
     other = Attribution(found.setting, 0)
     swapped = tuple(record.model_copy(update={"flags": ("clean",)}) for record in found.task.train)
     other.__dict__["task"] = found.task.__class__(**{**vars(found.task), "train": swapped})
@@ -170,7 +181,7 @@ def test_another_model_has_a_place_of_its_own(place, poisoned, tmp_path):
     assert folder.name == "small-tiny"
     found, manifest = publish.published("table-5-2", "small-tiny", tmp_path)
     assert manifest["command"].endswith("--preset small --seeds 2 --model tiny".replace("--seeds 2 ", ""))
-    assert str(place) not in manifest["command"] and len(found) == 95
+    assert str(place) not in manifest["command"] and len(found) == 110
 
 
 def test_model_is_an_option_of_language_studies_alone():
@@ -191,7 +202,8 @@ def test_the_papers_sizes_are_its_preset():
 
 def test_a_typed_query_is_explained(place, corruption):
     """The run of a page: scores of every record, and tokens that add up to GradSim's score."""
-    setting = Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items() if key != "numerics"})
+    setting = Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items()
+                             if key in Setting.model_fields})
     setting = setting.model_copy(update={"projection": setting.projection.model_copy(
         update={"projector": "identity"})})
     typed = Record(id="typed", prompt="Which of these is a solid?", response="It is a rock. The answer is B.",
@@ -199,12 +211,14 @@ def test_a_typed_query_is_explained(place, corruption):
     result = run_job(language_run.KIND, language_run.payload(setting, 0, [typed]), options={"device": "auto"})
     records, tokens = result.table("records"), result.table("tokens")
     assert len(records) == 20 and result.manifest["behaviors"] == list(language.LANGUAGE_BEHAVIORS)
-    sums = tokens.groupby(["behavior", "record"])["contribution"].sum()
-    scale = records["gradsim|response_loss"].abs().max()
-    for (behavior, row), total in sums.items():
-        assert total == pytest.approx(records[f"gradsim|{behavior}"][row], rel=0.05, abs=0.02 * scale)
-    words = tokens[(tokens.behavior == "answer_logit") & (tokens.record == tokens.record.iloc[0])]["text"]
-    assert "".join(words).strip().startswith(records["response"][tokens.record.iloc[0]][:10])
+    sums = tokens.groupby(["estimator", "behavior", "record"])["contribution"].sum()
+    assert set(sums.index.get_level_values(0)) == {"gradsim", "tracin", "trak", "less"} and len(sums) == 4 * 4 * 6
+    for (estimator, behavior, row), total in sums.items():
+        scores = records[f"{estimator}|{behavior}"]
+        assert total == pytest.approx(scores[row], rel=1e-2, abs=1e-3 * scores.abs().max())
+    first = tokens[(tokens.estimator == "less") & (tokens.behavior == "answer_logit")]
+    words = first[first.record == first.record.iloc[0]]["text"]
+    assert "".join(words).strip().startswith(records["response"][first.record.iloc[0]][:10])
     assert isinstance(result.table("queries"), pd.DataFrame)
 
 

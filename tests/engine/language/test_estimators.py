@@ -73,7 +73,7 @@ def test_baselines_read_no_behavior(attribution):
         estimator = LANGUAGE_ESTIMATORS[name]
         assert np.array_equal(estimator.score(features, "none"), estimator.score(features, "answer_logit"))
     sim = LANGUAGE_ESTIMATORS["repsim"].score(features, "none")
-    assert sim[1, 2] == pytest.approx(cosine(features.query_hidden[1], features.hidden[2]), abs=1e-5)
+    assert sim[1, 2] == pytest.approx(cosine(features.query_hidden[1.0][1], features.hidden[1.0][2]), abs=1e-5)
     assert len(list(pairs(LANGUAGE_BEHAVIORS))) == 3 + 4 * 4
 
 
@@ -82,7 +82,8 @@ def test_representations_are_those_of_the_prompts_end(attribution):
     attribution.place(attribution.points[-1])
     with torch.no_grad():
         states = attribution.model(input_ids=torch.tensor([item.ids]), output_hidden_states=True).hidden_states
-    np.testing.assert_allclose(attribution.kept.hidden[4], states[-1][0, item.response - 1], atol=2e-5)
+    for share, layer in ((1.0, -1), (0.5, 1)):  # of two layers; hidden states begin with the embeddings
+        np.testing.assert_allclose(attribution.kept.hidden[share][4], states[layer][0, item.response - 1], atol=2e-5)
 
 
 def test_signals_are_slopes_at_hidden_states(attribution):
