@@ -26,6 +26,7 @@ PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)"}
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 DRAWS = (1, 2, 3, 5)
 ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))
+CURVES, SCATTER = 380, 330  # pixels, kept while a chart is still being drawn
 ETA_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -213,8 +214,8 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
     seeds = curves.seeds[curves.seeds["metric"] == chosen.metric]
     name = {"eta": "step size η (log scale)", "alpha": "weight α (log scale)"}[chosen.panel]
     chart = agreement_curves(means, seeds, order, x_title=name, y_title=metric.title, ticks=ticks, markers=markers,
-                             published=_overlay(chosen))
-    st.altair_chart(chart, key=f"curves:{chosen.panel}", alt=_spoken(chosen, means, name))
+                             published=_overlay(chosen), height=CURVES)
+    st.altair_chart(chart, height=CURVES, key=f"curves:{chosen.panel}", alt=_spoken(chosen, means, name))
     candidates = chosen.candidates or chosen.sources[0].n_train
     chance = metric.chance(candidates, 0.05)
     st.caption(f"{metric.title} between approximate and exact scores: 1 is full agreement, unrelated scores give "
@@ -260,7 +261,7 @@ def scatter(point: Point, chosen: Chosen) -> None:
     choice.keep("query", query)
     frame = error_curves.scatter_frame(point, query)
     switched = int((frame["sign"] != "same sign").sum())
-    st.altair_chart(exact_scatter(frame, 330), key=f"scatter:{chosen.panel}", alt=(
+    st.altair_chart(exact_scatter(frame, SCATTER), height=SCATTER, key=f"scatter:{chosen.panel}", alt=(
         f"Approximate against exact scores of {len(frame)} training examples for query {query} at "
         f"{chosen.symbol} = {short(chosen.value)}; {switched} of them switch sign."))
     st.caption(f"One dot a training example, query {query}{_label(chosen, query)}. On the dashed line the "

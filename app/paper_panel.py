@@ -103,11 +103,12 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",
-                        alt=_values_alt(rows, measure))
+                        height=paper_dots.height(rows), alt=_values_alt(rows, measure))
         if paper_rows.chance(measure):
             st.caption(f"Dashed line: what unrelated scores would give, {paper_rows.chance(measure):g}.")
     with right:
-        st.altair_chart(paper_dots.differences(rows), width="stretch", alt=_differences_alt(rows, measure))
+        st.altair_chart(paper_dots.differences(rows), width="stretch",
+                        height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
         st.caption("Line: our 95% interval." + (" Grey bar: the tolerance we set ourselves beforehand." if judged
                                                 else " Dashed line: no difference."))
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
@@ -244,7 +245,7 @@ def _curve(stem: str, found: Published, kind: str, title: str, measure: str, dat
                                           ticks=ticks, height=320)
     ends = "; ".join(f"{name}: {part['mean'].iloc[0]:.3f} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3f} at "
                      f"{part['x'].iloc[-1]:g}" for name, part in means.sort_values("x").groupby("series", sort=False))
-    st.altair_chart(chart, width="stretch", alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
+    st.altair_chart(chart, width="stretch", height=320, alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
     st.caption(f"{data.title(dataset)}. Lines: means over seeds; bands: 95% intervals; small dots: seeds. "
                "1 is full agreement.")
     downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=found.manifest.get("command"))
