@@ -9,7 +9,7 @@ from starlette.middleware import Middleware
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
-from app import choice, pickers, shell, theme  # noqa: E402
+from app import choice, glossary, pickers, shell, theme  # noqa: E402
 from engine.errors import WhichfluenceError  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
@@ -34,6 +34,7 @@ def main() -> None:
     """Navigation first, the data below it, then the page; what a page cannot handle is shown as its sentence."""
     st.set_page_config(page_title="Whichfluence", page_icon=ICON, layout="wide")
     theme.apply()
+    glossary.begin()
     st.logo(ICON, size="large")
     pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
                      default=name == "home") for name, title, icon in PAGES]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import choice, paper_panel, reproductions
+from app import choice, glossary, paper_panel, reproductions
 from app.workbench import queue
 from engine.experiments import EXPERIMENTS
 
@@ -30,8 +30,9 @@ def _offer(name: str, preset: str) -> None:
     job = queue().get(reproductions.digest(name, preset))
     chosen = EXPERIMENTS[name].presets[preset]
     cost = reproductions.cost(name, preset)
-    st.caption(f"{chosen.title[0].upper()}{chosen.title[1:]}. {chosen.seeds} seeds; {cost.text}. You can close the "
-               "browser meanwhile, and cancel and resume without losing a finished part.")
+    glossary.caption(
+        f"{chosen.title[0].upper()}{chosen.title[1:]}. {chosen.seeds} seeds; {cost.text}. You can close the "
+        "browser meanwhile, and cancel and resume without losing a finished part.")
     lacking = reproductions.missing_data(name, preset)
     if lacking:
         st.warning(lacking, icon=":material/cloud_download:")

@@ -2,14 +2,24 @@
 
 import streamlit as st
 
-from app import bring_panel, comparisons, explanation_panel, job_panel, labels, saved_panel, specification_list
+from app import (
+    bring_panel,
+    comparisons,
+    explanation_panel,
+    glossary,
+    job_panel,
+    labels,
+    saved_panel,
+    specification_list,
+)
 from app import comparison_view as view
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 
 st.title("Compare")
-st.markdown("Each specification is one question about influence. A cell says how far two of them rank the training "
-            "examples alike; open one to see whether they ask different questions, or one answers less well.")
+glossary.markdown(
+    "Each specification is one question about influence. A cell says how far two of them rank the training "
+    "examples alike; open one to see whether they ask different questions, or one answers less well.")
 
 scorings = specification_list.chosen()
 specification_list.preset_picker(scorings)

@@ -49,7 +49,7 @@ st.subheader("Every page in one line")
 for page, title, icon, line in ROOMS:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link(f"../pages/{page}.py", label=f"**{title}**", icon=icon, width=230)
-        st.markdown(line, width="content")
+        glossary.markdown(line, width="content")
 
 with figure.container():
     try:

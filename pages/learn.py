@@ -11,8 +11,9 @@ TITLES = {**{str(place + 1): str(place + 1) for place in range(len(LESSONS))}, "
 
 def main() -> None:
     st.title("Learn")
-    st.caption("Eight steps of a minute each, on handwritten digits. Every picture is computed while you watch, and "
-               "every choice is in the address. Words with dots below explain themselves.")
+    glossary.caption(
+        "Eight steps of a minute each, on handwritten digits. Every picture is computed while you watch, and "
+        "every choice is in the address. Words with dots below explain themselves.")
     key = choice.bound("step", "1", choice.from_options(STEPS))
     step = st.segmented_control("Step", STEPS, key=key, format_func=TITLES.get, required=True)
     choice.keep("step", step)

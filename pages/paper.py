@@ -16,7 +16,7 @@ found = published.reproduction(name, preset)
 joined = published.with_paper(experiment, found.table if found else None)
 
 if experiment.note:
-    st.caption(experiment.note)
+    glossary.caption(experiment.note)
 paper_panel.elsewhere(name)
 if found is None:
     paper_panel.empty(name, preset, joined)
