@@ -117,7 +117,7 @@ def heads(scorings: Sequence[Scoring]) -> None:
 
 def _editor(scorings: Sequence[Scoring], place: int) -> None:
     current = scorings[place]
-    with st.popover("Change", icon=":material/tune:", key=f"change:{place}"):
+    with st.popover("Change", icon=":material/tune:", key=f"change:{place}"), glossary.folded():
         glossary.markdown(f"**Column {place + 1}**")
         wanted = pickers.scoring_picker(f"column:{place}:{codes.encode(current)}", current)
         if wanted is None:

@@ -8,7 +8,8 @@ or `lead`; what cannot hold marks (headings, labels of widgets, columns of table
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from html import escape
 from typing import Any
 
@@ -16,7 +17,7 @@ import streamlit as st
 
 from engine.glossary import TERMS, occurrences
 
-SEEN = "_explained"
+SEEN, FOLDED = "_explained", "_folded"
 COLUMNS = {
     "a": "The first of the two.", "b": "The second of the two.",
     "ci95": "Half the width of the 95% t-interval around the mean.",
@@ -32,7 +33,17 @@ _KEPT = re.compile(r"(`[^`]*`|\[[^\]]*\]\([^)]*\)|:[a-z]+/[a-z_]+:|\$[^$]+\$|<[^
 
 def begin() -> None:
     """A page starts: no word is explained on it yet."""
-    st.session_state[SEEN] = {}
+    st.session_state[SEEN], st.session_state[FOLDED] = {}, False
+
+
+@contextmanager
+def folded() -> Iterator[None]:
+    """What is drawn in a closed expander or popover explains all its words, and what stands after it does, too."""
+    st.session_state[FOLDED] = True
+    try:
+        yield
+    finally:
+        st.session_state[FOLDED] = False
 
 
 def explained(text: str) -> str:
@@ -69,6 +80,8 @@ def _term(word: str, line: str) -> str:
 
 def _first(text: str) -> Callable[[str], bool]:
     """Whether a word stands in this text first on the page; a text that is drawn again keeps its words."""
+    if st.session_state.get(FOLDED):
+        return lambda line: True
     place = re.sub(r"[\d.,−±-]+", "", text)
     return lambda line: st.session_state.setdefault(SEEN, {}).setdefault(line, place) == place
 

@@ -51,7 +51,7 @@ def ask(source: NoisySource, drawn: NoisyData) -> None:
             wrong = ", as they came"
         glossary.markdown(f"**Search {len(drawn.evidence.y):,} labels of {data.title(source.dataset)}**{wrong}.")
         glossary.caption(
-            f"{labels.model_heading(source.model)} is trained on the labels as they are, for "
+            f"{labels.model_heading(source.model)}: it is trained on the labels as they are, for "
             f"{source.recipe.epochs} epochs; every method then ranks them against "
             f"{len(drawn.evidence.trusted_y):,} trusted examples. About {spell(noisy_runs.seconds(source))} on "
             "two processor cores; you can close the browser meanwhile.")

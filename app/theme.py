@@ -95,6 +95,8 @@ STYLE = """
 [data-testid="stCode"] .token:is(.parameter, .function, .keyword) { color: light-dark(#8A3F00, #F0B074); }
 :is(a, button, summary):focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9) !important;
   outline-offset: 1px; }
+[data-testid="data-grid-canvas"]:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9);
+  outline-offset: -2px; }
 [data-testid="stMetricValue"], [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
 [data-testid="stBaseButton-primary"]:not(:disabled), [data-testid="stBaseButton-primary"]:not(:disabled):hover {
   color: light-dark(#fff, #0b0e11); }

@@ -43,6 +43,10 @@ TERMS: dict[str, str] = {
     "residual": "What is left unsolved of a linear system, relative to its right-hand side.",
     "training signal": "s_ℓ: how the training loss of an example pulls on its logits.",
     "behavior signal": "s_B: how the behavior at the query depends on its logits.",
+    "estimand": "The number that is asked for, before anybody computes or approximates it.",
+    "LOO": "Leave-one-out: remove an example, train to the new optimum, and see what changed.",
+    "upweighting": "Giving an example's loss more weight α in the objective.",
+    "inverse Hessian": "Turns a push on the objective into the move of its optimum: the local response.",
     "logit": "A class's raw output of the model, before the softmax turns outputs into probabilities.",
     "softmax regression": "A linear layer with a softmax: one optimum, so its answers can be computed exactly.",
     "tangent": "The straight line that touches a curve where the trained model stands.",
@@ -67,8 +71,9 @@ TERMS: dict[str, str] = {
 
 
 def _form(term: str) -> str:
-    """A term in singular or plural; capitals count where it has some of its own."""
+    """A term in singular or plural, with spaces or hyphens; capitals count where it has some of its own."""
     ending = re.escape(term[:-1]) + "(?:y|ies)" if term.endswith("y") else re.escape(term) + "s?"
+    ending = ending.replace("\\ ", "[ -]")
     return ending if term[1:].islower() or " " in term else f"(?-i:{ending})"
 
 
