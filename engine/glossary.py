@@ -55,6 +55,8 @@ TERMS: dict[str, str] = {
     "t-interval": "A range that holds the mean of many repetitions in 95 of 100 cases.",
     "AUPRC": "Area under precision over recall: 1 is perfect, a shuffled order gives the share of what is sought.",
     "AUROC": "The chance that what is sought ranks above what is not: 1 is perfect, a shuffled order gives 0.5.",
+    "average precision": "Precision averaged over all places where something sought is found; 1 is perfect.",
+    "influence function": "The first-order answer for a new optimum: gradient times inverse Hessian times gradient.",
     "precision": "The share of what was flagged that is really sought.",
     "recall": "The share of what is sought that was flagged.",
     "GradSim": "Gradient similarity: the product of the example's and the query's gradients; one step, first order.",

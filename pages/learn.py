@@ -33,7 +33,8 @@ def _onward(place: int) -> None:
         if place + 1 < len(STEPS):
             last = place + 1 == len(LESSONS)
             st.button("Play with one point" if last else "Next step", type="primary",
-                      help=None if last else LESSONS[place + 1].title, icon=":material/arrow_forward:", on_click=_go, args=(place + 1,))
+                      help=None if last else LESSONS[place + 1].title, icon=":material/arrow_forward:",
+                      on_click=_go, args=(place + 1,))
 
 
 def _go(place: int) -> None:

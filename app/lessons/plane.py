@@ -27,7 +27,6 @@ def show() -> None:
         label = specimens.pick("toy-label", "Its class", (0, 1), 0, lambda kind: f"class {kind}")
         answer = toy.answer(x, y, label)
         glossary.markdown(
-            
             f"The query is the diamond. The model gives its class the probability **{answer.factual.probability:.3f}** "
             f"without your point, **{answer.exact.probability:.3f}** with it, and the linearised answer says "
             f"**{answer.linearised.probability:.3f}**.")
@@ -40,6 +39,8 @@ def show() -> None:
         downloads.chart_extras("plane", lines, command=f'python -c "from engine.lessons.toy import answer; '
                                                        f'print(answer({x}, {y}, {label}))"')
     glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(TAKEAWAY)}</div>')
+    st.page_link("../pages/approximation_error.py", label="Drag the weight α of real examples",
+                 icon=":material/arrow_forward:", query_params=specimens.address(panel="alpha"))
 
 
 def _slider(name: str, prompt: str, default: float) -> float:

@@ -29,7 +29,7 @@ def show() -> Link:
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
     exact, approximate = scores(step("query_loss", eta), first, candidates=SOURCE.n_train)
     glossary.markdown(
-        f"One step of size η = {eta:g} on one training example changes the loss of one query by "
+        f"One step of size η = {eta:g} on one training example changes the query loss of one query by "
         f"**{at.curve:+.3f}**; the tangent says **{at.tangent:+.3f}**. Over all queries and examples the "
         f"rankings agree with Kendall's τ = **{specimens.number(specimens.mean_tau(exact, approximate))}**."
         .replace("-", "−"))
