@@ -87,6 +87,8 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None) -> None:
         return
     measure = segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
     st.markdown("##### The paper's numbers")
+    if paper_rows.definition(measure):
+        glossary.caption(paper_rows.definition(measure))
     rows = paper_rows.rows_of(joined, measure, judge=False)
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged=False)
