@@ -83,7 +83,7 @@ def pair_boxes(labels: Sequence[str], pair: tuple[int, int]) -> None:
     st.session_state[FIRST], st.session_state[SECOND] = pair
     for column, key, title in zip(st.columns(2), (FIRST, SECOND), ("First", "Second"), strict=True):
         column.selectbox(f"{title} specification", range(len(labels)), key=key, format_func=lambda place: labels[place],
-                         help=glossary.hint("specification"), on_change=_boxed, args=(key, pair))
+                         on_change=_boxed, args=(key, pair))
 
 
 def _boxed(changed: str, before: tuple[int, int]) -> None:
