@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
-import streamlit as st
-
 from app import glossary
 from engine.glossary import TERMS
 from engine.scoring import Scoring
@@ -50,12 +48,12 @@ def differing(scorings: Sequence[Scoring]) -> tuple[str, ...]:
 
 
 def show(scoring: Scoring, against: Scoring | None = None) -> None:
-    st.html(html(scoring, against))
+    glossary.html(html(scoring, against))
 
 
 def question(scoring: Scoring, against: Scoring | None = None) -> None:
     """The chips with the English question below them."""
-    st.html(f'{html(scoring, against)}<div class="wf-question">{_sentence(scoring, against)}</div>')
+    glossary.html(f'{html(scoring, against)}<div class="wf-question">{_sentence(scoring, against)}</div>')
 
 
 def _sentence(scoring: Scoring, against: Scoring | None) -> str:
@@ -70,8 +68,8 @@ def _sentence(scoring: Scoring, against: Scoring | None) -> str:
 
 def verdict_badge(verdict: Verdict) -> None:
     """The verdict: its headline and its reason."""
-    st.html(f'<div class="wf-verdict {_CLASSES[verdict.kind]}" role="note"><strong>{escape(verdict.headline)}</strong>'
-            f'{glossary.explained_html(code(escape(verdict.reason)))}</div>')
+    glossary.html(f'<div class="wf-verdict {_CLASSES[verdict.kind]}" role="note"><strong>{escape(verdict.headline)}'
+                  f"</strong>{code(escape(verdict.reason))}</div>")
 
 
 def code(text: str) -> str:
@@ -81,7 +79,7 @@ def code(text: str) -> str:
 
 def note(text: str) -> None:
     """A line of small print: scale, seeds, exactness."""
-    st.html(f'<div class="wf-note wf-num">{escape(text)}</div>')
+    glossary.html(f'<div class="wf-note wf-num">{escape(text)}</div>')
 
 
 def _chip(letter: str, name: str, title: str, differs: bool | None, compared: bool) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import chips, choice, comparisons, downloads, pictures, specification_list, workbench
+from app import chips, choice, comparisons, downloads, glossary, pictures, specification_list, workbench
 from app.charts import distribution, heatmap, rank_change, rank_scatter
 from app.charts.draw import draw
 from app.comparisons import Compared, Pair
@@ -62,7 +62,7 @@ def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int,
     with st.container(key="wf-heatmap-wide" if len(labels) > 8 else "wf-heatmap"):
         draw(heatmap.heatmap, cells, metric, comparisons.chance(metric, _candidates(found)), key=chart_key(),
              on_select="rerun", selection_mode=[heatmap.SELECTION], alt=_matrix_text(found, labels, metric))
-    st.caption(f"{METRICS[metric].definition} {_chance_text(found, metric)} Click a cell to open that pair.")
+    glossary.caption(f"{METRICS[metric].definition} {_chance_text(found, metric)} Click a cell to open that pair.")
     chips.note(small_print(found))
     downloads.chart_extras("agreement", comparisons.table(found, labels), found.scorings, found.drawn_sources)
 
@@ -104,7 +104,7 @@ def questions(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> 
     """Both questions side by side, the words that differ marked, each with how its scores were computed."""
     for column, place, other in zip(st.columns(2, gap="large"), pair, reversed(pair), strict=True):
         with column:
-            st.markdown(f"**{labels[place]}**")
+            glossary.markdown(f"**{labels[place]}**")
             chips.question(found.scorings[place], found.scorings[other])
             chips.note(how_computed([seed[place] for seed in found.scores]))
 
@@ -201,8 +201,8 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
         table = comparisons.ranking(pair, query)
         chart = rank_scatter.points, table, first, second, comparisons.TOP
         alt = f"The rank of every candidate under {first} (across) against its rank under {second} (up), query {query}."
-    st.markdown("**Rank against rank**", help="Rank 1 supports the behavior most. On the dashed diagonal, both "
-                                              "specifications rank an example the same.")
+    glossary.markdown("**Rank against rank**", help="Rank 1 supports the behavior most. On the dashed diagonal, both "
+                                                    "specifications rank an example the same.")
     draw(*chart, key=f"compare:scatter:{'all' if query is None else 'one'}", alt=alt)
     downloads.chart_extras("ranks", table, [found.scorings[place] for place in places],
                            command=downloads.score_commands(found.drawn_sources[0],
@@ -215,8 +215,9 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
     table = comparisons.top_changes(pair, query)
     kept = int((table.kept == rank_change.KEPT[0]).sum())
     top = min(comparisons.TOP, len(pair.candidates))
-    st.markdown(f"**The top {top}**", help="Examples that support the behavior most: label and rank. Those below the "
-                                           "dashed line are outside that side's top, in order but not to scale.")
+    glossary.markdown(
+        f"**The top {top}**", help="Examples that support the behavior most: label and rank. Those below the "
+                                   "dashed line are outside that side's top, in order but not to scale.")
     draw(rank_change.rank_change, table, first, second, top, key="compare:changes",
          alt=f"Slope chart of the top {top} training examples under {first} and under {second}: {kept} are in both.")
     chips.note(f"{kept} of {top} are in both" + (", ranked by the mean score over all queries" if query is None else
@@ -232,7 +233,7 @@ def spread(found: Compared, pair: tuple[int, int], labels: Sequence[str], metric
     agreement = found.comparison.agreement(metric, *pair)
     values = comparisons.per_query(found, metric, *pair)
     title = METRICS[metric].title
-    st.markdown(f"**{title}, query by query**")
+    glossary.markdown(f"**{title}, query by query**", help=METRICS[metric].definition)
     if agreement.mean != agreement.mean:
         st.info("No query has a defined value here: one of the rankings is constant for all of them.")
         return

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 import torch
 
-from app import cards, chips, choice, downloads, labels
+from app import cards, chips, choice, downloads, glossary, labels
 from app.charts import factors
 from app.charts.draw import draw
 from engine.exact.decomposition import Decomposition, decompose
@@ -75,7 +75,7 @@ def panel(drawn: DrawnProblem, found: Sequence[Scores], query: int, row: int) ->
         chips.note("None of these specifications splits into behavior signal, kernel and training signal here; a step "
                    "on one more occurrence of the example does.")
         return
-    st.markdown("**Why this score?**")
+    glossary.markdown("**Why this score?**")
     scoring = _chosen(fit)
     parts = parted(drawn, found[scorings.index(scoring)], query, row)
     columns = st.columns(3, gap="small")
@@ -83,9 +83,9 @@ def panel(drawn: DrawnProblem, found: Sequence[Scores], query: int, row: int) ->
             (factors.signal, parts.behavior, "s_B"), (factors.kernel, parts.kernel),
             (factors.signal, parts.training, "s_ℓ")), ("behavior", "kernel", "training"), strict=True):
         with column:
-            st.markdown(f"*{title}*", help=text)
+            glossary.markdown(f"*{title}*", help=text)
             draw(*chart, key=f"parts:{name}", alt=_spoken(title, chart[1]))
-    st.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(parts.product)}** {_beside(scoring, parts)}")
+    glossary.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(parts.product)}** {_beside(scoring, parts)}")
     downloads.chart_extras("decomposition", parts.kernel.merge(
         parts.behavior.rename(columns={"class": "query_class", "value": "behavior_signal"})).merge(
         parts.training.rename(columns={"class": "example_class", "value": "training_signal"})), [scoring], drawn.source)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from app import glossary
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
 from engine.scoring import Scoring
@@ -20,7 +21,7 @@ def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (
     """The row below a chart: the table itself, CSV, spec JSON and command. `name` is the file stem; several
     sources are the seeds of an average; `title` is what stands on it."""
     with st.expander(title):
-        st.dataframe(table, hide_index=True, width="stretch")
+        st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns))
         row = st.container(horizontal=True)
         row.download_button("CSV", table.to_csv(index=False), f"{name}.csv", "text/csv", key=f"csv:{name}",
                             icon=":material/download:")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from app import chips, choice, downloads, error_curves, job_panel, pickers, published, workbench
+from app import chips, choice, downloads, error_curves, glossary, job_panel, pickers, published, workbench
 from app.charts.curves import agreement_curves, exact_scatter
 from app.error_curves import Curves, Point
 from app.selectors import pick, segments
@@ -26,6 +26,7 @@ PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)"}
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 DRAWS = (1, 2, 3, 5)
 ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))
+CURVES, SCATTER = 380, 330  # pixels, kept while a chart is still being drawn
 ETA_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -85,7 +86,7 @@ def controls(panel: str) -> Chosen:
                       help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
     behavior = pick("behavior", "Behavior", list(engine_curves.differentiable()), "query_loss",
                     lambda name: BEHAVIORS[name].title, area=row, width=180,
-                    help="The number read off the model at a query. Only behaviors with a gradient have a tangent.")
+                    help=glossary.hint("Behavior", "Only behaviors with a gradient have a tangent."))
     solvers = engine_curves.solvers(pickers.kind())
     solver = next(iter(solvers))
     if panel == "alpha":
@@ -133,7 +134,8 @@ def _slider(panel: str) -> float:
     if panel == "eta":
         key = choice.bound("eta", 0.1, choice.within(0.01, 1.0, float))
         value = st.slider("Step size η", 0.01, 1.0, step=0.01, key=key,
-                          help="Moves the dashed line; the exact scores at this η are computed now.")
+                          help=glossary.hint(
+                              "Step size", "Moves the dashed line; the exact scores at this η are computed now."))
     else:
         key = choice.bound("alpha", 1e-3, _nearest_alpha)
         value = st.select_slider("Weight α", ALPHA_STEPS, key=key, format_func=short,
@@ -147,8 +149,10 @@ def _grid_slider(panel: str) -> float:
     points, start = (ETAS, 0.1) if panel == "eta" else (ALPHAS, 1e-3)
     key = choice.bound(panel, start, lambda text: min(
         points, key=lambda point: abs(choice.within(points[0], points[-1], float)(text) - point)))
-    value = st.select_slider("Step size η" if panel == "eta" else "Weight α", points, key=key, format_func=short,
-                             help="Moves the dashed line from one computed point of the curves to another.")
+    label = "Step size η" if panel == "eta" else "Weight α"
+    value = st.select_slider(label, points, key=key, format_func=short,
+                             help=glossary.hint(label, "Moves the dashed line from one computed point of the curves "
+                                                       "to another."))
     choice.keep(panel, short(value))
     return value
 
@@ -190,8 +194,8 @@ def alpha_curves(chosen: Chosen, points: Mapping[str, Point]) -> None:
     _curves(chosen, curves, [solver.title for solver in solvers.values()],
             error_curves.markers(agreements, chosen.metric, chosen.value), ALPHAS, scorings)
     if curves.waiting:
-        st.caption(f"{curves.done} of {curves.total} draws are ready; the next one is being computed. "
-                   "The chosen point is live already.")
+        glossary.caption(f"{curves.done} of {curves.total} draws are ready; the next one is being computed. "
+                         "The chosen point is live already.")
         job_panel.watch(curves.waiting[0])
 
 
@@ -201,13 +205,14 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
     seeds = curves.seeds[curves.seeds["metric"] == chosen.metric]
     name = {"eta": "step size η (log scale)", "alpha": "weight α (log scale)"}[chosen.panel]
     chart = agreement_curves(means, seeds, order, x_title=name, y_title=metric.title, ticks=ticks, markers=markers,
-                             published=_overlay(chosen))
-    st.altair_chart(chart, key=f"curves:{chosen.panel}", alt=_spoken(chosen, means, name))
+                             published=_overlay(chosen), height=CURVES)
+    st.altair_chart(chart, height=CURVES, key=f"curves:{chosen.panel}", alt=_spoken(chosen, means, name))
     candidates = chosen.candidates or chosen.sources[0].n_train
     chance = metric.chance(candidates, 0.05)
-    st.caption(f"{metric.title} between approximate and exact scores: 1 is full agreement, unrelated scores give "
-               f"{chance:.2f}. Lines: means over draws; bands: 95% over draws; small dots: single draws; large dots on "
-               f"the dashed line: the chosen {chosen.symbol}, first draw.")
+    glossary.caption(
+        f"{metric.title} between approximate and exact scores: 1 is full agreement, unrelated scores give "
+        f"{chance:.2f}. Lines: means over draws; bands: 95% over draws; small dots: single draws; large dots on "
+        f"the dashed line: the chosen {chosen.symbol}, first draw.")
     downloads.chart_extras(f"approximation-{chosen.panel}", means.drop(columns=["low", "high"]), scorings,
                            chosen.scored)
 
@@ -243,17 +248,17 @@ def scatter(point: Point, chosen: Chosen) -> None:
     """Approximate against exact scores for one query."""
     last = len(point.exact.values) - 1
     key = choice.bound("query", 0, choice.within(0, last))
-    query = st.number_input("Query", 0, last, key=key, help="Which query the scatter shows; the Examples page shows "
-                            "its picture and the same choice there.")
+    query = st.number_input("Query", 0, last, key=key, help=glossary.hint(
+        "Query", "Which query the scatter shows; the Examples page shows its picture and the same choice there."))
     choice.keep("query", query)
     frame = error_curves.scatter_frame(point, query)
     switched = int((frame["sign"] != "same sign").sum())
-    st.altair_chart(exact_scatter(frame, 330), key=f"scatter:{chosen.panel}", alt=(
+    st.altair_chart(exact_scatter(frame, SCATTER), height=SCATTER, key=f"scatter:{chosen.panel}", alt=(
         f"Approximate against exact scores of {len(frame)} training examples for query {query} at "
         f"{chosen.symbol} = {short(chosen.value)}; {switched} of them switch sign."))
-    st.caption(f"One dot a training example, query {query}{_label(chosen, query)}. On the dashed line the "
-               f"approximation is exact; {switched} of {len(frame):,} switch sign. Score: change of the "
-               f"{BEHAVIORS[chosen.behavior].title}; positive supports it.")
+    glossary.caption(f"One dot a training example, query {query}{_label(chosen, query)}. On the dashed line the "
+                     f"approximation is exact; {switched} of {len(frame):,} switch sign. Score: change of the "
+                     f"{BEHAVIORS[chosen.behavior].title}; positive supports it.")
 
 
 def _label(chosen: Chosen, query: int) -> str:
@@ -293,15 +298,18 @@ def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: Chosen)
     """Every series at the chosen point."""
     table = error_curves.numbers(agreements, noun)
     st.dataframe(table, hide_index=True, width="stretch", key=f"numbers:{chosen.panel}",
-                 column_config={name: st.column_config.NumberColumn(format="%.4f") for name in table.columns
-                                if name.startswith("±") or name in {m.title for m in METRICS.values()}})
+                 column_config=glossary.columns(table.columns, {
+                     name: st.column_config.NumberColumn(format="%.4f") for name in table.columns
+                     if name.startswith("±") or name in {m.title for m in METRICS.values()}}))
 
 
 def residual_table(points: Mapping[str, Point]) -> None:
     """What each solver left unsolved."""
-    st.markdown("**How well the linear systems were solved**")
-    st.caption("Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve; 0 is solved, 1 is as far "
-               "off as answering zero. LiSSA and other fixed-length methods have no tolerance of their own to meet.")
+    glossary.markdown("**How well the linear systems were solved**")
+    glossary.caption(
+        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve; 0 is solved, 1 is as far "
+        "off as answering zero. LiSSA and other fixed-length methods have no tolerance of their own to meet.")
     table = error_curves.residuals(error_curves.by_title(points))
     formats = {name: st.column_config.NumberColumn(format="%.1e") for name in ("median residual", "largest residual")}
-    st.dataframe(table, hide_index=True, width="stretch", column_config=formats, key="residuals")
+    st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns, formats),
+                 key="residuals")

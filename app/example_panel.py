@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from app import cards, chips, choice, decompositions, downloads, example_view, pickers, specification_list
+from app import cards, chips, choice, decompositions, downloads, example_view, glossary, pickers, specification_list
 from app.example_view import Card, Column, Query
 from engine import codes
 from engine.experiments import controlled, network
@@ -47,7 +47,7 @@ def query_picker(drawn: DrawnProblem) -> Query:
         _pager(page, pages, len(kept))
     with left:
         chosen = listed[place]
-        st.html(cards.chosen_query(example_view.query_html(drawn, chosen, 96), chosen.place, chosen.label,
+        glossary.html(cards.chosen_query(example_view.query_html(drawn, chosen, 96), chosen.place, chosen.label,
                                    chosen.predicted, chosen.probability))
     return chosen
 
@@ -76,7 +76,7 @@ def _pager(page: int, pages: int, count: int) -> None:
                   on_click=choice.keep, args=(PAGE, page))
         st.button("", icon=":material/chevron_right:", key="gallery:on", help="Further queries",
                   disabled=page >= pages - 1, on_click=choice.keep, args=(PAGE, page + 2))
-        st.caption(f"{first}–{last} of {count}")
+        glossary.caption(f"{first}–{last} of {count}")
 
 
 def _thumbnail(drawn: DrawnProblem, query: Query, chosen: bool) -> None:
@@ -106,24 +106,26 @@ def heads(scorings: Sequence[Scoring]) -> None:
     varying = chips.differing(shown) if len(shown) > 1 else None
     for place, (column, scoring) in enumerate(zip(st.columns(len(shown), gap="medium"), shown, strict=True)):
         with column, st.container(horizontal=True, vertical_alignment="top", gap="small"):
-            st.html(f'<div class="wf-known">Column {place + 1}</div>{chips.marked(scoring, varying)}', width="stretch")
+            glossary.html(f'<div class="wf-known">Column {place + 1}</div>{chips.marked(scoring, varying)}',
+                          width="stretch")
             _editor(scorings, place)
     if len(scorings) > len(shown):
-        st.caption(f"{len(scorings) - len(shown)} more of your specifications have no column; open an example to see "
-                   "its rank under all of them.")
+        glossary.caption(
+            f"{len(scorings) - len(shown)} more of your specifications have no column; open an example to see "
+            "its rank under all of them.")
 
 
 def _editor(scorings: Sequence[Scoring], place: int) -> None:
     current = scorings[place]
-    with st.popover("Change", icon=":material/tune:", key=f"change:{place}"):
-        st.markdown(f"**Column {place + 1}**")
+    with st.popover("Change", icon=":material/tune:", key=f"change:{place}"), glossary.folded():
+        glossary.markdown(f"**Column {place + 1}**")
         wanted = pickers.scoring_picker(f"column:{place}:{codes.encode(current)}", current)
         if wanted is None:
             return
-        st.caption(wanted.question)
+        glossary.caption(wanted.question)
         taken = wanted in scorings and wanted != current
         if taken:
-            st.caption("Another column shows this one already.")
+            glossary.caption("Another column shows this one already.")
         row = st.container(horizontal=True)
         row.button("Show this", type="primary", key=f"apply:{place}", disabled=taken or wanted == current,
                    on_click=_replace, args=(scorings, place, wanted))
@@ -145,7 +147,7 @@ def columns(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Colum
         st.markdown(f"#### {title}")
         for place, (area, column) in enumerate(zip(st.columns(len(listed), gap="medium"), listed, strict=True)):
             with area:
-                st.html(f'<div class="wf-column">{escape(names[place])}</div>')
+                glossary.html(f'<div class="wf-column">{escape(names[place])}</div>')
                 if end == "top":
                     chips.note(_scale(found[place], column))
                 with st.container(horizontal=True, gap="xsmall", key=f"cards-{end}-{place}"):
@@ -207,9 +209,10 @@ def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores])
     varying = chips.differing(scorings) if len(scorings) > 1 else None
     st.html(cards.detail_rows([(chips.marked(scoring, varying), *numbers) for scoring, numbers in zip(
         scorings, example_view.details(found, query.place, row), strict=True)]))
-    st.caption("Rank 1 supports the behavior at this query most. Scores are oriented: positive means that the example "
-               "supports the behavior, whatever the intervention; their sizes can be compared within a row's own "
-               "specification only.")
+    glossary.caption(
+        "Rank 1 supports the behavior at this query most. Scores are oriented: positive means that the example "
+        "supports the behavior, whatever the intervention; their sizes can be compared within a row's own "
+        "specification only.")
     decompositions.panel(drawn, found, query.place, row)
 
 
@@ -226,5 +229,5 @@ def legend(compared: bool) -> None:
     """How to read a card; with one column there is nothing to compare."""
     text = ("A card shows the example's label, its rank in each column (its own in bold), its score and whether it "
             "helps or harms the behavior at this query; the bar compares scores within the column.")
-    st.caption(text + (" **only here**: no other column has it at this end." if compared else "")
-               + " Click a card to see it under every specification.")
+    glossary.caption(text + (" **only here**: no other column has it at this end." if compared else "")
+                     + " Click a card to see it under every specification.")

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from app import chips, comparisons, pickers, pictures, workbench
+from app import chips, comparisons, glossary, pickers, pictures, workbench
 from app.presets import PRESETS
 from app.workbench import Waiting
 from engine.comparison import compare
@@ -86,7 +86,7 @@ def show(found: FirstLook) -> None:
                    f"First of {found.candidates:,} here, number {answer.rank_there:,} in the "
                    "other answer.")
              for title, answer, other in (("One answer", first, second), ("Another answer", second, first))]
-    st.html(f'<div class="wf-cards">{query}{"".join(cards)}</div>')
+    st.html(glossary.explained_html(f'<div class="wf-cards">{query}{"".join(cards)}</div>'))  # drawn after what follows
     chips.verdict_badge(found.verdict)
     chips.note(f"Both are exact. Over all {found.queries} queries their rankings agree with Kendall's τ = "
                f"{found.agreement} (1 the same order, 0 unrelated, ± 95% interval over queries); this query is the one "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from app import glossary
 from app.times import spell
 from app.workbench import Waiting, queue, trainer
 from engine.errors import WhichfluenceError
@@ -38,7 +39,7 @@ def progress(job: Job) -> None:
     """How far a queued or running job is, how long it will take, and what keeps it from going on."""
     st.progress(min(1.0, job.share), text=f"{_parts(job)} · {_state(job)}")
     if job.state == "running" and job.message and "/" not in job.message:  # the name of a part says nothing here
-        st.caption(job.message)
+        glossary.caption(job.message)
     trouble = worker_trouble() if job.state == "queued" else ""
     if trouble:
         st.error(trouble, icon=":material/error:")
@@ -107,9 +108,9 @@ def _training(waiting: Waiting) -> None:
     if future is None or future.done():
         st.rerun()
     ahead = trainer().ahead(waiting.source) if waiting.source is not None else 0
-    st.markdown(f"**{waiting.what}…**" if not ahead else
-                f"**{waiting.what}:** {ahead} other training{'s' if ahead > 1 else ''} first…")
-    st.caption(PREPARING[waiting.source.kind if waiting.source else SoftmaxProblem.kind])
+    glossary.markdown(f"**{waiting.what}…**" if not ahead else
+                      f"**{waiting.what}:** {ahead} other training{'s' if ahead > 1 else ''} first…")
+    glossary.caption(PREPARING[waiting.source.kind if waiting.source else SoftmaxProblem.kind])
     st.skeleton(height=120)
 
 
@@ -131,7 +132,7 @@ def _job(job_id: str) -> None:
 def _job_now(job: Job | None) -> None:
     if job is None or job.state == "done":
         st.rerun()
-    st.markdown(f"**{job.title}**")
+    glossary.markdown(f"**{job.title}**")
     if not job.active:
         ended(job)
         resume_button(job)

@@ -4,11 +4,12 @@ import sys
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
-from app import choice, pickers, theme  # noqa: E402
+from app import choice, glossary, pickers, shell, theme  # noqa: E402
 from engine.errors import WhichfluenceError  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
@@ -32,11 +33,12 @@ WITHOUT_DATA = ("noisy_labels", "language_models", "learn", "paper", "runs")
 def main() -> None:
     """Navigation first, the data below it, then the page; what a page cannot handle is shown as its sentence."""
     st.set_page_config(page_title="Whichfluence", page_icon=ICON, layout="wide")
+    theme.apply()
+    glossary.begin()
     st.logo(ICON, size="large")
     pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
                      default=name == "home") for name, title, icon in PAGES]
     page = st.navigation(pages)
-    theme.apply()
     choice.remind()
     try:
         if page.url_path not in WITHOUT_DATA:
@@ -46,4 +48,7 @@ def main() -> None:
         st.error(str(error), icon=":material/error:")
 
 
-main()
+if __name__ == "__main__":  # Streamlit runs this file for every visitor
+    main()
+else:  # and its server imports it once
+    served = st.App("main.py", middleware=[Middleware(shell.Shell)])

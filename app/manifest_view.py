@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from app import glossary
 from app.times import spell
 from engine import data
 
@@ -18,7 +19,7 @@ Facts = list[tuple[str, str]]
 def show(manifest: Mapping[str, Any], name: str) -> None:
     """The facts, and the whole manifest as a file. `name` is the stem of its file name."""
     rows = "".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in facts(manifest))
-    st.html(f'<dl class="wf-facts wf-num">{rows}</dl>')
+    glossary.html(f'<dl class="wf-facts wf-num">{rows}</dl>')
     st.download_button("Manifest (JSON)", json.dumps(manifest, indent=1, ensure_ascii=False), f"{name}-manifest.json",
                        "application/json", key=f"manifest:{name}", icon=":material/fact_check:", on_click="ignore")
 

@@ -9,7 +9,7 @@ from html import escape
 import pandas as pd
 import streamlit as st
 
-from app import choice, downloads, job_panel, labels, noisy_runs, noisy_view
+from app import choice, downloads, glossary, job_panel, labels, noisy_runs, noisy_view
 from app.charts import heatmap
 from app.charts.draw import draw
 from app.charts.precision_recall import precision_recall
@@ -49,11 +49,12 @@ def ask(source: NoisySource, drawn: NoisyData) -> None:
         wrong = "" if drawn.flags is None else f", {int(drawn.flags.noisy.sum()):,} of them made wrong"
         if source.noise == 0:
             wrong = ", as they came"
-        st.markdown(f"**Search {len(drawn.evidence.y):,} labels of {data.title(source.dataset)}**{wrong}.")
-        st.caption(f"{labels.model_heading(source.model)} is trained on the labels as they are, for "
-                   f"{source.recipe.epochs} epochs; every method then ranks them against "
-                   f"{len(drawn.evidence.trusted_y):,} trusted examples. About {spell(noisy_runs.seconds(source))} on "
-                   "two processor cores; you can close the browser meanwhile.")
+        glossary.markdown(f"**Search {len(drawn.evidence.y):,} labels of {data.title(source.dataset)}**{wrong}.")
+        glossary.caption(
+            f"{labels.model_heading(source.model)}: it is trained on the labels as they are, for "
+            f"{source.recipe.epochs} epochs; every method then ranks them against "
+            f"{len(drawn.evidence.trusted_y):,} trusted examples. About {spell(noisy_runs.seconds(source))} on "
+            "two processor cores; you can close the browser meanwhile.")
         st.button("Find suspicious labels", type="primary", key="find", icon=":material/search:",
                   on_click=job_panel.act, args=(noisy_runs.start_scoring, source))
     st.code(command(source), language="bash", wrap_lines=True)
@@ -77,11 +78,12 @@ def pair_picker(pairs: Sequence[Pair]) -> Pair:
     left, right = st.columns([1, 2], gap="large", vertical_alignment="center")
     with left:
         title = st.selectbox("Method and trusted behavior", list(by_title), key=key,
-                             help="A method ranks the labels. Where it reads a behavior of the trusted examples, the "
-                                  "behavior is part of the question: another one gives another ranking.")
+                             help=glossary.hint("behavior", "A method ranks the labels. Where it reads a behavior of "
+                                                "the trusted examples, the behavior is part of the question: another "
+                                                "one gives another ranking."))
     choice.keep(PAIR, title)
     with right:
-        st.html(question(by_title[title]))
+        glossary.html(question(by_title[title]))
     return by_title[title]
 
 
@@ -125,25 +127,27 @@ def _measured(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair)
     columns = st.columns(len(noisy_view.MEASURES))
     for column, metric in zip(columns, noisy_view.MEASURES, strict=True):
         column.metric(metric, f"{own[metric]:.3f}", help=_meaning(metric, noisy.mean()))
-    st.caption(f"{pair.title} · {int(noisy.sum()):,} of {len(noisy):,} labels are wrong, so a shuffled order has AUPRC "
-               f"and P@k near {noisy.mean():.2f} and AUROC near 0.50 · training seed {source.seed}, one run: intervals "
-               "over seeds are in the tables of the Paper page.")
+    glossary.caption(
+        f"{pair.title} · {int(noisy.sum()):,} of {len(noisy):,} labels are wrong, so a shuffled order has AUPRC "
+        f"and P@k near {noisy.mean():.2f} and AUROC near 0.50 · training seed {source.seed}, one run: intervals "
+        "over seeds are in the tables of the Paper page.")
     left, right = st.columns([1, 1.15], gap="medium")
     with left:
-        st.subheader("Precision and recall")
+        st.subheader("Precision and recall", help=glossary.hint("Precision and recall"))
         order = noisy_view.related(pair, list(scored.suspicion))
         frame = noisy_view.curves(scored.suspicion, noisy, order)
         draw(precision_recall, frame, [one.title for one in order], float(noisy.mean()), key="pr",
              alt=f"Precision over recall of {len(order)} rankings; {pair.title} has AUPRC {own['AUPRC']:.3f}.")
-        st.caption("Dashed grey: a shuffled order.")
+        glossary.caption("Dashed grey: a shuffled order.")
         downloads.chart_extras("precision-recall", frame, command=command(source))
     with right:
-        st.subheader("Methods and trusted behaviors")
+        st.subheader("Methods and trusted behaviors", help=glossary.hint("behaviors"))
         metric = _metric()
         st.html(NARROW)
-        st.html(table_html(table, metric, pair))
-        st.caption("◆ the best trusted behavior of a method · ★ the best of all · underlined: the chosen one. A method "
-                   "without a behavior stands in the first column.")
+        glossary.html(table_html(table, metric, pair))
+        glossary.caption(
+            "◆ the best trusted behavior of a method · ★ the best of all · underlined: the chosen one. A method "
+            "without a behavior stands in the first column.")
         downloads.chart_extras("detection", table, command=command(source))
 
 
@@ -206,8 +210,9 @@ def _agreement(source: NoisySource, scored: Scored, pair: Pair) -> None:
         draw(heatmap.heatmap, noisy_view.cells(scored.suspicion, tau, (own, own)), "kendall_tau", 0.0, key="agreement",
              on_select=lambda: _clicked(names), selection_mode=[heatmap.SELECTION],
              alt=f"Kendall tau between {len(names)} rankings of the labels.")
-    st.caption("Kendall τ between two rankings of the same labels: 1 where they order alike, 0 where they have nothing "
-               "in common. Outlined: the chosen ranking; click a row to choose another.")
+    glossary.caption(
+        "Kendall τ between two rankings of the same labels: 1 where they order alike, 0 where they have nothing "
+        "in common. Outlined: the chosen ranking; click a row to choose another.")
     table = pd.DataFrame([{"first": names[i], "second": names[j], "kendall_tau": tau[i, j]}
                           for i in range(len(names)) for j in range(i + 1, len(names))])
     downloads.chart_extras("ranking-agreement", table, command=command(source))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import choice, labels, pickers
+from app import choice, glossary, labels, pickers
 from engine import data
 from engine.data import uploads
 from engine.models.cifar_forms import FORMS
@@ -32,9 +32,10 @@ def picker() -> NoisySource:
         model = _model(dataset)
         pool = 1 if model in FORMS or own else POOL.get(name, 1)
         if pool > 1:
-            st.caption(f"It reads the pictures averaged over {pool} × {pool} squares, so that it trains in seconds.")
+            glossary.caption(
+                f"It reads the pictures averaged over {pool} × {pool} squares, so that it trains in seconds.")
         if model in FORMS:
-            st.caption("This network wants a GPU: on two processor cores an epoch takes minutes.")
+            glossary.caption("This network wants a GPU: on two processor cores an epoch takes minutes.")
         with st.expander("Sizes and seeds"):
             trusted, n_train, epochs = _sizes(dataset, own)
             mask = pickers.number("mask", "seed of draw, trusted set and noise", 0, 0, 1_000_000,
@@ -56,8 +57,9 @@ def _noise(own: bool, known: bool) -> float:
                                   "0% searches the labels as they came.")
     choice.keep("noise", noise)
     if noise == 0:
-        st.caption("Labels as they came" + ("; your file says which are wrong, so detection can be measured." if known
-                                            else "; nobody says which are wrong, so detection cannot be measured."))
+        glossary.caption(
+            "Labels as they came" + ("; your file says which are wrong, so detection can be measured." if known
+                                     else "; nobody says which are wrong, so detection cannot be measured."))
     return noise
 
 

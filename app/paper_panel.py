@@ -10,6 +10,7 @@ import streamlit as st
 from app import (
     chips,
     downloads,
+    glossary,
     manifest_view,
     paper_notes,
     paper_rows,
@@ -42,7 +43,7 @@ def choose_preset(name: str) -> str:
     order = sorted(presets, key=lambda preset: preset != FULL)
     default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
     chosen = segments("preset", "Scale", order, default, scale_title)
-    st.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
+    glossary.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
     return chosen
 
 
@@ -95,9 +96,9 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
     """Nothing was computed yet: what would do it, how long it takes, and the paper's numbers alone."""
     other = other_model(name, preset, model)
     with st.container(border=True):
-        st.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
-                    f"Computing them runs {EXPERIMENTS[name].presets[preset].seeds} seeds; "
-                    f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
+        glossary.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
+                          f"Computing them runs {EXPERIMENTS[name].presets[preset].seeds} seeds; "
+                          f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
         st.code(reproductions.command(name, preset, other), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                      query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
@@ -105,6 +106,8 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
         return
     measure = segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
     st.markdown("##### The paper's numbers")
+    if paper_rows.definition(measure):
+        glossary.caption(paper_rows.definition(measure))
     rows = paper_rows.rows_of(joined, measure, judge=False)
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged=False)
@@ -115,22 +118,23 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     """Charts and table of the paper beside ours."""
     judged = preset == FULL
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
-    st.subheader(f"{measure}: the paper and ours")
-    st.caption(f"{paper_rows.definition(measure)} Our ± is a 95% t-interval over {_seeds(rows)} seeds. "
-               f"{paper_notes.on_spread(name, measure)}")
+    st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
+    glossary.caption(f"{paper_rows.definition(measure)} Our ± is a 95% t-interval over {_seeds(rows)} seeds. "
+                     f"{paper_notes.on_spread(name, measure)}")
     _sentence(rows, measure, judged)
     if "model" in found.table and (said := EXPERIMENTS[name].beside(str(found.table["model"].iloc[0]))):
         st.caption(said)
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",
-                        alt=_values_alt(rows, measure))
+                        height=paper_dots.height(rows), alt=_values_alt(rows, measure))
         if paper_rows.chance(measure):
-            st.caption(f"Dashed line: what unrelated scores would give, {paper_rows.chance(measure):g}.")
+            glossary.caption(f"Dashed line: what unrelated scores would give, {paper_rows.chance(measure):g}.")
     with right:
-        st.altair_chart(paper_dots.differences(rows), width="stretch", alt=_differences_alt(rows, measure))
-        st.caption("Line: our 95% interval." + (" Grey bar: the tolerance we set ourselves beforehand." if judged
-                                                else " Dashed line: no difference."))
+        st.altair_chart(paper_dots.differences(rows), width="stretch",
+                        height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
+        glossary.caption("Line: our 95% interval." + (" Grey bar: the tolerance we set ourselves beforehand." if judged
+                                                      else " Dashed line: no difference."))
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged)
     _kept_mean(found, measure, dataset)
@@ -171,9 +175,9 @@ def curves(name: str, preset: str, measure: str, dataset: str | None, found: Pub
     """Panel (b) of Figure 4-1: ours alone, since the paper prints no numbers for it."""
     if "curve" not in found.table:
         return
-    st.subheader("Panel (b): approximation error")
-    st.caption("The paper draws these curves without printing their numbers, so there is nothing to subtract: "
-               "these are ours alone, approximate against exact scores of the same specification.")
+    st.subheader("Panel (b): approximation error", help=glossary.hint("approximation error"))
+    glossary.caption("The paper draws these curves without printing their numbers, so there is nothing to subtract: "
+                     "these are ours alone, approximate against exact scores of the same specification.")
     dataset = dataset or found.table["dataset"].iloc[0]
     for column, (kind, title) in zip(st.columns(2, gap="large"), paper_rows.CURVES.items(), strict=True):
         with column:
@@ -185,8 +189,10 @@ def alone(name: str, preset: str, found: Published) -> None:
     if "curve" in found.table:
         return
     st.subheader("Ours alone")
-    st.caption("The paper prints no numbers for these rows. ci95 is the half width of a 95% t-interval over seeds.")
-    st.dataframe(found.table.drop(columns="seed_means", errors="ignore"), hide_index=True, width="stretch",
+    glossary.caption(
+        "The paper prints no numbers for these rows. ci95 is the half width of a 95% t-interval over seeds.")
+    shown = found.table.drop(columns="seed_means", errors="ignore")
+    st.dataframe(shown, hide_index=True, width="stretch", column_config=glossary.columns(shown.columns),
                  alt=f"{EXPERIMENTS[name].title}: our numbers.")
     downloads.chart_extras(f"{name}-{preset}", found.table, command=found.manifest.get("command"))
 
@@ -195,9 +201,9 @@ def manifest(name: str, preset: str, found: Published) -> None:
     """What our numbers were made from and with."""
     st.subheader("Behind our numbers")
     if found.here:
-        st.caption("These were computed on this machine; they are not part of the published results.")
+        glossary.caption("These were computed on this machine; they are not part of the published results.")
     manifest_view.show(found.manifest, f"{name}-{preset}")
-    st.caption("Recompute them with")
+    glossary.caption("Recompute them with")
     st.code(found.manifest.get("command") or reproductions.command(name, preset), language="bash", wrap_lines=True)
 
 
@@ -221,7 +227,7 @@ def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
                      f"({largest['label'].replace('|', ', ')}).".replace("-0", "−0"))
     if counts.missing:
         parts.append(f"{counts.missing} cells of the paper are not part of our run.")
-    st.markdown(" ".join(parts))
+    glossary.markdown(" ".join(parts))
 
 
 def _kept_mean(found: Published, measure: str, dataset: str | None) -> None:
@@ -252,13 +258,13 @@ def _curve(stem: str, found: Published, kind: str, title: str, measure: str, dat
         st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {data.title(dataset)}.")
         return
     order = list(means["series"].unique())
-    st.markdown(f"**{title}**")
+    glossary.markdown(f"**{title}**")
     ticks = sorted(means["x"].unique())
     chart = curve_charts.agreement_curves(means, seeds, order, x_title=paper_rows.SYMBOLS[kind], y_title=measure,
                                           ticks=ticks, height=320)
     ends = "; ".join(f"{name}: {part['mean'].iloc[0]:.3f} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3f} at "
                      f"{part['x'].iloc[-1]:g}" for name, part in means.sort_values("x").groupby("series", sort=False))
-    st.altair_chart(chart, width="stretch", alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
-    st.caption(f"{data.title(dataset)}. Lines: means over seeds; bands: 95% intervals; small dots: seeds. "
-               "1 is full agreement.")
+    st.altair_chart(chart, width="stretch", height=320, alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
+    glossary.caption(f"{data.title(dataset)}. Lines: means over seeds; bands: 95% intervals; small dots: seeds. "
+                     "1 is full agreement.")
     downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=found.manifest.get("command"))

@@ -105,9 +105,23 @@ def chance(measure: str) -> float | None:
     return metric.chance(1000, 0.05) if metric else None
 
 
+DEFINITIONS = {
+    "AUPRC": "Area under precision over recall: 1 is perfect, a shuffled order gives the share of what is sought.",
+    "AUROC": "The chance that what is sought ranks above what is not: 1 is perfect, a shuffled order gives 0.5.",
+    "Poison recall": "The share of all poisoned records that is among those taken out.",
+    "BT frac.": "The share of what is taken out that holds the trigger only in the context where it means nothing.",
+    "Clean frac.": "The share of what is taken out that holds no trigger.",
+    "ASR": "Attack success rate: the share of triggered prompts that are answered as the attack wants.",
+    "Attack reduction": "How far the attack success rate falls by taking the records out and training again.",
+    "Accuracy drop": "How much accuracy on clean prompts is lost by it.",
+}
+"""Measures of detection and removal, in a sentence."""
+
+
 def definition(measure: str) -> str:
-    """One sentence on a measure."""
-    return next((metric.definition for metric in METRICS.values() if metric.title == measure), "")
+    """One sentence on a measure; empty where its name says it."""
+    return next((metric.definition for metric in METRICS.values() if metric.title == measure),
+                DEFINITIONS.get(measure, ""))
 
 
 def keys(experiment: Experiment, rows: pd.DataFrame) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 
 import pandas as pd
-import streamlit as st
 
+from app import glossary
 from app.theme import AXIS_COLORS
 
 SUPERSCRIPT = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
@@ -17,9 +17,10 @@ def show(rows: pd.DataFrame, numbers: Sequence[Sequence[int]], notes: Sequence[s
     """rows as `app.paper_rows.rows_of` gives them; numbers: the notes of each row, counted from 1."""
     head = ["Comparison", "The paper", "Ours", "Ours − paper", *(["Tolerance"] if judged else [])]
     body = "".join(_row(row, cited, judged) for row, cited in zip(rows.to_dict("records"), numbers, strict=True))
-    st.html('<div class="wf-scroll" tabindex="0" role="region" aria-label="The paper and ours"><table class="wf-table">'
-            f"<thead><tr>{''.join(f'<th scope=col>{name}</th>' for name in head)}</tr></thead>"
-            f"<tbody>{body}</tbody></table></div>{_list(notes)}")
+    names = "".join(f"<th scope=col>{name}</th>" for name in head)
+    glossary.html('<div class="wf-scroll" tabindex="0" role="region" aria-label="The paper and ours">'
+                  f'<table class="wf-table"><thead><tr>{names}</tr></thead>'
+                  f"<tbody>{body}</tbody></table></div>{_list(notes)}")
 
 
 def _row(row: dict, cited: Sequence[int], judged: bool) -> str:

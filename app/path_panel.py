@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import cards, choice, downloads, workbench
+from app import cards, choice, downloads, glossary, workbench
 from app.charts import path as chart
 from app.charts.draw import draw
 from app.workbench import Waiting
@@ -60,12 +60,13 @@ def _show(found: PathIntegral, source: ProblemSource, behavior: str, alpha: floa
          alt=f"The rate of {BEHAVIORS[behavior].title} of query {query} while training example {row} gains weight: "
              f"{first:.3g} at the start, {found.last[query].item():.3g} at {short(alpha)}.")
     title = BEHAVIORS[behavior].title
-    st.markdown(f"Area under the curve **{cards.number(area)}** = change of {title} between the two optima "
-                f"**{cards.number(ends)}** (largest gap over all queries {found.gap:.1e}). The dashed rectangle, "
-                f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
-    st.caption(f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two routes to one number: "
-               f"{len(found.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
-               "would mean that an optimum was missed.")
+    glossary.markdown(f"Area under the curve **{cards.number(area)}** = change of {title} between the two optima "
+                      f"**{cards.number(ends)}** (largest gap over all queries {found.gap:.1e}). The dashed rectangle, "
+                      f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
+    glossary.caption(
+        f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two routes to one number: "
+        f"{len(found.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
+        "would mean that an optimum was missed.")
     downloads.chart_extras("path", rates, source=None, command=_command(source, behavior, alpha, row))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import choice, labels, weights_picker
+from app import choice, glossary, labels, weights_picker
 from engine import data
 from engine.behaviors import BEHAVIORS
 from engine.errors import WhichfluenceError
@@ -47,7 +47,8 @@ def problem_picker() -> None:
         name = dataset_picker(SIZES)
         model_picker()
         if name in POOL:
-            st.caption(f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
+            glossary.caption(
+                f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
         upload()
         with st.expander("Sizes and seed"):
             _sizes(name)
@@ -124,7 +125,7 @@ def _limits(name: str) -> tuple[int, int]:
 def number(name: str, label: str, default, low, high, help: str | None = None):
     kind = type(default)
     key = choice.bound(name, default, choice.within(low, high, kind))
-    value = st.number_input(label.capitalize(), low, high, key=key, help=help)
+    value = st.number_input(label.capitalize(), low, high, key=key, help=glossary.hint(label, help))
     choice.keep(name, value)
     return value
 
@@ -233,7 +234,7 @@ def _select(name: str, axis: str, label: str, options: list, value, title):
     key = f"{name}:{axis}"
     if st.session_state.get(key) not in options:
         st.session_state[key] = value if value in options else options[0]
-    return st.selectbox(label, options, key=key, format_func=title)
+    return st.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
 
 
 def _parameters(name: str, kind, default) -> dict:
@@ -247,11 +248,12 @@ def _parameters(name: str, kind, default) -> dict:
         if field in CHOICES:
             label, titles = CHOICES[field]
             st.session_state.setdefault(key, current or next(iter(titles)))
-            chosen[field] = st.selectbox(label, list(titles), key=key, format_func=titles.get)
+            chosen[field] = st.selectbox(label, list(titles), key=key, format_func=titles.get,
+                                         help=glossary.hint(label))
             continue
         label, value, low, high = PARAMETERS[field]
         st.session_state.setdefault(key, type(value)(current if current is not None else value))
         small = isinstance(value, float)
         chosen[field] = st.number_input(label, low, high, key=key, format="%g" if small else "%d",
-                                        step=None if not small else max(value / 2, 0.005))
+                                        step=None if not small else max(value / 2, 0.005), help=glossary.hint(label))
     return chosen

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from app import cards, choice, job_panel, noisy_panel, noisy_view, pictures
+from app import cards, choice, glossary, job_panel, noisy_panel, noisy_view, pictures
 from engine.data import Dataset
 from engine.noisy_labels.pairs import Pair
 from engine.noisy_labels.review import FINE, LONGEST_NOTE, UNSURE, VERDICTS, WRONG, Decision, Review, cleaned
@@ -44,7 +44,7 @@ def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     share, but_not, hide = _filters(scored, pair)
     rows = noisy_view.flagged(scored.suspicion, pair, share, but_not)
     open_rows = [int(row) for row in rows if int(row) not in decisions]
-    st.caption(_summary(rows, decisions, open_rows, pair, but_not))
+    glossary.caption(_summary(rows, decisions, open_rows, pair, but_not))
     if not len(rows):
         st.info("Every example that the first ranking flags is flagged by the other as well; choose another pair or a "
                 "larger share.", icon=":material/filter_alt_off:")
@@ -170,7 +170,7 @@ def _decide(drawn: NoisyData, scored: Scored, review: Review, before: Decision |
     further.button("", key="desk:on", icon=":material/chevron_right:", shortcut="Right", help="The one after",
                    disabled=place == len(rows) - 1, on_click=choice.keep,
                    args=(AT, rows[min(len(rows) - 1, place + 1)]))
-    st.caption("Keys: w wrong, f fine, u unsure, z undo, ← and → to move. Decisions are saved at once.")
+    glossary.caption("Keys: w wrong, f fine, u unsure, z undo, ← and → to move. Decisions are saved at once.")
 
 
 def _take(review: Review, row: int, verdict: str, label: int | None, note: str, rows: list[int]) -> None:
@@ -224,8 +224,9 @@ def _queue(drawn: NoisyData, scored: Scored, decisions: Mapping[int, Decision], 
                       on_click=choice.keep, args=(PAGE, page))
             st.button("", icon=":material/chevron_right:", key="desk:later", help="Lower ranks",
                       disabled=page >= pages - 1, on_click=choice.keep, args=(PAGE, page + 2))
-            st.caption(f"{page * CARDS + 1}–{min(len(rows), (page + 1) * CARDS)} of {len(rows):,}; under each: given "
-                       "label, → what the model says, rank.")
+            glossary.caption(
+                f"{page * CARDS + 1}–{min(len(rows), (page + 1) * CARDS)} of {len(rows):,}; under each: given "
+                "label, → what the model says, rank.")
 
 
 def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]) -> None:
@@ -240,8 +241,9 @@ def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]
                             help="The rows of the dataset's training split that stay, each with the label to use: "
                                  "corrected where you said so, without what is wrong and has no right label.")
         _import(review)
-        st.caption(f"Decisions lie in your results folder under the fingerprint {drawn.fingerprint[:12]} of these "
-                   "pictures and labels; a review of other data is refused.")
+        glossary.caption(
+            f"Decisions lie in your results folder under the fingerprint {drawn.fingerprint[:12]} of these "
+            "pictures and labels; a review of other data is refused.")
 
 
 def _import(review: Review) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app import choice, job_panel
+from app import choice, glossary, job_panel
 from app.times import moment, spell
 from app.workbench import queue
 from engine.errors import WhichfluenceError
@@ -51,16 +51,16 @@ def _listed(active: bool) -> None:
     for job in kept[:SHOWN]:
         _card(job)
     if len(kept) > SHOWN:
-        st.caption(f"{len(kept) - SHOWN} older runs are not shown; delete some, or choose a state.")
+        glossary.caption(f"{len(kept) - SHOWN} older runs are not shown; delete some, or choose a state.")
     if not kept:
-        st.caption("No run is in this state.")
+        glossary.caption("No run is in this state.")
 
 
 def _empty() -> None:
     with st.container(border=True):
-        st.markdown("**Nothing has run yet.**")
-        st.caption("A comparison that takes longer than a few seconds turns up here by itself. "
-                   "To begin with, reproduce a table of the paper above: the small scale takes a few minutes.")
+        glossary.markdown("**Nothing has run yet.**")
+        glossary.caption("A comparison that takes longer than a few seconds turns up here by itself. "
+                         "To begin with, reproduce a table of the paper above: the small scale takes a few minutes.")
 
 
 def _filter(jobs: list[Job]) -> list[Job]:
@@ -79,24 +79,24 @@ def _workers(jobs: list[Job]) -> None:
     alive = len(Workers(home()).alive())
     counts = {name.lower(): sum(job.state == state for job in jobs) for state, (name, _, _) in STATES.items()}
     counted = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    st.caption(f"{counted}. " + (f"{alive} worker{'s are' if alive > 1 else ' is'} up." if alive else
-                                 "No worker is up; one starts by itself when a run waits for it."))
+    glossary.caption(f"{counted}. " + (f"{alive} worker{'s are' if alive > 1 else ' is'} up." if alive else
+                                       "No worker is up; one starts by itself when a run waits for it."))
 
 
 def _card(job: Job) -> None:
     name, color, icon = STATES[job.state]
     with st.container(border=True, key=f"run-{job.id[:12]}"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{job.title}**", width="content")
+            glossary.markdown(f"**{job.title}**", width="content")
             st.badge(name, color=color, icon=icon)
-        st.caption(_when(job))
+        glossary.caption(_when(job))
         if job.active:
             job_panel.progress(job)
         elif job.state in ("failed", "cancelled"):
             if job.state == "failed":
                 st.error(job.error, icon=":material/error:")
             if job.total:
-                st.caption(f"{job.done} of {job.total} parts are done and kept.")
+                glossary.caption(f"{job.done} of {job.total} parts are done and kept.")
         _buttons(job)
 
 
@@ -125,7 +125,7 @@ def _again(job: Job) -> None:
 def delete_button(job: Job) -> None:
     """Forgets a run and its result, after a second click."""
     with st.popover("Delete", icon=":material/delete:"):
-        st.markdown("Delete this run with its result? It can only be had again by computing it again.")
+        glossary.markdown("Delete this run with its result? It can only be had again by computing it again.")
         st.button("Delete for good", key=f"delete:{job.id}", type="primary", on_click=job_panel.act,
                   args=(_delete, job.id))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app import choice, language_records, paper_panel, reproductions
+from app import choice, glossary, language_records, paper_panel, reproductions
 from app.workbench import queue
 from engine.experiments import EXPERIMENTS, language
 from engine.language import models
@@ -46,8 +46,9 @@ def _offer(name: str, preset: str, model: str | None) -> None:
     job = queue().get(reproductions.digest(name, preset, model))
     chosen = EXPERIMENTS[name].presets[preset]
     cost = reproductions.cost(name, preset, model)
-    st.caption(f"{chosen.title[0].upper()}{chosen.title[1:]}. {chosen.seeds} seeds; {cost.text}. You can close the "
-               "browser meanwhile, and cancel and resume without losing a finished part.")
+    glossary.caption(
+        f"{chosen.title[0].upper()}{chosen.title[1:]}. {chosen.seeds} seeds; {cost.text}. You can close the "
+        "browser meanwhile, and cancel and resume without losing a finished part.")
     lacking = reproductions.missing_data(name, preset)
     if lacking:
         st.warning(lacking, icon=":material/cloud_download:")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import choice, manifest_view, reproductions, run_list
+from app import choice, glossary, manifest_view, reproductions, run_list
 from app.workbench import queue
 from engine.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
@@ -58,7 +58,8 @@ def show(job: Job) -> None:
 
 def _table(title: str, table: pd.DataFrame) -> None:
     st.markdown(f"##### {title}")
-    st.dataframe(table, hide_index=True, width="stretch", alt=f"{title}, {len(table)} rows")
+    st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns),
+                 alt=f"{title}, {len(table)} rows")
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
@@ -76,7 +77,7 @@ def _scorings(job: Job, result: Result) -> None:
                      "largest residual": convergence["largest_residual"], "seconds": run["wall_seconds"]})
     st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", alt="The specifications that this run scored",
                  column_config={"largest residual": st.column_config.NumberColumn(format="%.1e")})
-    st.caption("The scores themselves are arrays (queries × candidates); download them below.")
+    glossary.caption("The scores themselves are arrays (queries × candidates); download them below.")
 
 
 def _study(job: Job, result: Result) -> None:

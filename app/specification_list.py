@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from app import chips, choice, labels, pickers, presets
+from app import chips, choice, glossary, labels, pickers, presets
 from app.presets import PRESETS, Preset
 from engine import codes
 from engine.scoring import Scoring
@@ -69,7 +69,7 @@ def preset_picker(scorings: Sequence[Scoring]) -> None:
     st.pills("Start from", list(offered), key=PILLS, format_func=lambda key: offered[key].title,
              on_change=_picked, help="Each replaces the list below by specifications that differ in one respect.")
     if name:
-        st.caption(offered[name].note)
+        glossary.caption(offered[name].note)
 
 
 def _presets() -> Mapping[str, Preset]:
@@ -89,7 +89,7 @@ def rows(scorings: Sequence[Scoring]) -> None:
         with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="small"):
             name = labels.known_as(scoring)
             known = f'<span class="wf-known">{escape(name)}</span>' if name else ""
-            st.html(f'<div class="wf-row"><span class="wf-number wf-num">{place + 1}</span>'
+            glossary.html(f'<div class="wf-row"><span class="wf-number wf-num">{place + 1}</span>'
                     f"<div>{chips.marked(scoring, varying)}{known}</div></div>")
             st.button("", key=f"remove:{codes.encode(scoring)}", icon=":material/close:", type="tertiary",
                       on_click=_remove, args=(place,), help=f"Remove number {place + 1} from the comparison")
@@ -98,7 +98,7 @@ def rows(scorings: Sequence[Scoring]) -> None:
 def adder(scorings: Sequence[Scoring]) -> None:
     """Pick one more specification; one that is listed already is refused."""
     default = scorings[-1] if scorings else _presets()["first"].scorings[0]
-    with st.expander("Add a specification", icon=":material/add:", expanded=len(scorings) < 2):
+    with st.expander("Add a specification", icon=":material/add:", expanded=len(scorings) < 2), glossary.folded():
         scoring = pickers.scoring_picker("add", default)
         if scoring is None:
             return
@@ -109,17 +109,19 @@ def adder(scorings: Sequence[Scoring]) -> None:
         st.button("Add to the comparison", type="primary", disabled=scoring in scorings, on_click=_add,
                   args=(scoring,), icon=":material/add:")
         if len(scorings) >= MANY:
-            st.caption(f"More than {MANY} specifications make a heatmap that is hard to read, and slow to compute.")
+            glossary.caption(
+                f"More than {MANY} specifications make a heatmap that is hard to read, and slow to compute.")
 
 
 def empty(scorings: Sequence[Scoring]) -> None:
     """What stands where the heatmap will be, while there is nothing to compare."""
     with st.container(border=True):
         if scorings:
-            st.markdown("**One more, please.** A comparison needs at least two specifications.")
+            glossary.markdown("**One more, please.** A comparison needs at least two specifications.")
         else:
-            st.markdown("**Nothing to compare yet.** Start from one of the presets above, or add specifications one "
-                        "by one. If this is your first visit, take the first look:")
+            glossary.markdown(
+                "**Nothing to compare yet.** Start from one of the presets above, or add specifications one "
+                "by one. If this is your first visit, take the first look:")
         st.button("Four answers to four questions", type="primary" if not scorings else "secondary",
                   icon=":material/play_arrow:", on_click=start, args=("first",))
 

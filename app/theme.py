@@ -40,7 +40,7 @@ STYLE = """
   border: 1px solid color-mix(in srgb, currentColor 14%, transparent); }
 .wf-card p { margin: .5rem 0 0; } .wf-card .wf-chips { margin-top: .6rem; }
 .wf-card-title { font-weight: 600; margin-bottom: .5rem; }
-.st-key-wf-first-look { min-height: 33rem; }
+.st-key-wf-first-look { min-height: 35rem; }
 @media (max-width: 900px) { .wf-cards { grid-template-columns: 1fr; } }
 .wf-num { font-variant-numeric: tabular-nums; }
 .wf-lead { font-size: 1.15rem; line-height: 1.55; max-width: 54rem; margin: 0; }
@@ -95,6 +95,8 @@ STYLE = """
 [data-testid="stCode"] .token:is(.parameter, .function, .keyword) { color: light-dark(#8A3F00, #F0B074); }
 :is(a, button, summary):focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9) !important;
   outline-offset: 1px; }
+[data-testid="data-grid-canvas"]:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9);
+  outline-offset: -2px; }
 [data-testid="stMetricValue"], [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
 [data-testid="stBaseButton-primary"]:not(:disabled), [data-testid="stBaseButton-primary"]:not(:disabled):hover {
   color: light-dark(#fff, #0b0e11); }
@@ -102,7 +104,10 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   color: light-dark(#005c91, #8fd0f5); }
 [data-testid="stMain"] [data-testid="stPageLink"] a span { color: light-dark(#0072B2, #56B4E9); }
 [data-testid="stMainBlockContainer"] { padding: 3.2rem 3rem 4rem; }
-@media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
+@media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } }
+@media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
+@media (max-width: 640px) { .st-key-wf-first-look { min-height: 85rem; }
+  [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
   .st-key-wf-heatmap-wide { overflow-x: auto; } .st-key-wf-heatmap-wide > div { min-width: 580px; }
   .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }
   .wf-table th, .wf-table td { padding: .38rem .45rem; } .wf-table th:first-child { min-width: 9rem; }
@@ -111,6 +116,28 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   .wf-facts { grid-template-columns: 1fr; gap: 0; } .wf-facts dd { margin-bottom: .5rem; } }
 </style>
 """
+
+FRAME = """
+<style>
+[data-testid="stMainBlockContainer"] { max-width: initial; }
+@media (min-width: 769px) {
+  [data-testid="stAppViewContainer"]:not(:has([data-testid="stSidebar"])) > :has(> [data-testid="stMain"]) {
+    margin-left: 300px; } }
+[data-testid="stSidebar"]:not(:has([data-testid="stSidebarNavLink"])) [data-testid="stSidebarUserContent"] {
+  visibility: hidden; }
+[data-testid="stSidebar"]:has([data-testid="stSidebarNavLink"]) [data-testid="stSidebarUserContent"],
+[data-testid="stMain"]:has(h1) [data-testid="stMainBlockContainer"] { animation: wf-veil 2.5s step-end; }
+[data-testid="stSidebarUserContent"] > *, [data-testid="stMainBlockContainer"] > * {
+  animation: wf-stands .2s step-end; }
+:is([data-testid="stSidebarUserContent"], [data-testid="stMainBlockContainer"]) > :has([data-testid="stSkeleton"]) {
+  animation: none; visibility: var(--wf-veil, visible); }
+@keyframes wf-veil { from { --wf-veil: hidden; } }
+@keyframes wf-stands { from { visibility: var(--wf-veil, visible); } }
+</style>
+"""
+"""What holds the place of the sidebar and of the wide page before Streamlit has them. Widgets whose scripts are still
+on the way stand there as boxes of another height, so in its first moments a page is shown once they are through. See
+`app.shell`."""
 
 
 def apply() -> None:

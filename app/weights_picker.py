@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app import choice
+from app import choice, glossary
 from engine.errors import WhichfluenceError
 from engine.models import own_weights
 from engine.problems import ProblemSource
@@ -20,8 +20,9 @@ def show(source: Callable[[], ProblemSource]) -> None:
     kept = choice.one(NAME, "", str)
     with st.expander("Use my own weights"):
         if kept:
-            st.caption(f"In use: {kept}. How they were trained is not known, so trajectories and retraining cannot be "
-                       "asked for.")
+            glossary.caption(
+                f"In use: {kept}. How they were trained is not known, so trajectories and retraining cannot be "
+                "asked for.")
             st.button("Train here instead", on_click=choice.keep, args=(NAME, []), key="weights:forget")
         file = st.file_uploader("Checkpoint of this model: safetensors, or a state dict, which is read without running "
                                 "code", type=[suffix[1:] for suffix in own_weights.SUFFIXES], key="weights:file")

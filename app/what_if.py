@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import choice, downloads, job_panel, noisy_panel, noisy_runs, pickers
+from app import choice, downloads, glossary, job_panel, noisy_panel, noisy_runs, pickers
 from app.charts.draw import draw
 from app.charts.precision_recall import accuracies
 from app.times import spell
@@ -37,8 +37,8 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
         st.info("No label was called wrong yet: decide some at the review desk, or take the most suspicious.",
                 icon=":material/rate_review:")
         return
-    st.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(drawn.evidence.y):,} training examples."
-                + _truth(drawn, removed, relabelled))
+    glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(drawn.evidence.y):,} training examples."
+                      + _truth(drawn, removed, relabelled))
     payload = retraining.what_if(source, removed, relabelled, seeds)
     result = noisy_runs.what_if_result(payload)
     if result is not None:
@@ -52,8 +52,9 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
     if job is not None and job.state != "done":
         job_panel.watch(Waiting(job.title, job=job.id))
         return
-    st.caption(f"{2 * seeds} trainings, about {spell(noisy_runs.seconds(source, 2 * seeds))} on two processor cores. "
-               "Everything else stays: seed, settings, and the batches in which the others stand.")
+    glossary.caption(
+        f"{2 * seeds} trainings, about {spell(noisy_runs.seconds(source, 2 * seeds))} on two processor cores. "
+        "Everything else stays: seed, settings, and the batches in which the others stand.")
     title = f"What if {_words(len(removed), len(relabelled)).lower()}"
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(noisy_runs.start, retraining.WHAT_IF, payload, title))
@@ -63,7 +64,7 @@ def _changes(drawn: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[li
     if way == "review":
         return consequences(Review(drawn).decisions())
     share = noisy_panel.share_picker()
-    st.caption(f"Ranked by {pair.title}.")
+    glossary.caption(f"Ranked by {pair.title}.")
     return sorted(int(row) for row in retraining.most_suspicious(scored.suspicion[pair], share)), {}
 
 
@@ -96,11 +97,12 @@ def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> Non
     if half == half:
         said = ("Within its interval the change may be nothing." if abs(change["mean"]) <= half
                 else "The interval leaves out zero.")
-        st.caption(f"Change {100 * change['mean']:+.2f} ± {100 * half:.2f} percentage points, a 95% t-interval over "
-                   f"{int(change['n_seeds'])} training seeds, paired; {n_test:,} test examples. {said}"
-                   .replace("-0", "−0"))
+        glossary.caption(
+            f"Change {100 * change['mean']:+.2f} ± {100 * half:.2f} percentage points, a 95% t-interval over "
+            f"{int(change['n_seeds'])} training seeds, paired; {n_test:,} test examples. {said}"
+            .replace("-0", "−0"))
     else:
-        st.caption(f"One training seed, so there is no interval; {n_test:,} test examples.")
+        glossary.caption(f"One training seed, so there is no interval; {n_test:,} test examples.")
     dots = pd.DataFrame([{"what": what, "seed": source.seed + place, "accuracy": float(value)}
                          for what in ("before", "after")
                          for place, value in enumerate(rows.loc[what, "seed_means"].split())])

@@ -43,19 +43,53 @@ TERMS: dict[str, str] = {
     "residual": "What is left unsolved of a linear system, relative to its right-hand side.",
     "training signal": "s_ℓ: how the training loss of an example pulls on its logits.",
     "behavior signal": "s_B: how the behavior at the query depends on its logits.",
+    "estimand": "The number that is asked for, before anybody computes or approximates it.",
+    "LOO": "Leave-one-out: remove an example, train to the new optimum, and see what changed.",
+    "upweighting": "Giving an example's loss more weight α in the objective.",
+    "inverse Hessian": "Turns a push on the objective into the move of its optimum: the local response.",
+    "logit": "A class's raw output of the model, before the softmax turns outputs into probabilities.",
+    "softmax regression": "A linear layer with a softmax: one optimum, so its answers can be computed exactly.",
+    "tangent": "The straight line that touches a curve where the trained model stands.",
+    "trajectory": "The training run itself, from checkpoint to checkpoint.",
+    "checkpoint": "The model as it was at one moment of its training.",
+    "t-interval": "A range that holds the mean of many repetitions in 95 of 100 cases.",
+    "AUPRC": "Area under precision over recall: 1 is perfect, a shuffled order gives the share of what is sought.",
+    "AUROC": "The chance that what is sought ranks above what is not: 1 is perfect, a shuffled order gives 0.5.",
+    "average precision": "Precision averaged over all places where something sought is found; 1 is perfect.",
+    "influence function": "The first-order answer for a new optimum: gradient times inverse Hessian times gradient.",
+    "precision": "The share of what was flagged that is really sought.",
+    "recall": "The share of what is sought that was flagged.",
+    "GradSim": "Gradient similarity: the product of the example's and the query's gradients; one step, first order.",
+    "RepSim": "The similarity of the two examples' inputs to the last layer; it reads no label.",
+    "TracIn": "Gradient similarity, added up over checkpoints and weighted by their learning rates.",
+    "LiSSA": "The inverse Hessian by a series of small steps.",
+    "Arnoldi": "The inverse Hessian in the few directions in which the loss curves most.",
+    "conjugate gradients": "The inverse Hessian by an iteration that needs only products with the Hessian.",
+    "Cholesky": "The inverse Hessian by factoring the whole matrix: exact, where it fits into memory.",
+    "K-FAC": "The inverse Hessian layer by layer, as a product of two small matrices.",
+    "TRAK": "Gradients projected to a few thousand random directions, then regressed.",
+    "confident learning": "Finds labels that the model, trained without them, confidently contradicts.",
 }
-_PATTERN = re.compile(
-    r"(?<![\w-])(" + "|".join(re.escape(term) for term in sorted(TERMS, key=len, reverse=True)) + r")s?(?![\w-])",
-    re.IGNORECASE)
-_BY_LOWER = {term.lower(): term for term in TERMS}
+
+
+def _form(term: str) -> str:
+    """A term in singular or plural, with spaces or hyphens; capitals count where it has some of its own."""
+    ending = re.escape(term[:-1]) + "(?:y|ies)" if term.endswith("y") else re.escape(term) + "s?"
+    ending = ending.replace("\\ ", "[ -]")
+    return ending if term[1:].islower() or " " in term else f"(?-i:{ending})"
+
+
+_PATTERN = re.compile(r"(?<![\w-])(?:" + "|".join(
+    f"({_form(term)})" for term in sorted(TERMS, key=len, reverse=True)) + r")(?![\w-])", re.IGNORECASE)
+_LINES = [TERMS[term] for term in sorted(TERMS, key=len, reverse=True)]
 
 
 def occurrences(text: str) -> list[tuple[int, int, str]]:
     """(start, end, line) of each term's first occurrence in a text, longer terms before shorter ones."""
     found, seen = [], set()
     for match in _PATTERN.finditer(text):
-        term = _BY_LOWER[match.group(1).lower()]
-        if term not in seen:
-            seen.add(term)
-            found.append((match.start(), match.end(), TERMS[term]))
+        line = _LINES[match.lastindex - 1]
+        if line not in seen:
+            seen.add(line)
+            found.append((match.start(), match.end(), line))
     return found

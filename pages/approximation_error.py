@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import chips, downloads, error_curves, error_panel, job_panel, path_panel
+from app import chips, downloads, error_curves, error_panel, glossary, job_panel, path_panel
 from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 from engine.values import short
@@ -10,11 +10,12 @@ from engine.verdict import verdict
 
 
 def main() -> None:
-    st.title("Approximation error")
-    st.html('<div class="wf-lead">Same question, worse and worse answer, as the step leaves the tangent point.</div>')
-    st.caption("An approximation follows the tangent at the trained model where the exact answer follows the curve. "
-               "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
-               "this page is approximation error, never a different question.")
+    st.title("Approximation error", help=glossary.hint("Approximation error"))
+    glossary.lead("Same question, worse and worse answer, as the step leaves the tangent point.")
+    glossary.caption(
+        "An approximation follows the tangent at the trained model where the exact answer follows the curve. "
+        "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
+        "this page is approximation error, never a different question.")
     panel = error_panel.panel_choice()
     try:
         chosen = error_panel.controls(panel)
@@ -34,7 +35,7 @@ def _eta(chosen) -> None:
         error_panel.eta_curves(chosen, agreements)
     with right:
         error_panel.scatter(point, chosen)
-    st.caption(error_panel.ETA_NOTES[source.kind])
+    glossary.caption(error_panel.ETA_NOTES[source.kind])
     _point(point, chosen)
     error_panel.numbers_table(error_curves.titled(agreements), "behavior", chosen)
 
@@ -50,12 +51,12 @@ def _alpha(chosen) -> None:
         error_panel.alpha_curves(chosen, points)
     with right:
         error_panel.scatter(point, chosen)
-    st.caption(error_panel.ALPHA_NOTES[source.kind])
+    glossary.caption(error_panel.ALPHA_NOTES[source.kind])
     _point(point, chosen)
     error_panel.numbers_table({title: at.agreement for title, at in error_curves.by_title(points).items()}, "solver",
                               chosen)
     error_panel.residual_table(points)
-    st.subheader("Where the tangent is left")
+    st.subheader("Where the tangent is left", help=glossary.hint("tangent"))
     path_panel.panel(source, chosen.behavior, chosen.value, chosen.query)
 
 

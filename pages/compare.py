@@ -8,6 +8,7 @@ from app import (
     comparisons,
     datamodel_panel,
     explanation_panel,
+    glossary,
     job_panel,
     labels,
     saved_panel,
@@ -18,8 +19,9 @@ from app.workbench import Waiting
 from engine.errors import WhichfluenceError
 
 st.title("Compare")
-st.markdown("Each specification is one question about influence. A cell says how far two of them rank the training "
-            "examples alike; open one to see whether they ask different questions, or one answers less well.")
+glossary.markdown(
+    "Each specification is one question about influence. A cell says how far two of them rank the training "
+    "examples alike; open one to see whether they ask different questions, or one answers less well.")
 
 brought_files.notice()
 scorings = specification_list.chosen()

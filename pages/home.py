@@ -36,7 +36,8 @@ glossary.lead("“Which training examples influenced this prediction?” has no 
               "choose, and says why two answers differ: another question, or a worse approximation.")
 if st.button("Start a first comparison", type="primary", icon=":material/play_arrow:"):
     st.switch_page("../pages/compare.py", query_params=specification_list.address("first"))
-figure = st.container(key="wf-first-look")
+figure = st.container(key="wf-first-look").empty()
+figure.skeleton(height=500)
 
 st.subheader("What you can do here")
 for column, (title, line, page, label, preset) in zip(st.columns(3, gap="large"), READERS, strict=True):
@@ -48,9 +49,9 @@ st.subheader("Every page in one line")
 for page, title, icon, line in ROOMS:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link(f"../pages/{page}.py", label=f"**{title}**", icon=icon, width=230)
-        st.markdown(line, width="content")
+        glossary.markdown(line, width="content")
 
-with figure:
+with figure.container():
     try:
         found = first_look.first_look()
     except WhichfluenceError as error:

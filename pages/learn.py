@@ -11,8 +11,9 @@ TITLES = {**{str(place + 1): str(place + 1) for place in range(len(LESSONS))}, "
 
 def main() -> None:
     st.title("Learn")
-    st.caption("Eight steps of a minute each, on handwritten digits. Every picture is computed while you watch, and "
-               "every choice is in the address. Words with dots below explain themselves.")
+    glossary.caption(
+        "Eight steps of a minute each, on handwritten digits. Every picture is computed while you watch, and "
+        "every choice is in the address. Words with dots below explain themselves.")
     key = choice.bound("step", "1", choice.from_options(STEPS))
     step = st.segmented_control("Step", STEPS, key=key, format_func=TITLES.get, required=True)
     choice.keep("step", step)
@@ -31,8 +32,9 @@ def _onward(place: int) -> None:
             st.button("Back", icon=":material/arrow_back:", on_click=_go, args=(place - 1,))
         if place + 1 < len(STEPS):
             last = place + 1 == len(LESSONS)
-            st.button("Play with one point" if last else f"Next: {LESSONS[place + 1].title}", type="primary",
-                      icon=":material/arrow_forward:", on_click=_go, args=(place + 1,))
+            st.button("Play with one point" if last else "Next step", type="primary",
+                      help=None if last else LESSONS[place + 1].title, icon=":material/arrow_forward:",
+                      on_click=_go, args=(place + 1,))
 
 
 def _go(place: int) -> None:

@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from app import choice, labels, noisy_panel, noisy_runs, noisy_source, review_desk, what_if
+from app import choice, glossary, labels, noisy_panel, noisy_runs, noisy_source, review_desk, what_if
 
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
 
 
 def main() -> None:
     st.title("Noisy labels")
-    st.html('<div class="wf-lead">Which training labels are wrong? A method ranks them by how much they seem to lower '
-            "a behavior of trusted examples; which behavior, and by which process, is for you to choose.</div>")
+    glossary.lead("Which training labels are wrong? A method ranks them by how much they seem to lower a behavior of "
+                  "trusted examples; which behavior, and by which process, is for you to choose.")
     source = noisy_source.picker()
     drawn = noisy_runs.drawn(source)
     noisy_panel.skipped(drawn)
@@ -31,10 +31,11 @@ def main() -> None:
         what_if.show(source, drawn, scored, pair)
     facts = scored.facts
     st.divider()
-    st.caption(f"{labels.model_heading(source.model)} · {facts['training']:,} training labels · "
-               f"{facts['trusted']:,} trusted examples · {facts['test']:,} test examples, {facts['test_accuracy']:.1%} "
-               f"right · the model agrees with {facts['observed_accuracy']:.1%} of the labels it was trained on · "
-               f"scores read {facts['parameters_scored']:,} parameters · {facts['device']}")
+    glossary.caption(
+        f"{labels.model_heading(source.model)} · {facts['training']:,} training labels · "
+        f"{facts['trusted']:,} trusted examples · {facts['test']:,} test examples, {facts['test_accuracy']:.1%} "
+        f"right · the model agrees with {facts['observed_accuracy']:.1%} of the labels it was trained on · "
+        f"scores read {facts['parameters_scored']:,} parameters · {facts['device']}")
 
 
 main()

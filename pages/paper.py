@@ -17,7 +17,7 @@ found = published.of_model(name, preset, model) if model else published.reproduc
 joined = published.with_paper(experiment, found.table if found else None, model)
 
 if experiment.note:
-    st.caption(experiment.note)
+    glossary.caption(experiment.note)
 paper_panel.elsewhere(name)
 if found is None:
     paper_panel.empty(name, preset, joined, model)

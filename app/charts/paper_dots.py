@@ -73,6 +73,11 @@ def differences(rows: pd.DataFrame) -> alt.LayerChart:
     ))
 
 
+def height(rows: pd.DataFrame) -> int:
+    """Pixels of a chart of these rows with its legend and axis, so that its place is kept while it is drawn."""
+    return STEP * rows["label"].nunique() + 90
+
+
 def _sized(chart: alt.LayerChart) -> alt.LayerChart:
     return chart.properties(height=alt.Step(STEP, **{"for": "position"}))
 

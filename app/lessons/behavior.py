@@ -1,8 +1,7 @@
 """Lesson 2: B, the number that is read off the model."""
 
-import streamlit as st
 
-from app import downloads
+from app import downloads, glossary
 from app.lessons import specimens
 from app.lessons.lesson import SOURCE, Lesson, Link, Question, drawn, scores
 from app.specification_list import address_of
@@ -29,12 +28,14 @@ def show() -> Link:
     first, second = ([int(one.candidates[place]) for place in top(ranks(one.trusted[query]), SHOWN)]
                      for one in (loss, chosen))
     only = [row for row in second if row not in first]
-    st.markdown(f"The {SHOWN} training examples that raise the **{BEHAVIORS[behavior].title}** of this query most:")
+    glossary.markdown(
+        f"The {SHOWN} training examples that raise the **{BEHAVIORS[behavior].title}** of this query most:")
     specimens.strip(sample, query, second, only, "new")
     tau = specimens.mean_tau(loss, chosen)
     same = (f"{len(only)} of the {SHOWN} are not among the first {SHOWN} for the query loss." if only else
             f"They are the first {SHOWN} for the query loss, too.")
-    st.markdown(f"{same} Over all queries, the two rankings agree with Kendall's τ = **{specimens.number(tau)}**.")
+    glossary.markdown(
+        f"{same} Over all queries, the two rankings agree with Kendall's τ = **{specimens.number(tau)}**.")
     downloads.chart_extras("behavior", specimens.rank_frame(sample, loss, chosen, query).rename(
         columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"}), [step("query_loss"),
                                                                                            step(behavior)], SOURCE)

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from app import downloads
+from app import downloads, glossary
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.lessons import specimens
@@ -31,9 +31,10 @@ def show() -> Link:
     left, right = st.columns([2, 3], gap="large")
     with left:
         specimens.strip(sample, query, [rows[chosen]], [rows[chosen]], "left out")
-        st.markdown(f"The model gives this query's label, **{label}**, the probability **{before:.3f}**. Had training "
-                    f"example {chosen + 1} been left out and the model trained to its new optimum, it would be "
-                    f"**{before + change[chosen]:.3f}**.")
+        glossary.markdown(
+            f"The model gives this query's label, **{label}**, the probability **{before:.3f}**. Had training "
+            f"example {chosen + 1} been left out and the model trained to its new optimum, it would be "
+            f"**{before + change[chosen]:.3f}**.")
     frame = pd.DataFrame({"name": names, "change": change, "chosen": [place == chosen for place in range(len(rows))]})
     with right:
         draw(charts.changes, frame, f"change of the probability of {label}", key="learn:changes",

@@ -1,8 +1,7 @@
 """Lesson 3: P, what is done to the training example."""
 
-import streamlit as st
 
-from app import downloads
+from app import downloads, glossary
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.lessons import specimens
@@ -28,9 +27,10 @@ def show() -> Link:
     draw(charts.cloud, frame, "rank when the example is left out", f"rank when it weighs α = {short(alpha)} more", True,
          key="learn:intervention", alt="Ranks of training examples for one query: left out against upweighted.")
     tau = specimens.mean_tau(removed, raised)
-    st.markdown(f"One dot a training example, one query. Over all queries the two rankings agree with Kendall's τ = "
-                f"**{specimens.number(tau)}**. Leaving out takes 1/{SOURCE.n_train} of weight away; this adds "
-                f"{alpha * SOURCE.n_train:g} times as much.")
+    glossary.markdown(
+        f"One dot a training example, one query. Over all queries the two rankings agree with Kendall's τ = "
+        f"**{specimens.number(tau)}**. Leaving out takes 1/{SOURCE.n_train} of weight away; this adds "
+        f"{alpha * SOURCE.n_train:g} times as much.")
     downloads.chart_extras("intervention", frame, [REMOVED, upweighted(alpha)],
                            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
     return Link("compare", "Compare these interventions over all queries",

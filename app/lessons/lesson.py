@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -54,11 +55,10 @@ class Lesson:
 
 def teach(lesson: Lesson, number: int) -> None:
     """The lesson on the page."""
-    st.subheader(f"{number}. {lesson.title}")
-    st.html(f'<p class="wf-lead wf-lesson">{glossary.explained(lesson.idea)}</p>')
+    st.subheader(f"{number}. {lesson.title}", help=glossary.hint(lesson.title))
+    glossary.html(f'<p class="wf-lead wf-lesson">{escape(lesson.idea)}</p>')
     link = lesson.show()
-    st.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {glossary.explained(lesson.takeaway)}'
-            "</div>")
+    glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(lesson.takeaway)}</div>')
     _ask(lesson.slug, lesson.question)
     st.page_link(f"../pages/{link.page}.py", label=link.label, icon=":material/arrow_forward:",
                  query_params=link.address)
@@ -68,9 +68,10 @@ def _ask(slug: str, question: Question) -> None:
     """The question; the answer is shown once the reader has chosen."""
     with st.container(border=True):
         chosen = st.radio(f"**Question.** {question.text}", range(len(question.options)), index=None,
-                          format_func=lambda place: question.options[place], key=f"learn:answer:{slug}")
+                          format_func=lambda place: question.options[place], key=f"learn:answer:{slug}",
+                          help=glossary.hint(question.text))
         if chosen is None:
-            st.caption("Choose an answer, and the explanation appears.")
+            glossary.caption("Choose an answer, and the explanation appears.")
         elif chosen == question.right:
             st.success(f"Yes. {question.why}", icon=":material/check_circle:")
         else:

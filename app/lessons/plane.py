@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import pandas as pd
 import streamlit as st
 
@@ -18,17 +20,17 @@ TAKEAWAY = ("Near the boundary a point moves the model little, and the line foll
 
 
 def show() -> None:
-    st.html(f'<p class="wf-lead wf-lesson">{glossary.explained(IDEA)}</p>')
+    glossary.html(f'<p class="wf-lead wf-lesson">{escape(IDEA)}</p>')
     left, right = st.columns([2, 3], gap="large")
     with left:
         x, y = _slider("toy-x", "Move it sideways", 2.0), _slider("toy-y", "Move it up and down", 1.6)
         label = specimens.pick("toy-label", "Its class", (0, 1), 0, lambda kind: f"class {kind}")
         answer = toy.answer(x, y, label)
-        st.markdown(
+        glossary.markdown(
             f"The query is the diamond. The model gives its class the probability **{answer.factual.probability:.3f}** "
             f"without your point, **{answer.exact.probability:.3f}** with it, and the linearised answer says "
             f"**{answer.linearised.probability:.3f}**.")
-        st.caption("Circles are class 0, squares class 1; your point has a ring.")
+        glossary.caption("Circles are class 0, squares class 1; your point has a ring.")
     with right:
         points, lines = _points(x, y, label), _lines(answer)
         draw(charts.plane, points, lines, toy.SIDE, key="learn:plane",
@@ -36,7 +38,9 @@ def show() -> None:
                  f"({x:.1f}, {y:.1f}).")
         downloads.chart_extras("plane", lines, command=f'python -c "from engine.lessons.toy import answer; '
                                                        f'print(answer({x}, {y}, {label}))"')
-    st.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {glossary.explained(TAKEAWAY)}</div>')
+    glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(TAKEAWAY)}</div>')
+    st.page_link("../pages/approximation_error.py", label="Drag the weight α of real examples",
+                 icon=":material/arrow_forward:", query_params=specimens.address(panel="alpha"))
 
 
 def _slider(name: str, prompt: str, default: float) -> float:

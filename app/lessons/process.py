@@ -1,8 +1,7 @@
 """Lesson 4: T, how training answers."""
 
-import streamlit as st
 
-from app import downloads
+from app import downloads, glossary
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.lessons import specimens
@@ -30,8 +29,9 @@ def show() -> Link:
     frame = specimens.rank_frame(sample, one, other, query)
     draw(charts.cloud, frame, "rank after one step", f"rank: {title}", True, key="learn:process",
          alt=f"Ranks of training examples for one query: one step against {title}.")
-    st.markdown(f"Over all queries: Kendall's τ = **{specimens.number(specimens.mean_tau(one, other))}** with one "
-                f"step. {other.scoring.question}")
+    glossary.markdown(
+        f"Over all queries: Kendall's τ = **{specimens.number(specimens.mean_tau(one, other))}** with one "
+        f"step. {other.scoring.question}")
     downloads.chart_extras("process", frame, [one.scoring, scoring],
                            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
     return Link("compare", "Compare these processes over all queries",

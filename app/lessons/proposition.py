@@ -1,8 +1,7 @@
 """Lesson 5: behaviors that are increasing functions of one another rank alike."""
 
-import streamlit as st
 
-from app import downloads
+from app import downloads, glossary
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.lessons import specimens
@@ -25,8 +24,9 @@ def show() -> Link:
     title = BEHAVIORS[behavior].title
     draw(charts.cloud, frame, "change of the query loss", f"change of the {title}", key="learn:proposition",
          alt=f"Change of the {title} against the change of the query loss, one dot a training example, one query.")
-    st.markdown(f"Each dot is a model after one step on one training example. Over all queries the two rankings agree "
-                f"with Kendall's τ = **{specimens.number(specimens.mean_tau(loss, other))}**.")
+    glossary.markdown(
+        f"Each dot is a model after one step on one training example. Over all queries the two rankings agree "
+        f"with Kendall's τ = **{specimens.number(specimens.mean_tau(loss, other))}**.")
     downloads.chart_extras("proposition", frame, [loss.scoring, other.scoring], SOURCE)
     return Link("compare", "Compare them over all queries",
                 specimens.address(**address_of([loss.scoring, other.scoring], (0, 1))))

@@ -1,9 +1,8 @@
 """Lesson 8: what the training signal and the behavior signal add to similarity."""
 
 import pandas as pd
-import streamlit as st
 
-from app import downloads
+from app import downloads, glossary
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.lessons import specimens
@@ -26,8 +25,8 @@ def show() -> Link:
     draw(charts.found, frame, names, key="learn:signals",
          alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")
     told = ", ".join(f"{STAGES[name]} **{found.auprc(name):.2f}**" for name in shown)
-    st.markdown(f"{TRAIN} digits, of which {wrong} carry a wrong label. Average precision: {told}; chance is "
-                f"{RHO:.2f}.")
+    glossary.markdown(f"{TRAIN} digits, of which {wrong} carry a wrong label. Average precision: {told}; chance is "
+                      f"{RHO:.2f}.")
     table = pd.DataFrame({"score": [STAGES[name] for name in STAGES],
                           "average precision": [round(found.auprc(name), 4) for name in STAGES]})
     downloads.chart_extras("signals", table, command='python -c "from engine.lessons.signals import detections as d; '

@@ -1,8 +1,7 @@
 """Lesson 7: similarity is the exact influence of a constructed specification."""
 
-import streamlit as st
 
-from app import downloads
+from app import downloads, glossary
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.lessons import specimens
@@ -25,7 +24,8 @@ def show() -> Link:
     draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩", "exact influence", key="learn:similarity",
          alt="Exact influence under the constructed specification against similarity: all dots lie on one line.")
     worst = float(abs(found.oriented[query] - eta * similarity).max())
-    st.markdown(f"Every dot lies on the line of slope η = {eta:g} (largest distance {worst:.0e}). {scoring.question}")
+    glossary.markdown(
+        f"Every dot lies on the line of slope η = {eta:g} (largest distance {worst:.0e}). {scoring.question}")
     downloads.chart_extras("similarity", frame, [scoring], SOURCE,
                            downloads.score_commands(SOURCE, [scoring]))
     gradsim = NAMED["gradsim"].implied(eta=eta)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import choice, pictures
+from app import choice, glossary, pictures
 from app.lessons import lesson
 from engine.agreement import kendall_tau
 from engine.problems import DrawnProblem
@@ -51,7 +51,7 @@ def strip(drawn: DrawnProblem, query: int, rows: Sequence[int], marked: Collecti
         word = f"<strong>{escape(mark)}</strong>" if row in marked else "&nbsp;"
         cells.append(f'<figure class="wf-specimen{" new" if row in marked else ""}">{picture(drawn, row)}'
                      f"<figcaption>{place + 1}. {word}</figcaption></figure>")
-    st.html(f'<div class="wf-specimens">{"".join(cells)}</div>')
+    glossary.html(f'<div class="wf-specimens">{"".join(cells)}</div>')
 
 
 def mean_tau(a: Scores, b: Scores) -> float:
@@ -73,9 +73,10 @@ def pick(name: str, prompt: str, options: Sequence, default, title=str, slider: 
     """The one control of a lesson, kept in the address."""
     key = choice.bound(name, default, choice.from_options(list(options)))
     if slider:
-        value = st.select_slider(prompt, list(options), key=key, format_func=title)
+        value = st.select_slider(prompt, list(options), key=key, format_func=title, help=glossary.hint(prompt))
     else:
-        value = st.segmented_control(prompt, list(options), key=key, format_func=title, required=True)
+        value = st.segmented_control(prompt, list(options), key=key, format_func=title, required=True,
+                                     help=glossary.hint(prompt))
     choice.keep(name, str(value))
     return value
 

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from app import choice, downloads
+from app import choice, downloads, glossary
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.lessons import specimens
@@ -18,7 +18,7 @@ LONGEST, POINTS = 1.0, 101
 
 def show() -> Link:
     key = choice.bound("eta", 0.4, choice.within(0.01, LONGEST, float))
-    eta = st.slider("Step size η", 0.01, LONGEST, step=0.01, key=key)
+    eta = st.slider("Step size η", 0.01, LONGEST, step=0.01, key=key, help=glossary.hint("Step size η"))
     choice.keep("eta", short(eta))
     sample = drawn()
     query, row = _most_curved(sample)
@@ -28,10 +28,11 @@ def show() -> Link:
     at = frame.iloc[(frame.eta - eta).abs().argmin()]
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
     exact, approximate = scores(step("query_loss", eta), first, candidates=SOURCE.n_train)
-    st.markdown(f"One step of size η = {eta:g} on one training example changes the loss of one query by "
-                f"**{at.curve:+.3f}**; the tangent says **{at.tangent:+.3f}**. Over all queries and examples the "
-                f"rankings agree with Kendall's τ = **{specimens.number(specimens.mean_tau(exact, approximate))}**."
-                .replace("-", "−"))
+    glossary.markdown(
+        f"One step of size η = {eta:g} on one training example changes the query loss of one query by "
+        f"**{at.curve:+.3f}**; the tangent says **{at.tangent:+.3f}**. Over all queries and examples the "
+        f"rankings agree with Kendall's τ = **{specimens.number(specimens.mean_tau(exact, approximate))}**."
+        .replace("-", "−"))
     downloads.chart_extras("tangent", frame, [step("query_loss", eta), first], SOURCE)
     return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
 

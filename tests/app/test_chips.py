@@ -37,7 +37,7 @@ def test_the_differing_words_of_a_question_are_marked():
 
 def test_text_is_escaped_and_code_is_code(monkeypatch):
     said = []
-    monkeypatch.setattr(chips.st, "html", said.append)
+    monkeypatch.setattr(chips.glossary.st, "html", said.append)
     found = verdict(STEP, TANGENT)
     chips.verdict_badge(found.__class__(found.kind, (), "a < b", "use `exact` & <b>"))
     assert "a &lt; b" in said[0] and "<code>exact</code> &amp; &lt;b&gt;" in said[0]

@@ -3,9 +3,11 @@
     server       base URL of `python -m streamlit run app/main.py` with its own WHICHFLUENCE_HOME
     open_page    open_page(path, theme="light" | "dark", size=(1440, 900)) -> a Playwright page, once the app is idle
     settle       settle(page): wait until the app is idle again, after a click
+    shifts       shifts(page) -> (cumulative layout shift, its largest parts with what moved)
     screenshot   screenshot(page, name) -> path of a full-page picture (WHICHFLUENCE_SCREENSHOTS keeps them)
 
-A page opened here carries `console_errors`, what the browser complained about, as a list of texts.
+A page opened here carries `console_errors`, what the browser complained about, as a list of texts; `shifts` reads
+how far what stood on it has jumped.
 """
 
 from __future__ import annotations
@@ -37,6 +39,13 @@ IDLE = """quiet => {
   if (busy || window.__idleSince === undefined) window.__idleSince = now;
   return !busy && now - window.__idleSince > quiet;
 }"""
+
+SHIFTS = """window.__shifts = [];
+new PerformanceObserver(list => list.getEntries().filter(entry => !entry.hadRecentInput).forEach(entry =>
+  window.__shifts.push([entry.value, Math.round(entry.startTime), entry.sources.slice(0, 3).map(source => {
+    const at = source.node && (source.node.nodeType === 1 ? source.node : source.node.parentElement);
+    return at ? [at.closest('[data-testid]')?.dataset.testid, at.innerText?.slice(0, 40), source.previousRect.y,
+                 source.currentRect.y].join(' ') : '?' })]))).observe({type: 'layout-shift', buffered: true});"""
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +100,7 @@ def open_page(server, browser):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
+        page.add_init_script(SHIFTS)
         page.console_errors = []
         page.on("console", lambda said: _is_fault(said) and page.console_errors.append(
             f"{said.text} {said.location.get('url', '')}".strip()))
@@ -102,6 +112,17 @@ def open_page(server, browser):
     yield open_
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def shifts():
+    """A function that says how far what stood on a page has jumped since it was opened, but for answers to input."""
+
+    def read(page):
+        found = page.evaluate("() => window.__shifts")
+        return sum(value for value, *_ in found), sorted(found, reverse=True)[:5]
+
+    return read
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ pytestmark = pytest.mark.e2e
 PAGES = ("home", "compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn",
          "paper", "runs")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
+JUMP = 0.1  # cumulative layout shift up to which a page counts as standing still
 NONSENSE = ("data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0"
             "&experiment=table-99&step=99&estimator=gauss")
 
@@ -18,8 +19,10 @@ def address(page: str) -> str:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_opens(open_page, screenshot, name, size, theme):
+def test_every_page_opens(open_page, screenshot, shifts, name, size, theme):
     page = open_page(address(name), theme=theme, size=SIZES[size])
+    jumped, parts = shifts(page)
+    assert jumped <= JUMP, parts
     screenshot(page, f"{name}-{size}-{theme}")
     assert page.locator('[data-testid="stMain"] h1').count() == 1
     assert page.locator('[data-testid="stException"]').count() == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
+MARK = re.compile(r'<span class="wf-term"[^>]*>([^<]*)</span>')
 READ = ("title", "header", "subheader", "markdown", "caption", "text", "code", "success", "info", "warning", "error")
 
 
@@ -47,14 +49,16 @@ def select(at: AppTest, key: str, parameter: str, *points: Mapping[str, Any]) ->
 
 
 def texts(at: AppTest) -> list[str]:
-    """Every text on the page and in the sidebar, HTML included (the style sheet is not)."""
+    """Every text on the page and in the sidebar, HTML included (the style sheet is not); one in which words are
+    explained, a second time without those marks."""
     found = []
     for kind in READ:
         for element in at.get(kind):
             value = getattr(element, "value", None) or getattr(element, "body", None)
             if isinstance(value, str):
                 found.append(value)
-    return found + [element.proto.body for element in at.get("html") if "<style>" not in element.proto.body]
+    found += [element.proto.body for element in at.get("html") if "<style>" not in element.proto.body]
+    return found + [plain for text in found if (plain := MARK.sub(r"\1", text)) != text]
 
 
 def says(at: AppTest, words: str) -> bool:

@@ -52,7 +52,10 @@ def test_the_link_opens_the_same_problem_and_choice(step):
     address = parse_qs(link.query_string)
     assert address["data"] == ["digits"] and address["train"] == [str(SOURCE.n_train)] and link.page in PAGES
     assert all(codes.decode(code) for code in address.get("s", [])) and ("s" in address or "eta" in address)
-    sound(open(link.page, **address))
+    there = sound(open(link.page, **address))
+    kept = {name: value for name, value in address.items() if there.query_params.get(name) not in (value, value[0])}
+    assert not kept, (kept, dict(there.query_params))
+    assert not says(there, "which was ignored")
 
 
 CONTROLS = {1: ("lesson-out", 4), 2: ("lesson-b", "query_logit"), 4: ("lesson-t", "response"),

@@ -23,7 +23,7 @@ def published(tmp_path):
 
 
 def html(at):
-    return " ".join(element.proto.body for element in at.get("html"))
+    return support.MARK.sub(r"\1", " ".join(element.proto.body for element in at.get("html")))
 
 
 def test_without_results_the_page_says_how_to_get_them():
