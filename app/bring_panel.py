@@ -12,7 +12,17 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app import brought_files, choice, comparisons, downloads, explanation_panel, explanation_view, job_panel, workbench
+from app import (
+    brought_files,
+    choice,
+    comparisons,
+    downloads,
+    explanation_panel,
+    explanation_view,
+    glossary,
+    job_panel,
+    workbench,
+)
 from app.comparisons import Compared
 from app.plain_text import plain
 from app.selectors import pick, radio, text
@@ -55,11 +65,12 @@ def show(found: Compared, names: Sequence[str]) -> Shown | None:
     Returns what is on the page, None while there is nothing.
     """
     with st.expander("Bring scores of another program", icon=":material/upload_file:",
-                     expanded=brought_files.chosen() is not None):
-        st.caption("A table of scores for these queries and these training examples, as captum, kronfluence, TRAK, "
-                   "dattri, pyDVL or your own program wrote it. It is kept on this machine, under the digest of its "
-                   "content, until you delete it: a saved comparison or a link that names it reopens with it. "
-                   "README.md has recipes.")
+                     expanded=brought_files.chosen() is not None), glossary.folded():
+        glossary.caption(
+            "A table of scores for these queries and these training examples, as captum, kronfluence, TRAK, "
+            "dattri, pyDVL or your own program wrote it. It is kept on this machine, under the digest of its "
+            "content, until you delete it: a saved comparison or a link that names it reopens with it. "
+            "README.md has recipes.")
         try:
             return _panel(found, names)
         except WhichfluenceError as error:
@@ -69,10 +80,11 @@ def show(found: Compared, names: Sequence[str]) -> Shown | None:
 
 def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
     problem = _problem(found)
-    st.markdown(f"The table needs **{len(problem.queries):,} queries** and **{len(problem.candidates):,} candidates**"
-                + (f" (or all {problem.n:,} training examples)." if problem.n != len(problem.candidates) else ".")
-                + (f" They are those of seed {found.sources[0].seed}, the first of {len(found.sources)}."
-                   if len(found.sources) > 1 else ""))
+    glossary.markdown(
+        f"The table needs **{len(problem.queries):,} queries** and **{len(problem.candidates):,} candidates**"
+        + (f" (or all {problem.n:,} training examples)." if problem.n != len(problem.candidates) else ".")
+        + (f" They are those of seed {found.sources[0].seed}, the first of {len(found.sources)}."
+           if len(found.sources) > 1 else ""))
     brought_files.uploader(problem, forgotten=(CALLED, AXIS, SIGN))
     loaded = brought_files.table()
     if loaded is None:
@@ -160,7 +172,8 @@ def _exact(found: Compared, scoring: Scoring) -> Scores | None:
 
 def _corner(table: Table) -> None:
     r, c = table.values.shape
-    st.caption(f"The table is {r:,} × {c:,}" + (f", array `{table.name}`" if table.name else "") + "; its corner:")
+    glossary.caption(
+        f"The table is {r:,} × {c:,}" + (f", array `{table.name}`" if table.name else "") + "; its corner:")
     named = table.candidates is not None and len(table.candidates) == c
     columns = [f"z{row}" for row in table.candidates[:CORNER]] if named else list(map(str, range(min(c, CORNER))))
     st.dataframe(pd.DataFrame(table.values[:CORNER, :CORNER], columns=columns), width="stretch", height=180,
@@ -170,7 +183,7 @@ def _corner(table: Table) -> None:
 def _reading(problem, table: Table, seen: Preview) -> tuple[str, int]:
     """Axes and sign, set to what the data say, for the reader to change."""
     for reason in seen.reasons:
-        st.markdown(f"- {reason}")
+        glossary.markdown(f"- {reason}")
     left, right = st.columns(2, gap="large")
     axes = radio(AXIS, "Axes", axes_that_fit(problem, table), seen.likely.axes, AXES.get, left)
     sign = radio(SIGN, "Sign", list(MEANING), seen.likely.sign if seen.certain else 1,
@@ -194,7 +207,7 @@ def _agreement(reference: Scores, brought: Scores) -> dict[str, Agreement]:
                           delta_color="off", delta_arrow="off", help=metric.definition)
     flagged = int((~brought.converged).sum())
     if flagged:
-        st.caption(f"{flagged} candidates have scores that are not finite, and are left out.")
+        glossary.caption(f"{flagged} candidates have scores that are not finite, and are left out.")
     return agreements
 
 
@@ -207,7 +220,7 @@ def _against(names: Sequence[str]) -> int:
 def _explained(found: Compared, brought: Scores, other: Scores) -> Explanation | None:
     """Why they disagree with one of the list."""
     chosen = verdict(brought.scoring, other.scoring)
-    st.caption(f"{chosen.headline}. {chosen.reason}")
+    glossary.caption(f"{chosen.headline}. {chosen.reason}")
     explained = explanation_panel.between(found.sources[:1], [(brought, other)], found.candidates)
     if isinstance(explained, Waiting):
         job_panel.watch(explained)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import streamlit as st
 
-from app import choice
+from app import choice, glossary
 from app.plain_text import plain
 from app.times import moment
 from engine import kept_tables
@@ -121,7 +121,7 @@ def _list(forgotten: Sequence[str]) -> None:
         if len(kept) > 1:
             st.button(f"Delete all {len(kept)}", key="bring:delete-all", icon=":material/delete_sweep:",
                       on_click=_delete, args=([one.digest for one in kept], forgotten))
-        st.caption("Saved comparisons and links that name a deleted file ask for it again.")
+        glossary.caption("Saved comparisons and links that name a deleted file ask for it again.")
 
 
 def _delete(digests: Sequence[str], forgotten: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app import chips, downloads, job_panel
+from app import chips, downloads, glossary, job_panel
 from app.comparisons import Compared
 from app.workbench import Waiting, queue
 from engine import data, datamodel_runs
@@ -22,7 +22,7 @@ SUBSETS = 30
 
 def show(found: Compared, names: Sequence[str]) -> None:
     """The score of every specification, once the models are trained; before that, a button that trains them."""
-    st.markdown("**Do the scores predict models trained on subsets?**", help=DEFINITION)
+    glossary.markdown("**Do the scores predict models trained on subsets?**", help=DEFINITION)
     source = found.sources[0]
     payload = datamodel_runs.payload(source, len(found.scores[0][0].candidates), SUBSETS)
     digest = job_digest(datamodel_runs.KIND, payload)
@@ -57,9 +57,10 @@ def _table(found: Compared, names: Sequence[str], digest: str) -> None:
         rows.append({"specification": name, "linear datamodeling score": summary.mean, "± 95%": summary.ci95,
                      "queries": summary.n_queries - summary.n_dropped})
     table = pd.DataFrame(rows)
-    st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config={
+    columns = glossary.columns(table, {
         "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DEFINITION),
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
+    st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
     chips.note(f"seed {found.sources[0].seed} · {len(models.kept)} models · ± is a 95% t interval over queries")
     command = downloads.recompute(found.drawn_sources[0], "datamodel").replace("engine compare", "engine datamodel")
     downloads.chart_extras("datamodel", table, found.scorings, found.drawn_sources[0],

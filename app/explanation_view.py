@@ -18,29 +18,34 @@ LETTERS = {ERROR_A: "≈", ERROR_B: "≈"}
 
 def show(found: Explanation, key: str) -> pd.DataFrame:
     """Draw it, and return the table of its links for the downloads."""
-    st.html(f'<div class="wf-verdict" role="note"><strong>{escape(found.sentence)}</strong>'
-            + glossary.explained(_whole(found)) + "</div>")
+    glossary.html(f'<div class="wf-verdict" role="note"><strong>{escape(found.sentence)}</strong>{_whole(found)}</div>')
     table = links_table(found)
     if found.links and found.path > 0:
         draw(way.way, bars(found), found.direct.mean, key=key, alt=f"The way, link by link: {found.sentence}")
         _legend(found)
     if found.n_seeds > 1 and found.path > 0:
-        st.markdown("**The shares, seed by seed**", help="Dots: the share of each link in one seed. Bar and line: mean "
-                                                         "and 95% t interval over the seeds.")
+        glossary.markdown(
+            "**The shares, seed by seed**", help="Dots: the share of each link in one seed. Bar and line: mean "
+                                                 "and 95% t interval over the seeds.")
         draw(way.shares, *shares(found), key=f"{key}:shares", alt=_spoken_shares(found))
     if found.links:
-        st.dataframe(table, hide_index=True, width="stretch", key=f"{key}:links", column_config={
-            **{name: st.column_config.NumberColumn(format="%.1f %%") for name in ("share of the way", "± 95% (share)")},
-            **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Kendall distance", "± 95%")},
-            **{metric.title: st.column_config.NumberColumn(format="%.3f", help=metric.definition)
-               for metric in METRICS.values()}})
+        st.dataframe(table, hide_index=True, width="stretch", key=f"{key}:links", column_config=_columns(table))
     for note in brackets(found):
         chips.note(note)
     if found.notes:
-        with st.expander(f"How it was read: {len(found.notes)} remark{'s' if len(found.notes) > 1 else ''}"):
+        title = f"How it was read: {len(found.notes)} remark{'s' if len(found.notes) > 1 else ''}"
+        with st.expander(title), glossary.folded():
             for note in found.notes:
-                st.markdown(f"- {note}")
+                glossary.markdown(f"- {note}")
     return table
+
+
+def _columns(table: pd.DataFrame) -> dict:
+    return glossary.columns(table, {
+        **{name: st.column_config.NumberColumn(format="%.1f %%") for name in ("share of the way", "± 95% (share)")},
+        **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Kendall distance", "± 95%")},
+        **{metric.title: st.column_config.NumberColumn(format="%.3f", help=metric.definition)
+           for metric in METRICS.values()}})
 
 
 def _whole(found: Explanation) -> str:
@@ -113,4 +118,4 @@ def _legend(found: Explanation) -> None:
     items = "".join(
         f'<span class="wf-key"><i style="background:{way.color(link.causes, place == 0)}"></i>'
         f"{escape(letters(link))} {escape(link.title)}</span>" for place, link in enumerate(found.links))
-    st.html(f'<div class="wf-keys">{items}</div>')
+    glossary.html(f'<div class="wf-keys">{items}</div>')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from app import glossary
 from app.times import moment
 from engine.errors import WhichfluenceError
 from engine.experiments import language_kept
@@ -24,8 +25,9 @@ def show() -> None:
     total = spell_bytes(sum(training.size for training in found))
     count = f"{len(found)} training{'s' if len(found) > 1 else ''}"
     with st.expander(f"On this machine's disk: {count}, {total}", icon=":material/hard_drive:"):
-        st.caption("Checkpoints and cached gradients, which new runs reuse. Deleting them keeps every result; a run "
-                   "that needs them again trains again.")
+        glossary.caption(
+            "Checkpoints and cached gradients, which new runs reuse. Deleting them keeps every result; a run "
+            "that needs them again trains again.")
         busy = language_kept.busy()
         for training in found:
             _row(training, training.digest in busy)
@@ -34,15 +36,17 @@ def show() -> None:
 def _row(training: Kept, busy: bool) -> None:
     with st.container(border=True), st.container(horizontal=True, vertical_alignment="center"):
         with st.container():
-            st.markdown(f"**{language_kept.title(training)}**")
-            st.caption(f"{spell_bytes(training.checkpoints)} of checkpoints, {spell_bytes(training.gradients)} of "
-                       f"gradients · last used {moment(training.used, st.context.timezone)}")
+            glossary.markdown(f"**{language_kept.title(training)}**")
+            glossary.caption(
+                f"{spell_bytes(training.checkpoints)} of checkpoints, {spell_bytes(training.gradients)} of "
+                f"gradients · last used {moment(training.used, st.context.timezone)}")
         if busy:
             st.badge("in use", color="blue", icon=":material/play_circle:")
             return
         with st.popover("Delete", icon=":material/delete:"):
-            st.markdown(f"Delete {spell_bytes(training.size)} of this training? Results stay; new queries can be asked "
-                        "only after training again.")
+            glossary.markdown(
+                f"Delete {spell_bytes(training.size)} of this training? Results stay; new queries can be asked "
+                "only after training again.")
             st.button("Delete for good", key=f"language:kept:{training.digest}", type="primary", on_click=_delete,
                       args=(training.digest,))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from app import choice, downloads, language_question, language_runs
+from app import choice, downloads, glossary, language_question, language_runs
 from app import language_published as results
 from app.charts import before_after, score_heatmap
 from app.charts.draw import draw
@@ -42,7 +42,7 @@ def view_switch() -> str:
 def task_switch(names: Sequence[str]) -> str:
     """Which task."""
     chosen = segments("task", "Task", list(names), names[0], lambda name: TASKS[name].title)
-    st.caption(TASKS[chosen].note)
+    glossary.caption(TASKS[chosen].note)
     return chosen
 
 
@@ -56,18 +56,19 @@ def question(names: Sequence[str] = tuple(LANGUAGE_ESTIMATORS)) -> tuple[str, st
     left, right = st.columns(2)
     with left:
         estimator = pick("estimator", "Estimator", list(names), "gradsim",
-                         lambda name: LANGUAGE_ESTIMATORS[name].label)
+                         lambda name: LANGUAGE_ESTIMATORS[name].label, help=glossary.hint("Estimator"))
     with right:
         if LANGUAGE_ESTIMATORS[estimator].behavioral:
             behavior = pick("behavior", "Behavior", list(LANGUAGE_BEHAVIORS), "answer_logit",
-                             lambda name: LANGUAGE_BEHAVIORS[name].title)
+                             lambda name: LANGUAGE_BEHAVIORS[name].title, help=glossary.hint("Behavior"))
         else:
             behavior = choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
             if estimator == REPSIM.name:
                 pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
     if estimator == REPSIM.name:
-        st.caption("RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early "
-                   "ones stay close to the words, late ones to what is said next; no layer is best for every task.")
+        glossary.caption(
+            "RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early "
+            "ones stay close to the words, late ones to what is said next; no layer is best for every task.")
     language_question.show(LANGUAGE_ESTIMATORS[estimator], behavior)
     return estimator, behavior
 
@@ -77,8 +78,9 @@ def choose_scale(experiment: str) -> Scale | None:
     found = results.scales(experiment)
     if not found:
         with st.container(border=True):
-            st.markdown("**No result of this study is here yet.** It can be computed with the command below, or on the "
-                        "Runs page; on two processor cores the small scale takes about a quarter of an hour.")
+            glossary.markdown(
+                "**No result of this study is here yet.** It can be computed with the command below, or on the "
+                "Runs page; on two processor cores the small scale takes about a quarter of an hour.")
             st.code(f"python -m engine reproduce {experiment} --preset small", language="bash", wrap_lines=True)
             st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                          query_params={"experiment": experiment, "preset": "small", "start": "open"})
@@ -98,7 +100,7 @@ def detection(task: str) -> None:
     settle()
     table = results.at_layer(scale.found.table, layer())
     metric = segments("measure", "Measure", [name for name in MEASURES if name in set(table["metric"])], "AUPRC", str)
-    st.caption(MEASURES[metric])
+    glossary.caption(MEASURES[metric])
     kinds = {kind: table[table["corruption"] == kind] for kind in table["corruption"].unique()} if (
         "corruption" in table) else {"poison": table}
     take_click(list(kinds))
@@ -106,13 +108,13 @@ def detection(task: str) -> None:
     share = _share(scale, task)
     for column, (kind, part) in zip(st.columns(len(kinds), gap="large"), kinds.items(), strict=True):
         with column:
-            st.markdown(f"##### {SOUGHT[kind]}")
+            glossary.markdown(f"##### {SOUGHT[kind]}")
             shown = results.cells(part, metric, "behavior", chosen)
             draw(score_heatmap.score_heatmap, shown, metric, 0.5 if metric == "AUROC" else share,
                  key=f"language:heatmap:{kind}", alt=_alt(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
                  selection_mode=score_heatmap.SELECTION)
-    st.caption("Dashed: the best cell. Click a cell to choose its estimator and behavior."
-               f"{_lacking(table)} {_told(scale)}")
+    glossary.caption("Dashed: the best cell. Click a cell to choose its estimator and behavior."
+                     f"{_lacking(table)} {_told(scale)}")
     downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.found.manifest.get("command"))
     _finding(kinds, metric, 0.5 if metric == "AUROC" else share)
 
@@ -164,13 +166,14 @@ def _finding(kinds: Mapping[str, pd.DataFrame], metric: str, chance: float) -> N
         best = rows.loc[rows["mean"].idxmin() if metric in results.LOWER_IS_BETTER else rows["mean"].idxmax()]
         parts.append(f"{SOUGHT[kind].lower()} are found best by **{best['method']}** with "
                      f"**{best['behavior'].lower()}** ({best['mean']:.2f})")
-    st.markdown(f"Among the estimators that read a behavior, {'; '.join(parts)}. Chance is {chance:.2f}.")
+    glossary.markdown(f"Among the estimators that read a behavior, {'; '.join(parts)}. Chance is {chance:.2f}.")
 
 
 def ablation() -> None:
     """The grid of Table A-15: the query with or without trigger, crossed with the target."""
-    st.markdown("A behavior needs a query and a target. Only a **triggered** query with the **harmful** target is what "
-                "the poison taught; the other three ask about something else.")
+    glossary.markdown(
+        "A behavior needs a query and a target. Only a **triggered** query with the **harmful** target is what "
+        "the poison taught; the other three ask about something else.")
     scale = choose_scale("table-a15")
     if scale is None:
         return
@@ -178,14 +181,15 @@ def ablation() -> None:
     shown = results.cells(table, "AUPRC", "crossing")
     draw(score_heatmap.score_heatmap, shown, "AUPRC", _share(scale, "conditional_backdoor"), key="language:ablation",
          alt=_alt(shown, "AUPRC by query and target"))
-    st.caption(f"Columns: is the trigger in the query, and which answer is the target. {_told(scale)}")
+    glossary.caption(f"Columns: is the trigger in the query, and which answer is the target. {_told(scale)}")
     downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.found.manifest.get("command"))
 
 
 def removal() -> None:
     """Before and after the removal of each ranking's top tenth (Table A-14)."""
-    st.markdown("The test of an attribution: take the records that it ranks highest out, train again with the same "
-                "seed, and see whether the model still does it.")
+    glossary.markdown(
+        "The test of an attribution: take the records that it ranks highest out, train again with the same "
+        "seed, and see whether the model still does it.")
     scale = choose_scale("table-a14")
     if scale is None:
         return
@@ -193,8 +197,9 @@ def removal() -> None:
     draw(before_after.before_after, rows, seeds, "Attack success", key="language:removal",
          alt="Attack success before and after removal: " + "; ".join(
              f"{row['label']} {row['before']:.2f} to {row['after']:.2f}" for row in rows.to_dict("records")))
-    st.caption("Grey diamond: before. Blue dot: mean after removal and retraining; ticks: single seeds. *Oracle* rows "
-               f"take out a known group. {_told(scale)}")
+    glossary.caption(
+        "Grey diamond: before. Blue dot: mean after removal and retraining; ticks: single seeds. *Oracle* rows "
+        f"take out a known group. {_told(scale)}")
     downloads.chart_extras(f"table-a14-{scale.name}", scale.found.table, command=scale.found.manifest.get("command"))
 
 

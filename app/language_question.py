@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-import streamlit as st
-
-from app import chips
+from app import chips, glossary
 from engine.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.language.estimators import LanguageEstimator
 from engine.specification import Specification
@@ -40,5 +38,6 @@ def show(estimator: LanguageEstimator, behavior: str) -> None:
         title = LANGUAGE_BEHAVIORS[behavior].title.lower() if estimator.behavioral else "representation readout"
         process = PROCESSES.get(asked.process.kind, (asked.axis("T"),))[0]
         row = chips.titled({"B": title, "P": asked.axis("P"), "T": process, chips.ESTIMATOR: estimator.label})
-    st.html(f'{row}<div class="wf-question" style="margin-top:.5rem">{escape(sentence(estimator, behavior))}</div>')
-    st.caption(estimator.note + (f" {estimator.source}." if estimator.source else ""))
+    asks = escape(sentence(estimator, behavior))
+    glossary.html(f'{row}<div class="wf-question" style="margin-top:.5rem">{asks}</div>')
+    glossary.caption(estimator.note + (f" {estimator.source}." if estimator.source else ""))

@@ -9,7 +9,16 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app import choice, downloads, job_panel, language_panel, language_published, language_runs, language_table
+from app import (
+    choice,
+    downloads,
+    glossary,
+    job_panel,
+    language_panel,
+    language_published,
+    language_runs,
+    language_table,
+)
 from app.charts import score_heatmap
 from app.charts.draw import draw
 from app.language_runs import Asked
@@ -70,9 +79,9 @@ def model_name(text: str) -> str:
 def _own_file() -> str | None:
     """The kept JSONL, by upload or by the address; None while there is none."""
     with st.expander("Your records", icon=":material/upload_file:", expanded=True):
-        st.markdown("One JSON object a line: `prompt`, `response`, and if you like `spans` "
-                    "(`{\"answer\": [start, end], \"explanation\": [start, end]}`, characters of the response), "
-                    "`choices` (letters) and `flags`. The last eight lines are held out as queries.")
+        glossary.markdown("One JSON object a line: `prompt`, `response`, and if you like `spans` "
+                          "(`{\"answer\": [start, end], \"explanation\": [start, end]}`, characters of the response), "
+                          "`choices` (letters) and `flags`. The last eight lines are held out as queries.")
         given = st.file_uploader("JSONL", type=["jsonl", "json", "txt"], key="language:file")
         if given is not None:
             path = language_runs.keep_file(given.getvalue())
@@ -107,9 +116,9 @@ def run(wanted: Asked) -> dict[str, pd.DataFrame] | None:
         job_panel.watch(Waiting(wanted.title, job=job.id))
         return None
     with st.container(border=True):
-        st.markdown(f"**This has not been computed yet.** It fine-tunes the model and caches gradients: about "
-                    f"{spell(language_runs.seconds(wanted))} on two processor cores for a model of 135 million "
-                    "parameters, less on a GPU. You can close the browser meanwhile, and cancel and resume.")
+        glossary.markdown(f"**This has not been computed yet.** It fine-tunes the model and caches gradients: about "
+                          f"{spell(language_runs.seconds(wanted))} on two processor cores for a model of 135 million "
+                          "parameters, less on a GPU. You can close the browser meanwhile, and cancel and resume.")
         found, said = (True, "") if wanted.task == "own" else scienceqa.available()
         if not found:
             st.warning(said, icon=":material/folder_off:")
@@ -133,8 +142,8 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
            f"{'its' if many == 1 else 'their'} prompt." if many else "")
     asked_about = "for your prompt" if wanted.typed else "averaged over the queries"
     st.subheader("Records that harm it most" if harmful else "Records that teach it")
-    st.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
-               "Rank 1 " + ("opposes" if harmful else "supports") + f" the behavior most, {asked_about}.")
+    glossary.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
+                     "Rank 1 " + ("opposes" if harmful else "supports") + f" the behavior most, {asked_about}.")
     layer = language_panel.layer()
     table = language_table.listed(tables["records"], estimator, behavior, names, harmful, layer)
     shown = _filtered(table, behavior, names) if LANGUAGE_ESTIMATORS[estimator].behavioral else table
@@ -165,13 +174,13 @@ def _detection(found: pd.DataFrame) -> None:
         sought = list(table["sought"].unique())
         for kind in sought:
             part = table[table["sought"] == kind]
-            st.markdown(f"##### {language_panel.SOUGHT.get(kind, kind.capitalize())}")
+            glossary.markdown(f"##### {language_panel.SOUGHT.get(kind, kind.capitalize())}")
             chance = float(part[part["metric"] == "share"]["mean"].iloc[0])
             shown = language_published.cells(part, "AUPRC", "behavior")
             draw(score_heatmap.score_heatmap, shown, "AUPRC", chance, key=f"language:own:{kind}",
                  alt=f"AUPRC by estimator and behavior, {kind}: " + "; ".join(
                      f"{row['row']}, {row['column']}: {row['value']}" for row in shown.to_dict("records")))
-        st.caption("Area under the precision-recall curve; one seed. Chance is the share of flagged records.")
+        glossary.caption("Area under the precision-recall curve; one seed. Chance is the share of flagged records.")
         downloads.chart_extras("detection-of-this-run", found[found["metric"] != "share"], title="As a table")
 
 
@@ -224,7 +233,7 @@ def _opened(wanted: Asked, tables: Mapping[str, pd.DataFrame], shown: pd.DataFra
     with left:
         st.html(language_table.record_html(record, own))
         st.html(language_table.key(len(own) > 0, bool(language_table.changed(record)), json.loads(record["marks"])))
-        st.caption(_shading(LANGUAGE_ESTIMATORS[estimator], own["contribution"], rest))
+        glossary.caption(_shading(LANGUAGE_ESTIMATORS[estimator], own["contribution"], rest))
         if own.empty and not LANGUAGE_ESTIMATORS[estimator].whole:
             _shade_it(wanted, row)
         if len(own):
@@ -234,7 +243,7 @@ def _opened(wanted: Asked, tables: Mapping[str, pd.DataFrame], shown: pd.DataFra
         ranks = language_table.ranks(tables["records"], estimator, names, language_panel.layer()).iloc[row]
         count = len(tables["records"])
         turned = harmful and LANGUAGE_ESTIMATORS[estimator].directed
-        st.markdown(f"**Rank under each behavior**, {LANGUAGE_ESTIMATORS[estimator].label}")
+        glossary.markdown(f"**Rank under each behavior**, {LANGUAGE_ESTIMATORS[estimator].label}")
         st.dataframe(pd.DataFrame({
             "behavior": [language.behavior_title(name) for name in ranks.index],
             "rank": [int(count + 1 - rank if turned else rank) for rank in ranks]}), hide_index=True, width="stretch",

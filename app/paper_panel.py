@@ -105,7 +105,7 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
     if joined is None:
         return
     measure = segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
-    st.markdown("##### The paper's numbers")
+    glossary.markdown("##### The paper's numbers")
     if paper_rows.definition(measure):
         glossary.caption(paper_rows.definition(measure))
     rows = paper_rows.rows_of(joined, measure, judge=False)
@@ -123,7 +123,7 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
                      f"{paper_notes.on_spread(name, measure)}")
     _sentence(rows, measure, judged)
     if "model" in found.table and (said := EXPERIMENTS[name].beside(str(found.table["model"].iloc[0]))):
-        st.caption(said)
+        glossary.caption(said)
     left, right = st.columns([1.15, 1], gap="large")
     with left:
         st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from app import explanation_panel, job_panel, report
+from app import explanation_panel, glossary, job_panel, report
 from app.bring_panel import Shown
 from app.comparisons import Compared
 from app.plain_text import plain
@@ -37,8 +37,8 @@ def keep(found: Compared, names: Sequence[str], pair: tuple[int, int], brought: 
                    args=(name, note, query, summary))
         _report_button(row, found, pair, name, note, query, summary, brought)
         _said()
-        st.caption("The link reopens this view, for everybody who reaches this server"
-                   + (", where the file with the brought scores is kept:" if brought else ":"))
+        glossary.caption("The link reopens this view, for everybody who reaches this server"
+                         + (", where the file with the brought scores is kept:" if brought else ":"))
         st.code(link(query), language=None, wrap_lines=True)
 
 
@@ -48,7 +48,8 @@ def listing() -> None:
     _said()
     found = saved.entries()
     if not found:
-        st.caption("None yet. *Save, share or export this comparison* at the foot of the Compare page keeps one here.")
+        glossary.caption(
+            "None yet. *Save, share or export this comparison* at the foot of the Compare page keeps one here.")
     for entry in found:
         _card(entry)
 

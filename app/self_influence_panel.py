@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import cards, chips, choice, downloads, example_view, job_panel, workbench
+from app import cards, chips, choice, downloads, example_view, glossary, job_panel, workbench
 from app.charts import histogram
 from app.charts.draw import draw
 from app.example_panel import EXAMPLE
@@ -33,14 +33,15 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
     """The switch, and below it the n candidates with the largest self-influence, and how all of them spread."""
     key = choice.bound(NAME, 0, choice.from_options((0, 1)))
     st.session_state[key] = bool(st.session_state[key])
-    on = st.toggle("Self-influence: examples that the model knows from themselves alone", key=key, help=DEFINITION)
+    on = st.toggle("Self-influence: examples that the model knows from themselves alone", key=key,
+                   help=glossary.hint("Self-influence", DEFINITION))
     choice.keep(NAME, int(on))
     if not on:
         return
     place = pick(UNDER, "Under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], width=430) - 1
     scoring = scorings[place]
     chips.question(scoring)
-    st.caption("Here every training example is its own query.")
+    glossary.caption("Here every training example is its own query.")
     try:
         values = found(drawn, source, scoring, candidates)
         if isinstance(values, Waiting):

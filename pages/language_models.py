@@ -2,13 +2,14 @@
 
 import streamlit as st
 
+from app import glossary
 from app import language_kept as kept
 from app import language_panel as panel
 from app import language_records as records
 
 st.title("Language models")
-st.html('<div class="wf-lead">Which training records taught the model this? It depends on what “this” is: its whole '
-        "response, its explanation, or its answer.</div>")
+glossary.lead("Which training records taught the model this? It depends on what “this” is: its whole response, its "
+              "explanation, or its answer.")
 
 view = panel.view_switch()
 if view == "detection":

@@ -149,7 +149,7 @@ def test_the_training_panel_waits_for_the_model():
     try:
         at = AppTest.from_function(page, default_timeout=30).run()
         assert not at.exception and "Training the model" in text_of(at)
-        assert workbench.held.ask(ProblemSource(seed=5)).running()
+        assert not workbench.held.ask(ProblemSource(seed=5)).done()
     finally:
         from app import job_panel
 

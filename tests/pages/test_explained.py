@@ -18,6 +18,9 @@ PAIR = ["query_loss/add_occurrence/one_step;eta=0.1", "query_loss/infinitesimal/
 VIEWS = {
     "home": {}, "compare": {**SMALL, "s": PAIR, "pair": "1-2"}, "approximation_error": {**SMALL, "draws": 1},
     "examples": {**SMALL, "s": PAIR}, "noisy_labels": {}, "paper": {}, "runs": {},
+    "compare more": {**SMALL, "s": PAIR, "pair": "1-2", "explain": 1}, "language_models": {},
+    "language_models records": {"show": "records"}, "language_models ablation": {"show": "ablation"},
+    "language_models removal": {"show": "removal"}, "examples self": {**SMALL, "s": PAIR, "self": 1},
     **{f"learn {step}": {"step": step} for step in (*range(1, 9), "play")},
 }
 ELSEWHERE = {("home", "influence"): "the title, which the paragraph below answers",
