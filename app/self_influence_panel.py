@@ -21,7 +21,7 @@ from engine.errors import WhichfluenceError
 from engine.jobs import ensure_worker, job_digest
 from engine.problems import DrawnProblem, ProblemSource
 from engine.scoring import Scoring
-from engine.self_influence import BLOCK, DEFINITION, at_itself, self_influence
+from engine.self_influence import BLOCK, at_itself, self_influence
 from engine.store import Store, home
 
 NAME, UNDER = "self", "selfspec"
@@ -34,7 +34,7 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
     key = choice.bound(NAME, 0, choice.from_options((0, 1)))
     st.session_state[key] = bool(st.session_state[key])
     on = st.toggle("Self-influence: examples that the model knows from themselves alone", key=key,
-                   help=glossary.hint("Self-influence", DEFINITION))
+                   help=glossary.hint("Self-influence"))
     choice.keep(NAME, int(on))
     if not on:
         return

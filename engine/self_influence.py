@@ -14,8 +14,6 @@ from engine.compute import compute
 from engine.exact.response import Options
 from engine.scoring import Scoring
 
-DEFINITION = ("The influence of a training example on the behavior at itself. Examples with a large one are known to "
-              "the model from themselves alone: memorised, unusual or mislabelled.")
 BLOCK = 1_000
 
 

@@ -4,9 +4,10 @@ from app import workbench
 from engine import codes, self_influence_runs
 from engine.compute import compute
 from engine.experiments import controlled
+from engine.glossary import TERMS
 from engine.jobs import run_job
 from engine.problems import ProblemSource
-from engine.self_influence import DEFINITION, self_influence
+from engine.self_influence import self_influence
 from tests.pages.support import open, says, sound, texts
 
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
@@ -122,7 +123,7 @@ def test_self_influence_is_the_engines_and_opens_in_detail():
     assert table["self-influence"].tolist() == pytest.approx(sorted(values, reverse=True))
     largest = int(problem.candidates[values.argmax()])
     assert table["training example"][0] == largest and "p(label)" in table.columns
-    assert next(toggle for toggle in at.toggle if toggle.key == "choice:self").help == DEFINITION
+    assert next(toggle for toggle in at.toggle if toggle.key == "choice:self").help.endswith(TERMS["self-influence"])
     assert any("engine self-influence" in code.value for code in at.code)
     opened = [button for button in at.button if button.key.startswith("open:self:")]
     assert len(opened) == 5 and opened[0].key == f"open:self:{largest}"
