@@ -109,7 +109,7 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 @media (max-width: 640px) { .st-key-wf-first-look { min-height: 85rem; }
   [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
   .st-key-wf-heatmap-wide { overflow-x: auto; } .st-key-wf-heatmap-wide > div { min-width: 580px; }
-  .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }
+  [data-testid="stHeading"] h1 { font-size: 2.25rem; } .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }
   .wf-table th, .wf-table td { padding: .38rem .45rem; } .wf-table th:first-child { min-width: 9rem; }
   .wf-second { display: block; margin-left: 0; }
   .wf-glossary { grid-template-columns: 1fr; gap: 0; } .wf-glossary dd { margin-bottom: .5rem; }

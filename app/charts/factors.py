@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
+from app.charts.swatches import swatches
 
 FIT, ROW, HEIGHT = 12, 20, 240
 """Classes whose names are written, pixels of each of them, and of more than those together."""
@@ -41,8 +42,7 @@ def kernel(cells: pd.DataFrame) -> alt.Chart:
                 axis=alt.Axis(labels=few, ticks=False, domain=False, labelLimit=90, labelOverlap=False)),
         color=alt.Color("value:Q", title="kernel", scale=alt.Scale(domain=[-largest, largest], domainMid=0,
                                                                    range="diverging"),
-                        legend=alt.Legend(orient="bottom", direction="horizontal", gradientLength=120,
-                                          gradientThickness=8, tickCount=3, format="~r")),
+                        legend=swatches(tickCount=3, format="~r")),
         tooltip=[alt.Tooltip("query_class:N", title="Query's logit"),
                  alt.Tooltip("example_class:N", title="Example's logit"),
                  alt.Tooltip("value:Q", title="Kernel", format="+.4g")]).properties(height=_height(classes))

@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
+from app.charts.swatches import swatches
 from engine.agreement import METRICS
 
 SELECTION = "cell"
@@ -48,6 +49,5 @@ def _legend(metric: str, low: float, high: float, chance: float) -> alt.Legend:
     ticks = sorted([tick for tick in (low, (low + high) / 2, high) if abs(tick - chance) > 0.1] + [chance])
     at_chance = f"abs(datum.value - {chance!r}) < 0.002"
     text = f"{at_chance} ? format(datum.value, '.2f') + ' chance' : format(datum.value, '.1f')"
-    return alt.Legend(title=METRICS[metric].title, orient="bottom", direction="horizontal", gradientLength=160,
-                      gradientThickness=10, values=ticks, labelExpr=text)
+    return swatches(METRICS[metric].title, values=ticks, labelExpr=text)
 

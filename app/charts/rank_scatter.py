@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
+from app.charts.swatches import swatches
 
 HEIGHT = 400
 
@@ -30,9 +31,8 @@ def density(squares: pd.DataFrame, first: str, second: str) -> alt.LayerChart:
     k = float(squares.to_a.max())
     marks = alt.Chart(squares).mark_rect().encode(
         x=_axis("from_a", "x", first, k), x2="to_a:Q", y=_axis("from_b", "y", second, k), y2="to_b:Q",
-        color=alt.Color("times:Q", scale=alt.Scale(type="sqrt", range="ramp", domainMin=0), legend=alt.Legend(
-            title="Times as often as unrelated rankings", orient="bottom", direction="horizontal", gradientLength=200,
-            titleLimit=320, gradientThickness=10, tickCount=4)),
+        color=alt.Color("times:Q", scale=alt.Scale(type="sqrt", range="ramp", domainMin=0),
+                        legend=swatches("Times as often as unrelated rankings", tickCount=4)),
         tooltip=[alt.Tooltip("from_a:Q", title="First rank above", format=".0f"),
                  alt.Tooltip("from_b:Q", title="Second rank above", format=".0f"),
                  alt.Tooltip("times:Q", title="Times as often", format=".2f")])

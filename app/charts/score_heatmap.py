@@ -6,6 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
+from app.charts.swatches import swatches
 
 SELECTION = "cell"
 STEP = 34
@@ -43,5 +44,4 @@ def _legend(measure: str, chance: float) -> alt.Legend:
     ticks = sorted([tick for tick in (0.0, 0.5, 1.0) if abs(tick - chance) > 0.2] + [chance])
     text = (f"abs(datum.value - {chance!r}) < 0.002 ? format(datum.value, '.2f') + ' chance' : "
             "format(datum.value, '.1f')")
-    return alt.Legend(title=measure, orient="bottom", direction="horizontal", gradientLength=200, gradientThickness=10,
-                      values=ticks, labelExpr=text)
+    return swatches(measure, values=ticks, labelExpr=text)

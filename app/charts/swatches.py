@@ -1,0 +1,18 @@
+"""The legend of a colour ramp as a few labelled squares.
+
+Not a gradient: the browser is told of one by the page's address as it was when the chart was drawn, and every choice
+changes the address, after which the gradient is gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+
+def swatches(title: str | None = None, **options: Any) -> alt.Legend:
+    """The legend below its chart; options of `altair.Legend`, such as `values` and `labelExpr`."""
+    return alt.Legend(title=title if title is not None else alt.Undefined, type="symbol", symbolType="square",
+                      symbolSize=240, symbolStrokeWidth=0, orient="bottom", direction="horizontal", columnPadding=14,
+                      titleLimit=320, **options)
