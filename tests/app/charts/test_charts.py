@@ -1,6 +1,7 @@
 """Every chart against Vega-Lite's schema, on tables with a known content."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,15 @@ def test_the_heatmap_spans_the_range_of_its_metric_and_marks_chance(metric):
     assert colour["scale"]["range"] == ("diverging" if metric == "kendall_tau" else "ramp")
     assert colour["scale"].get("domainMid") == (0 if metric == "kendall_tau" else None)
     assert chance in colour["legend"]["values"]
+
+
+def test_no_chart_shows_its_ramp_as_a_gradient():
+    """A gradient vanishes when the address changes; squares stay."""
+    colors = list((Path(heatmap.__file__).parent).glob("*.py"))
+    assert len(colors) > 5 and not [path.name for path in colors if "gradientLength" in path.read_text()]
+    legend = heatmap.heatmap(cells([[1.0, 0.2], [0.2, 1.0]]), "kendall_tau", 0.0).to_dict()
+    legend = legend["layer"][0]["encoding"]["color"]["legend"]
+    assert legend["type"] == "symbol" and legend["values"] == [-1.0, 0.0, 1.0]
 
 
 def test_the_heatmaps_selection_is_named_and_has_fields():
