@@ -10,7 +10,8 @@ from app.charts.swatches import swatches
 from engine.agreement import METRICS
 
 SELECTION = "cell"
-STEP = 36
+STEP, AROUND = 36, 104
+"""Pixels of a row, and of the column titles and the legend."""
 
 
 def heatmap(cells: pd.DataFrame, metric: str, chance: float) -> alt.LayerChart:
@@ -36,7 +37,7 @@ def heatmap(cells: pd.DataFrame, metric: str, chance: float) -> alt.LayerChart:
     values = [ink.paint(base.transform_filter(test).mark_text(fontSize=size, tooltip=None).encode(text="value:N"), tone)
               for test, tone in ((f"!({strong})", ink.INK), (strong, ink.ON_STRONG))]
     return alt.layer(rects, outline, *values).resolve_scale(color="independent", stroke="independent").properties(
-        height=alt.Step(STEP))
+        height=STEP * numbers + AROUND)
 
 
 def _scale(low: float, high: float) -> alt.Scale:

@@ -9,7 +9,8 @@ from app.charts import ink
 from app.charts.swatches import swatches
 
 SELECTION = "cell"
-STEP = 34
+STEP, AROUND = 34, 112
+"""Pixels of a row, and of the column titles and the legend."""
 
 
 def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.LayerChart:
@@ -37,7 +38,7 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
     texts = [ink.paint(base.transform_filter(test).mark_text(fontSize=12, tooltip=None).encode(text="value:N"), tone)
              for test, tone in (("datum.mean <= 0.62", ink.INK), ("datum.mean > 0.62", ink.ON_STRONG))]
     return alt.layer(rects, *outlines, *texts).resolve_scale(color="independent", stroke="independent").properties(
-        height=alt.Step(STEP))
+        height=STEP * len(rows) + AROUND)
 
 
 def _legend(measure: str, chance: float) -> alt.Legend:
