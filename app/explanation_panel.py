@@ -31,7 +31,7 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
     try:
         explained = explanation(found, pair)
     except WhichfluenceError as error:
-        st.error(str(error))
+        st.error(str(error), icon=":material/error:")
         return
     if isinstance(explained, Waiting):
         job_panel.watch(explained)

@@ -216,7 +216,7 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
     try:
         specification = Specification.of(behavior, intervention, process)
     except WhichfluenceError as error:
-        st.error(str(error))
+        st.error(str(error), icon=":material/error:")
         return None
     routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification, kind()) is None]
     with columns[3]:

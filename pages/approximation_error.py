@@ -21,7 +21,7 @@ def main() -> None:
         chosen = error_panel.controls(panel)
         (_eta if panel == "eta" else _alpha)(chosen)
     except WhichfluenceError as error:
-        st.error(str(error))
+        st.error(str(error), icon=":material/error:")
 
 
 def _eta(chosen) -> None:

@@ -46,7 +46,7 @@ with right:
     try:
         found = comparisons.compared(scorings)
     except WhichfluenceError as error:
-        st.error(str(error))
+        st.error(str(error), icon=":material/error:")
         st.stop()
     if isinstance(found, Waiting):
         job_panel.wait(found)

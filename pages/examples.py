@@ -26,7 +26,7 @@ def main() -> None:
     try:
         _page(source, scorings)
     except WhichfluenceError as error:
-        st.error(str(error))
+        st.error(str(error), icon=":material/error:")
 
 
 def _page(source, scorings) -> None:

@@ -55,7 +55,7 @@ with figure.container():
     try:
         found = first_look.first_look()
     except WhichfluenceError as error:
-        st.error(str(error))
+        st.error(str(error), icon=":material/error:")
     else:
         if isinstance(found, Waiting):
             job_panel.watch(found)
