@@ -35,7 +35,8 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Computing time", spell(manifest["wall_seconds"]) if manifest.get("wall_seconds") else ""),
         ("Computed", str(manifest.get("written", "")).replace("T", " ").replace("Z", " UTC")),
         *_convergence(runs),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in manifest.get("versions", {}).items())),
+        ("Versions", ", ".join(f"{name} {version}" for part in ("versions", "libraries")
+                               for name, version in manifest.get(part, {}).items())),
         ("Digest of the run", str(manifest.get("study_digest") or manifest.get("digest") or "")),
     ]
     return [(term, text) for term, text in found if text]
@@ -44,7 +45,7 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
 def _sizes(manifest: Mapping[str, Any]) -> str:
     payload = manifest.get("payload") or {}
     sources = payload.get("settings", {}).get("sources") or ([payload["source"]] if "source" in payload else [])
-    return "; ".join(_source(source, payload.get("candidates")) for source in sources)
+    return "; ".join(dict.fromkeys(_source(source, payload.get("candidates")) for source in sources))
 
 
 def _source(source: Mapping[str, Any], candidates: int | None) -> str:

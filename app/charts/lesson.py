@@ -47,7 +47,8 @@ def tangent(frame: pd.DataFrame, eta: float, unit: str) -> alt.LayerChart:
     scale = alt.Scale(domain=names, range=[HELPS, HARMS])
     lines = alt.Chart(long).mark_line(strokeWidth=2.2).encode(
         x=alt.X("eta:Q", title="step size η", axis=alt.Axis(grid=False)), y=alt.Y("value:Q", title=unit),
-        color=alt.Color("kind:N", scale=scale, title=None, legend=alt.Legend(orient="top")),
+        color=alt.Color("kind:N", scale=scale, title=None,
+                        legend=alt.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3)),
         strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), legend=None))
     at = frame.iloc[(frame.eta - eta).abs().argmin()]
     ends = pd.DataFrame({"eta": [at.eta] * 2, "value": [at.curve, at.tangent], "kind": names})
