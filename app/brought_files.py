@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
 
 import streamlit as st
 
 from app import choice, glossary
 from app.plain_text import plain
-from app.times import moment
+from app.times import written
 from engine import kept_tables
 from engine.brought import check
 from engine.errors import WhichfluenceError
@@ -112,7 +111,8 @@ def _list(forgotten: Sequence[str]) -> None:
         return
     with row.popover(f"Kept files ({len(kept)})", icon=":material/folder_open:"):
         for one in kept:
-            st.markdown(f"**{plain(one.file)}**  \n{_shape(one)} · {_when(one)} · `{one.digest[:12]}`")
+            when = written(one.written, getattr(st.context, "timezone", None))
+            st.markdown(f"**{plain(one.file)}**  \n{_shape(one)} · {when} · `{one.digest[:12]}`")
             buttons = st.container(horizontal=True)
             buttons.button("Use", key=f"bring:use:{one.digest}", disabled=one.digest == current, on_click=_choose,
                            args=(one.digest, forgotten))
@@ -134,10 +134,3 @@ def _delete(digests: Sequence[str], forgotten: Sequence[str]) -> None:
 
 def _shape(kept: Kept) -> str:
     return " × ".join(f"{size:,}" for size in kept.shape)
-
-
-def _when(kept: Kept) -> str:
-    try:
-        return moment(datetime.fromisoformat(kept.written).timestamp(), getattr(st.context, "timezone", None))
-    except ValueError:
-        return kept.written

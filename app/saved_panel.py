@@ -12,7 +12,7 @@ from app import explanation_panel, glossary, job_panel, report
 from app.bring_panel import Shown
 from app.comparisons import Compared
 from app.plain_text import plain
-from app.times import moment
+from app.times import written
 from app.workbench import Waiting
 from engine import saved
 from engine.data import title
@@ -135,7 +135,8 @@ def _card(entry: Entry) -> None:
                          query_params=kept.parameters)
         if kept.note:
             st.text(kept.note)
-        st.caption(f"{_when(kept)} · {plain(kept.summary)}")
+        when = written(kept.created, getattr(st.context, "timezone", None))
+        st.caption(f"{when} · {plain(kept.summary)}")
         with st.expander("Link, name and note"):
             st.code(link(kept.address), language=None, wrap_lines=True)
             name = st.text_input("Name", kept.name, key=f"saved:name:{entry.key}", max_chars=saved.LONGEST_NAME)
@@ -161,10 +162,3 @@ def _delete(key: str, name: str) -> None:
         st.session_state[FAULT] = str(error)
     else:
         st.session_state[DONE] = f"“{name}” was deleted."
-
-
-def _when(kept: Saved) -> str:
-    try:
-        return moment(datetime.fromisoformat(kept.created).timestamp(), getattr(st.context, "timezone", None))
-    except ValueError:
-        return kept.created

@@ -33,6 +33,14 @@ def moment(seconds: float | None, zone: str | None = None, now: float | None = N
     return f"{then.day} {then:%b %H:%M}" if then.year == today.year else f"{then.day} {then:%b %Y %H:%M}"
 
 
+def written(text: str, zone: str | None = None) -> str:
+    """`moment` of a time in ISO 8601; a text that is none stays as it is."""
+    try:
+        return moment(datetime.fromisoformat(text).timestamp(), zone)
+    except ValueError:
+        return text
+
+
 def _zone(name: str | None) -> ZoneInfo | None:
     try:
         return ZoneInfo(name) if name else None

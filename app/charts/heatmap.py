@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
-from app.charts.swatches import swatches
+from app.charts.swatches import with_chance
 from engine.agreement import METRICS
 
 SELECTION = "cell"
@@ -26,7 +26,8 @@ def heatmap(cells: pd.DataFrame, metric: str, chance: float) -> alt.LayerChart:
     clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,
                                   clear=False)
     rects = base.mark_rect(cursor="pointer").encode(
-        color=alt.Color("mean:Q", scale=_scale(low, high), legend=_legend(metric, low, high, chance)),
+        color=alt.Color("mean:Q", scale=_scale(low, high),
+                        legend=with_chance(METRICS[metric].title, low, high, chance, 0.1)),
         tooltip=[alt.Tooltip("first:N", title="First"), alt.Tooltip("second:N", title="Second"),
                  alt.Tooltip("agreement:N", title=METRICS[metric].title), alt.Tooltip("verdict:N", title="Verdict")],
     ).add_params(clicked)
@@ -44,11 +45,3 @@ def _scale(low: float, high: float) -> alt.Scale:
     if low < 0:
         return alt.Scale(domain=[low, high], domainMid=0, range="diverging")
     return alt.Scale(domain=[low, high], range="ramp")
-
-
-def _legend(metric: str, low: float, high: float, chance: float) -> alt.Legend:
-    ticks = sorted([tick for tick in (low, (low + high) / 2, high) if abs(tick - chance) > 0.1] + [chance])
-    at_chance = f"abs(datum.value - {chance!r}) < 0.002"
-    text = f"{at_chance} ? format(datum.value, '.2f') + ' chance' : format(datum.value, '.1f')"
-    return swatches(METRICS[metric].title, values=ticks, labelExpr=text)
-

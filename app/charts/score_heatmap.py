@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
-from app.charts.swatches import swatches
+from app.charts.swatches import with_chance
 
 SELECTION = "cell"
 STEP, AROUND = 34, 112
@@ -28,7 +28,8 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
     clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,
                                   clear=False)
     rects = base.mark_rect(cursor="pointer").encode(
-        color=alt.Color("mean:Q", scale=alt.Scale(domain=[0, 1], range="ramp"), legend=_legend(measure, chance)),
+        color=alt.Color("mean:Q", scale=alt.Scale(domain=[0, 1], range="ramp"),
+                        legend=with_chance(measure, 0.0, 1.0, chance, 0.2)),
         tooltip=[alt.Tooltip("row:N", title="Estimator"), alt.Tooltip("column:N", title="Column"),
                  alt.Tooltip("value:N", title=measure), alt.Tooltip("half:N", title="± (95%)"),
                  alt.Tooltip("n_seeds:Q", title="Seeds")]).add_params(clicked)
@@ -39,10 +40,3 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
              for test, tone in (("datum.mean <= 0.62", ink.INK), ("datum.mean > 0.62", ink.ON_STRONG))]
     return alt.layer(rects, *outlines, *texts).resolve_scale(color="independent", stroke="independent").properties(
         height=STEP * len(rows) + AROUND)
-
-
-def _legend(measure: str, chance: float) -> alt.Legend:
-    ticks = sorted([tick for tick in (0.0, 0.5, 1.0) if abs(tick - chance) > 0.2] + [chance])
-    text = (f"abs(datum.value - {chance!r}) < 0.002 ? format(datum.value, '.2f') + ' chance' : "
-            "format(datum.value, '.1f')")
-    return swatches(measure, values=ticks, labelExpr=text)

@@ -23,7 +23,7 @@ from engine.language.estimators import REPSIM, LanguageEstimator, pairs
 from engine.language.features import Features
 from engine.language.lora import Recipe
 from engine.problems.problem import pick_device
-from engine.provenance import device_name
+from engine.provenance import device_name, versions_of
 
 HUB = {"Qwen3-8B": "Qwen/Qwen3-8B", "Gemma-2-9B-it": "google/gemma-2-9b-it",
        "Llama-3.1-8B-Instruct": "meta-llama/Llama-3.1-8B-Instruct"}
@@ -45,9 +45,13 @@ def settings(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any], dim
 
 def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **options) -> Attribution:
     """The attribution of one seed."""
-    plain = {name: chosen[name] for name in Setting.model_fields if name in chosen}
     device = pick_device(str(context.options.get("device", "cpu")))
-    return Attribution(Setting.parse(plain), seed, str(device), **options)
+    return Attribution(setting(chosen), seed, str(device), **options)
+
+
+def setting(chosen: Mapping[str, Any]) -> Setting:
+    """What of a preset determines the attribution."""
+    return Setting.parse({name: chosen[name] for name in Setting.model_fields if name in chosen})
 
 
 def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
@@ -167,9 +171,7 @@ def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks, context:
 
 def libraries() -> dict[str, str]:
     """Versions of what loads and adapts models."""
-    from importlib.metadata import version
-
-    return {name: version(name) for name in ("transformers", "peft", "tokenizers")}
+    return versions_of("transformers", "peft", "tokenizers")
 
 
 def measured(found: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:

@@ -9,7 +9,7 @@ from engine.errors import WhichfluenceError
 from engine.experiments import language
 from engine.jobs import JobQueue
 from engine.language import kept
-from engine.language.attribution import Attribution, Setting
+from engine.language.attribution import Attribution
 from engine.language.kept import Kept
 from engine.language.tasks import TASKS
 from engine.store import home
@@ -57,5 +57,4 @@ def _settings(payload: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]] | 
 
 
 def _digests(settings: Mapping[str, Any], seed: int) -> set[str]:
-    plain = {name: settings[name] for name in Setting.model_fields if name in settings}
-    return {Attribution(Setting.parse(plain), seed).digest[:kept.LENGTH]}
+    return {Attribution(language.setting(settings), seed).digest[:kept.LENGTH]}
