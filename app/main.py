@@ -9,8 +9,8 @@ from starlette.middleware import Middleware
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
-from app import choice, glossary, pickers, shell, theme  # noqa: E402
-from engine.errors import WhichfluenceError  # noqa: E402
+from app.widgets import choice, glossary, pickers, shell, theme  # noqa: E402
+from engine.basics.errors import WhichfluenceError  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
 PAGES = (

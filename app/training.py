@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from engine.errors import Cancelled, WhichfluenceError
+from engine.basics.errors import Cancelled, WhichfluenceError
 from engine.problems import DrawnProblem, ProblemSource
 
 KEPT = 6

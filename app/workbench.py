@@ -1,7 +1,7 @@
 """Between the pages and the engine: trained problems, live scores, and jobs for what takes longer.
 
 Nothing here draws. A page asks for scores and gets them, or gets a `Waiting` that says what is going
-on; `app.job_panel` shows it. Training runs in one background thread a process, so that a page never hangs.
+on; `app.widgets.job_panel` shows it. Training runs in one background thread a process, so that a page never hangs.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from typing import Any
 
 import streamlit as st
 
-from app import labels
 from app.training import Trainer
-from engine import cost, data, score_runs, training_runs
-from engine.compute import compute
-from engine.errors import StoreError
+from app.widgets import labels
+from engine import data
+from engine.basics.errors import StoreError
 from engine.exact.reoptimize import training_data
 from engine.jobs import JobQueue, ensure_worker
 from engine.problems import DrawnProblem, ModuleProblem, ProblemSource, SoftmaxProblem
-from engine.scores import Scores
-from engine.scoring import Scoring
-from engine.store import Store, home
+from engine.runs import scores as score_runs
+from engine.runs import training as training_runs
+from engine.scoring import cost
+from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from engine.store.results import Store, home
 
 LIVE_SECONDS = {SoftmaxProblem.kind: 4.0, ModuleProblem.kind: 2.0}
 PATIENCE_SECONDS = 1.5

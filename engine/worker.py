@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from engine.errors import InvalidInput, StoreError, WhichfluenceError
+from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
 from engine.jobs.loop import BEAT, Worker
 from engine.jobs.queue import DEAD_AFTER
 from engine.jobs.workers import Workers, new_worker_id

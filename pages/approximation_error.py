@@ -2,11 +2,14 @@
 
 import streamlit as st
 
-from app import chips, downloads, error_curves, error_panel, glossary, job_panel, path_panel
+from app.approximation import data as error_curves
+from app.approximation import panel as error_panel
+from app.approximation import path_integral as path_panel
+from app.widgets import chips, downloads, glossary, job_panel
 from app.workbench import Waiting
-from engine.errors import WhichfluenceError
-from engine.values import short
-from engine.verdict import verdict
+from engine.basics.errors import WhichfluenceError
+from engine.basics.values import short
+from engine.scoring.verdict import verdict
 
 
 def main() -> None:

@@ -2,21 +2,28 @@
 
 import streamlit as st
 
-from app import (
-    bring_panel,
-    brought_files,
-    comparisons,
-    datamodel_panel,
-    explanation_panel,
-    glossary,
-    job_panel,
-    labels,
-    saved_panel,
-    specification_list,
+from app.compare import (
+    bring as bring_panel,
 )
-from app import comparison_view as view
+from app.compare import (
+    brought_files,
+    view,
+)
+from app.compare import (
+    data as comparisons,
+)
+from app.compare import (
+    datamodels as datamodel_panel,
+)
+from app.compare import (
+    explanation as explanation_panel,
+)
+from app.compare import (
+    saved as saved_panel,
+)
+from app.widgets import glossary, job_panel, labels, specification_list
 from app.workbench import Waiting
-from engine.errors import WhichfluenceError
+from engine.basics.errors import WhichfluenceError
 
 st.title("Compare")
 glossary.markdown(

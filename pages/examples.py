@@ -2,20 +2,13 @@
 
 import streamlit as st
 
-from app import (
-    cards,
-    chips,
-    example_panel,
-    example_view,
-    glossary,
-    job_panel,
-    labels,
-    pickers,
-    self_influence_panel,
-    workbench,
-)
+from app import workbench
+from app.examples import panel as example_panel
+from app.examples import self_influence as self_influence_panel
+from app.examples import view as example_view
+from app.widgets import cards, chips, glossary, job_panel, labels, pickers
 from app.workbench import Waiting
-from engine.errors import WhichfluenceError
+from engine.basics.errors import WhichfluenceError
 
 
 def main() -> None:

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from app import first_look, glossary, job_panel, specification_list
+from app.home import first_look
+from app.widgets import glossary, job_panel, specification_list
 from app.workbench import Waiting
-from engine.errors import WhichfluenceError
+from engine.basics.errors import WhichfluenceError
 
 ROOMS = (
     ("compare", "Compare", ":material/grid_on:", "Put specifications side by side: where rankings part, and why."),

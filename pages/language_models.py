@@ -2,10 +2,8 @@
 
 import streamlit as st
 
-from app import glossary
-from app import language_kept as kept
-from app import language_panel as panel
-from app import language_records as records
+from app.language import kept, panel, records
+from app.widgets import glossary
 
 st.title("Language models")
 glossary.lead("Which training records taught the model this? It depends on what “this” is: its whole response, its "

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from app import choice, glossary
-from app.lessons import LESSONS, plane, teach
+from app.learn import LESSONS, plane, teach
+from app.widgets import choice, glossary
 
 STEPS = [*map(str, range(1, len(LESSONS) + 1)), "play"]
 TITLES = {**{str(place + 1): str(place + 1) for place in range(len(LESSONS))}, "play": "Play"}

@@ -2,7 +2,11 @@
 
 import streamlit as st
 
-from app import choice, glossary, labels, noisy_panel, noisy_runs, noisy_source, review_desk, what_if
+from app.noisy_labels import data as noisy_runs
+from app.noisy_labels import panel as noisy_panel
+from app.noisy_labels import review_desk, what_if
+from app.noisy_labels import source as noisy_source
+from app.widgets import choice, glossary, labels
 
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
 

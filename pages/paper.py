@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app import glossary, paper_panel, published
+from app.paper import panel as paper_panel
+from app.widgets import glossary, published
 from engine.experiments import EXPERIMENTS
 
 st.title("Paper")

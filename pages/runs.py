@@ -2,7 +2,11 @@
 
 import streamlit as st
 
-from app import glossary, run_list, run_start, run_view, saved_panel
+from app.compare import saved as saved_panel
+from app.runs import list as run_list
+from app.runs import start as run_start
+from app.runs import view as run_view
+from app.widgets import glossary
 from app.workbench import queue
 
 st.title("Runs")

@@ -6,13 +6,13 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
-from engine.agreement import METRICS, Agreement
+from engine.metrics.agreement import METRICS, Agreement
 
 HEIGHT = 170
 
 
 def distribution(bins: pd.DataFrame, agreement: Agreement, metric: str) -> alt.LayerChart:
-    """`bins` as `app.comparisons.histogram` gives them."""
+    """`bins` as `app.compare.data.histogram` gives them."""
     low, high = float(bins["from"].min()), float(bins["to"].max())
     scale = alt.Scale(domain=[low, high], nice=False)
     bars = ink.paint(alt.Chart(bins).mark_bar(opacity=0.8).encode(

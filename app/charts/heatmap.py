@@ -7,7 +7,7 @@ import pandas as pd
 
 from app.charts import ink
 from app.charts.swatches import with_chance
-from engine.agreement import METRICS
+from engine.metrics.agreement import METRICS
 
 SELECTION = "cell"
 STEP, AROUND = 36, 104
@@ -15,7 +15,7 @@ STEP, AROUND = 36, 104
 
 
 def heatmap(cells: pd.DataFrame, metric: str, chance: float) -> alt.LayerChart:
-    """`cells` as `app.comparisons.matrix` gives them. The selection is named `cell`, with the fields row and column."""
+    """`cells` as `app.compare.data.matrix` gives them. The selection is `cell`, with the fields row and column."""
     low, high = METRICS[metric].range
     numbers = cells["row"].nunique()
     base = alt.Chart(cells).encode(

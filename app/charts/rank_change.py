@@ -12,7 +12,7 @@ ROW, AROUND = 15, 130  # pixels: of a row, and of the axis and legend
 
 
 def rank_change(changes: pd.DataFrame, first: str, second: str, top: int) -> alt.LayerChart:
-    """`changes` as `app.comparisons.top_changes` gives them; the dashed line ends the top."""
+    """`changes` as `app.compare.data.top_changes` gives them; the dashed line ends the top."""
     lines = _long(changes, first, second)
     lowest = max(float(lines.place.max()), float(top)) + 0.8
     hover = alt.selection_point(name="hovered", fields=["example"], on="pointerover", clear="pointerout", empty=False)

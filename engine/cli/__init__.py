@@ -13,8 +13,8 @@ from functools import partial
 
 from typer import Abort, TyperException
 
+from engine.basics.errors import WhichfluenceError
 from engine.cli.commands import PROGRAM, app
-from engine.errors import WhichfluenceError
 
 DEBUG = "WHICHFLUENCE_DEBUG"
 FINE, FAULT, REFUSED, INTERRUPTED = 0, 1, 2, 130

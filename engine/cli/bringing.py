@@ -11,20 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.agreement import METRICS
-from engine.brought import AXES, ESTIMATOR, MEANING, SIGNS, Claim, Preview, agreement_with, bring, preview
+from engine.basics.errors import InvalidInput
+from engine.basics.files import read_whole, write_together
+from engine.basics.options import Options
+from engine.brought.claim import AXES, ESTIMATOR, MEANING, SIGNS, Claim, Preview, agreement_with, bring, preview
+from engine.brought.files import read_table
+from engine.brought.header_row import AUTO, CHOICES, Numbering
 from engine.cli.commands import PROGRAM
 from engine.cli.scoring import Setting, budget, check_output
 from engine.cli.specs import read_object, read_spec
-from engine.compute import compute
-from engine.errors import InvalidInput
-from engine.exact.response import Options
-from engine.files import read_whole, write_together
-from engine.header_row import AUTO, CHOICES, Numbering
-from engine.score_tables import read_table
-from engine.scores import Scores
-from engine.scoring import Scoring
-from engine.sealed import plain
+from engine.metrics.agreement import METRICS
+from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from engine.store.sealed import plain
 
 
 def bring_scores(scores: Path, data: Path, spec: Path, out: Path, name: str, key: str, first_row: str, axes: str,

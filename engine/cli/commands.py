@@ -37,7 +37,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 def _version(asked: bool) -> None:
     if asked:
-        from engine.provenance import versions
+        from engine.basics.provenance import versions
 
         print(f"whichfluence {versions()['whichfluence']}")
         raise typer.Exit

@@ -9,16 +9,16 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from engine.agreement import summarize
+from engine.analysis.datamodels import linear_datamodeling_score, retrain, subsets
+from engine.analysis.self_influence import self_influence
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
+from engine.basics.options import Options
 from engine.cli.bringing import read_scores
 from engine.cli.scoring import Setting, budget, check_output
 from engine.cli.specs import read_spec, read_specs
-from engine.compute import compute
-from engine.datamodeling import linear_datamodeling_score, retrain, subsets
-from engine.errors import InvalidInput
-from engine.exact.response import Options
-from engine.files import atomic_write
-from engine.self_influence import self_influence
+from engine.metrics.agreement import summarize
+from engine.scoring.compute import compute
 
 
 def datamodel(data: Path, specs: Path, scores: Sequence[Path], out: Path, count: int, share: float, seed: int,

@@ -10,18 +10,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from engine.analysis.explanation import Explanation, explain
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
+from engine.basics.options import Options
 from engine.cli.bringing import read_scores
 from engine.cli.commands import PROGRAM
 from engine.cli.scoring import Setting, budget, check_output
 from engine.cli.specs import read_specs
-from engine.errors import InvalidInput
-from engine.exact.response import Options
-from engine.explanation import Explanation, explain
-from engine.files import atomic_write
-from engine.scores import Scores
-from engine.scoring import Scoring
-from engine.sealed import plain
-from engine.verdict import verdict
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from engine.scoring.verdict import verdict
+from engine.store.sealed import plain
 
 
 def explain_pair(data: Sequence[Path], specs: Path | None, scores: Sequence[Path], between: Sequence[str], out: Path,

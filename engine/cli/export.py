@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import InvalidInput
-from engine.files import atomic_write
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
 

@@ -8,16 +8,17 @@ from typing import Any
 
 import pandas as pd
 
+from engine.applications.language import kept
+from engine.applications.language.attribution import Setting
+from engine.applications.language.records import Record
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
+from engine.basics.sizes import spell_bytes
 from engine.cli.scoring import budget, check_output
-from engine.errors import InvalidInput
-from engine.experiments import language_kept, language_run
-from engine.files import atomic_write
 from engine.jobs import Bar, run_job
-from engine.language import kept
-from engine.language.attribution import Setting
-from engine.language.records import Record
 from engine.problems.problem import pick_device
-from engine.sizes import spell_bytes
+from engine.runs import language as language_run
+from engine.runs import language_kept
 
 ALL, SHOWN = "all", 10
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
+from engine.basics.errors import InvalidInput
 from engine.data.dataset import digest
-from engine.errors import InvalidInput
 from engine.models.catalogue import build_model
 from engine.models.checkpoint import load_checkpoint, read_state
 from engine.models.network import ALL

@@ -8,14 +8,15 @@ from pathlib import Path
 import pandas as pd
 
 from engine import experiments  # noqa: F401 - registers the job kinds
+from engine.applications.noisy_labels.source import NoisySource
+from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.files import atomic_write
 from engine.cli.scoring import budget, check_output
-from engine.detection import detection
-from engine.errors import InvalidInput, MissingData
-from engine.files import atomic_write
 from engine.jobs import Bar, run_job
-from engine.noisy_labels import retraining, runs
-from engine.noisy_labels.source import NoisySource
+from engine.metrics.detection import detection
 from engine.problems.problem import pick_device
+from engine.runs import noisy_labels as runs
+from engine.runs import noisy_retraining as retraining
 
 
 def noisy_labels(source: str, out: Path, device: str, memory: float) -> None:

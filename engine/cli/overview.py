@@ -10,22 +10,22 @@ from pathlib import Path
 import torch
 
 from engine import data
-from engine.behaviors import BEHAVIORS
+from engine.applications.language import kept
+from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.tasks import TASKS
+from engine.applications.noisy_labels.pairs import METHODS
+from engine.basics.provenance import device_name, versions
+from engine.basics.sizes import spell_bytes
 from engine.data import scienceqa
 from engine.estimators import ESTIMATORS
 from engine.experiments import EXPERIMENTS
-from engine.interventions import INTERVENTIONS
-from engine.language import kept
-from engine.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.language.estimators import LANGUAGE_ESTIMATORS
-from engine.language.tasks import TASKS
 from engine.models.catalogue import MODELS, torchvision_names
-from engine.noisy_labels.pairs import METHODS
 from engine.problems import ModuleProblem, SoftmaxProblem
-from engine.processes import PROCESSES
-from engine.provenance import device_name, versions
-from engine.sizes import spell_bytes
-from engine.store import home
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import INTERVENTIONS
+from engine.question.processes import PROCESSES
+from engine.store.results import home
 
 MODELS_FOLDER = "WHICHFLUENCE_MODELS"
 

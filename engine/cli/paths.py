@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from engine.behaviors import BEHAVIORS
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
 from engine.cli.scoring import Setting, check_output
-from engine.errors import InvalidInput
 from engine.exact.path_integral import path_integral
-from engine.files import atomic_write
+from engine.question.behaviors import BEHAVIORS
 
 
 def write_path_integral(data: Path, behavior: str, alpha: float, example: int, nodes: int, out: Path,

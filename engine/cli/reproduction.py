@@ -9,13 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from engine import publish
+from engine.basics.errors import InvalidInput
+from engine.basics.registry import unknown
 from engine.cli.scoring import budget
-from engine.errors import InvalidInput
-from engine.experiments import EXPERIMENTS
+from engine.experiments import EXPERIMENTS, publish
 from engine.jobs import Bar, run_job
 from engine.problems.problem import pick_device
-from engine.registry import unknown
 
 PAPER = "paper"
 

@@ -16,21 +16,21 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from engine import comparison
-from engine.agreement import METRICS, metric
+from engine.analysis import comparison
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write, write_together
+from engine.basics.options import Options
 from engine.cli.commands import PROGRAM
 from engine.cli.networks import NetworkSetting
 from engine.cli.specs import read_source, read_spec, read_specs
-from engine.compute import compute
 from engine.data import load_npz
-from engine.errors import InvalidInput
-from engine.exact.response import Options
-from engine.files import atomic_write, write_together
+from engine.metrics.agreement import METRICS, metric
 from engine.problems import Problem, SoftmaxProblem
 from engine.problems.source import SOFTMAX
-from engine.scores import Scores
-from engine.scoring import Scoring
-from engine.sealed import plain
+from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from engine.store.sealed import plain
 
 COLUMNS = ["a", "b", "metric", "mean", "ci95", "n_queries", "n_dropped", "verdict"]
 

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InvalidInput
-from engine.files import read_whole
+from engine.basics.errors import InvalidInput
+from engine.basics.files import read_whole
 from engine.problems import ProblemSource
-from engine.scoring import Scoring
+from engine.scoring.scoring import Scoring
 
 MAX_BYTES = 1_000_000
 LONGEST_NAME = 200

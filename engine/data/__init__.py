@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from engine.basics.errors import InvalidInput
+from engine.basics.folders import data_folder, home_folder
+from engine.basics.registry import Registry, unknown
 from engine.data import cifar10, digits, fashion_mnist, uploads
 from engine.data.arrays import Arrays, from_arrays
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
 from engine.data.npz import load_npz
 from engine.data.sampling import Sample, draw
-from engine.errors import InvalidInput
-from engine.folders import data_folder, home_folder
-from engine.registry import Registry, unknown
 
 __all__ = [
     "DATASETS", "Arrays", "Dataset", "Sample", "Source", "describe", "draw", "from_arrays", "load",

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from engine.errors import InvalidInput, MissingData
+from engine.basics.errors import InvalidInput, MissingData
 
 MAX_BYTES = 500_000_000
 FAULTS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, NotImplementedError)

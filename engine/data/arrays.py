@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.basics.errors import InvalidInput
 from engine.data.dataset import Dataset, digest
-from engine.errors import InvalidInput
 
 KEYS = ("x_train", "y_train", "x_query", "y_query")
 OPTIONAL = ("candidates", "flags")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.basics.errors import MissingData, StoreError
+from engine.basics.files import atomic_write
+from engine.basics.folders import DATA, HOME, home_name
 from engine.data.dataset import SPLITS, Dataset
 from engine.data.places import Place, downloads
-from engine.errors import MissingData, StoreError
-from engine.files import atomic_write
-from engine.folders import DATA, HOME, home_name
 
 FOLDER = Path("cifar10") / "plain_text"
 FILES = {split: f"{split}-00000-of-00001.parquet" for split in SPLITS}

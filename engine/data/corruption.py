@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 
 SPLITS = ("train", "test")
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.basics.errors import MissingData
+from engine.basics.folders import DATA, HOME, home_name
 from engine.data.dataset import Dataset
 from engine.data.places import Place, downloads
-from engine.errors import MissingData
-from engine.folders import DATA, HOME, home_name
 
 RAW = Path("FashionMNIST") / "raw"
 FILES = tuple(f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1"))

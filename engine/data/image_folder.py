@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from PIL import Image, ImageOps
 
+from engine.basics.errors import InvalidInput, MissingData
 from engine.data.archive import MAX_BYTES, Source, megabytes, open_zip, unpack
 from engine.data.dataset import Dataset
-from engine.errors import InvalidInput, MissingData
 
 MODES = {"grayscale": "L", "rgb": "RGB"}
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")

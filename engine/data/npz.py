@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.basics.errors import InvalidInput
 from engine.data.archive import FAULTS, MAX_BYTES, Source, megabytes, open_zip
 from engine.data.arrays import KEYS, OPTIONAL, Arrays, from_arrays
-from engine.errors import InvalidInput
 
 NOUN = "npz file"
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

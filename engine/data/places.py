@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.folders import DATA, data_folder, home_folder, home_name
+from engine.basics.folders import DATA, data_folder, home_folder, home_name
 
 
 def downloads() -> Path:

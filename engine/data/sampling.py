@@ -7,8 +7,8 @@ from numbers import Integral
 
 import numpy as np
 
+from engine.basics.errors import InvalidInput
 from engine.data.dataset import Dataset
-from engine.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False)

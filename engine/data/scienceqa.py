@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from engine.basics.errors import MissingData
+from engine.basics.files import atomic_write
+from engine.basics.folders import DATA
 from engine.data.places import Place, downloads
-from engine.errors import MissingData
-from engine.files import atomic_write
-from engine.folders import DATA
 
 FILE = Path("scienceqa") / "scienceqa_text.parquet"
 COLUMNS = ("pid", "question", "choices", "answer", "hint", "subject", "topic", "solution")

@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 from typing import BinaryIO
 
+from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.files import atomic_write
+from engine.basics.folders import home_folder
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
 from engine.data.npz import load_npz
-from engine.errors import InvalidInput, MissingData
-from engine.files import atomic_write
-from engine.folders import home_folder
 
 PREFIX = "upload-"
 MOST_BYTES = 500_000_000

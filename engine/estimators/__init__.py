@@ -1,5 +1,6 @@
 """Estimators: how scores are computed for a specification. A new one is one file and one line here."""
 
+from engine.basics.registry import Registry
 from engine.estimators.cosine import COSINE
 from engine.estimators.estimator import Estimator
 from engine.estimators.exact import EXACT
@@ -8,7 +9,6 @@ from engine.estimators.influence_function import INFLUENCE_FUNCTIONS
 from engine.estimators.ntk import NTK, NTK_LAST_LAYER
 from engine.estimators.representer import REPRESENTER
 from engine.estimators.trak import TRAK
-from engine.registry import Registry
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK):

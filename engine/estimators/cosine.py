@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
+from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.estimators.first_order import along, shared_gradients
-from engine.exact.response import GradientPart, Options, Part, Response
+from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.products import query_norms
 
 

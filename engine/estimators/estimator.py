@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.exact.response import Response
-from engine.specification import Specification
+from engine.question.specification import Specification
 
 Respond = Callable[..., list[Response]]
 

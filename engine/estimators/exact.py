@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from engine.curvature import cholesky
 from engine.estimators.estimator import Estimator
 from engine.exact import network_reoptimize, network_retrain, network_steps
 from engine.exact.local_response import linear_responses
@@ -11,7 +12,6 @@ from engine.exact.network_response import DENSE
 from engine.exact.network_response import linear_responses as network_responses
 from engine.exact.reoptimize import reoptimize
 from engine.exact.steps import trajectory, unrolled
-from engine.hessians import cholesky
 
 EXACT = Estimator(
     "exact", "exact", True,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.exact.network_steps import checkpoints as network_checkpoints
-from engine.exact.response import GradientPart, Options, Part, Response
+from engine.exact.response import GradientPart, Part, Response
 from engine.exact.steps import accumulated_signal, checkpoints
 from engine.gradients.products import TrainingGradients
 

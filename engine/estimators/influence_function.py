@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from engine.curvature import HESSIANS
+from engine.curvature.network import NETWORK_HESSIANS
 from engine.estimators.estimator import Estimator
 from engine.exact.local_response import linear_responses
 from engine.exact.network_response import linear_responses as network_responses
-from engine.hessians import HESSIANS
-from engine.hessians.network import NETWORK_HESSIANS
 
 
 def influence_function(name: str) -> Estimator:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
-from engine.exact.response import GradientPart, Options, Response
+from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.errors import InvalidInput
-from engine.registry import Registry
+from engine.basics.errors import InvalidInput
+from engine.basics.registry import Registry
 
 BLOCK = 1 << 22
 

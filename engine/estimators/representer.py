@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
-from engine.exact.response import Options, Part, Response
+from engine.exact.response import Part, Response
 
 
 def one_step(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.behaviors import BEHAVIORS
+from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.estimators.projectors import PROJECTORS, checked_dimension
-from engine.exact.response import GradientPart, Options, Response
+from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
+from engine.question.behaviors import BEHAVIORS
 
 DIMENSION = 512
 PROJECTOR = "rademacher"

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from engine.behaviors import Behavior
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.exact.response import signal_of
+from engine.question.behaviors import Behavior
 
 Rows = Callable[[Tensor], Tensor]
 COLUMNS = 1 << 20

@@ -9,8 +9,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from engine.basics.options import Options
 from engine.exact.objectives import linear_force, objectives
-from engine.exact.response import Options, Part, Response
+from engine.exact.response import Part, Response
 
 COLUMN_BYTES = 512 << 20
 

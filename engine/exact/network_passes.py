@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from engine.exact.response import Options
+from engine.basics.options import Options
 from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks
 from engine.gradients.layout import arranged
 

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.exact.lbfgs import Minimum, minimise
 from engine.exact.network_passes import loss_and_gradient, query_logits, training_loss
-from engine.exact.response import Options, Part, Response
+from engine.exact.response import Part, Response
 
 
 @dataclass(frozen=True)

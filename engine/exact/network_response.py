@@ -15,12 +15,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.errors import InvalidInput
-from engine.exact.response import GradientPart, Options, Response
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.curvature.network.products import hessian_product
+from engine.curvature.solution import InverseHessian, Solution
+from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with
-from engine.hessians.network.products import hessian_product
-from engine.hessians.solution import InverseHessian, Solution
 
 DENSE_LIMIT = 4_000
 """Up to so many parameters the Hessian is built (128 MB in float64) and factored."""

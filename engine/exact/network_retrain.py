@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.behaviors import Behavior
-from engine.errors import InvalidInput
-from engine.exact.response import Options, Part, Response
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact.response import Part, Response
 from engine.models.training import Diverged, train
+from engine.question.behaviors import Behavior
 
 BATCH = 512
 """Queries at a time."""

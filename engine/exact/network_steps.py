@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.exact.network_passes import loss_and_gradient, query_logits
-from engine.exact.response import Options, Part, Response
+from engine.exact.response import Part, Response
 
 
 def unrolled(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:

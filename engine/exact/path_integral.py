@@ -23,10 +23,10 @@ from torch import Tensor
 from torch.func import grad, jacrev, jvp
 from torch.nn.functional import cross_entropy
 
-from engine.behaviors import Behavior
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.exact.response import signal_of
 from engine.models import softmax
+from engine.question.behaviors import Behavior
 
 LIMIT = 4_000
 """Parameters up to which the Hessian is built."""

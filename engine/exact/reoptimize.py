@@ -9,11 +9,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
 from engine.exact.objectives import linear_force, objectives
 from engine.exact.preconditioner import CandidateTerms, block_inverse, dense_inverse
-from engine.exact.response import Options, Part, Response
+from engine.exact.response import Part, Response
 
 KEPT_BYTES = 256 << 20
 SMALLEST_TOLERANCE = 1e-13

@@ -8,28 +8,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from engine.behaviors import Behavior
-from engine.errors import InvalidInput
-
-
-def _nothing(*_args) -> None:
-    return None
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to compute: a memory budget in bytes, a seed for sampled solvers, and two callbacks.
-
-    tolerance: the gradient norm (float64) at which a re-optimisation counts as converged.
-
-    check: called often; raises to cancel. progress: called with the share done, in [0, 1].
-    """
-
-    budget: int = 4 << 30
-    tolerance: float = 1e-10
-    seed: int = 0
-    check: Callable[[], None] = _nothing
-    progress: Callable[[float], None] = _nothing
+from engine.basics.errors import InvalidInput
+from engine.question.behaviors import Behavior
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.exact.response import Options, Part, Response
+from engine.basics.options import Options
+from engine.exact.response import Part, Response
 from engine.models import softmax
 
 

@@ -1,19 +1,24 @@
 """The paper's studies as declared tables of runs. A new one is one file and its lines here."""
 
-from engine import datamodel_runs, score_runs, self_influence_runs, training_runs
-from engine.experiments import (
-    backdoor,
-    controlled,
-    language_run,
-    network,
-    noisy_labels,
-    removal,
-    response_corruption,
-)
+from engine.basics.registry import Registry
+from engine.experiments import backdoor, controlled, network, noisy_labels, removal, response_corruption
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import KINDS
-from engine.noisy_labels import retraining, runs
-from engine.registry import Registry
+from engine.runs import (
+    datamodels as datamodel_runs,
+)
+from engine.runs import language as language_run
+from engine.runs import noisy_labels as runs
+from engine.runs import noisy_retraining as retraining
+from engine.runs import (
+    scores as score_runs,
+)
+from engine.runs import (
+    self_influence as self_influence_runs,
+)
+from engine.runs import (
+    training as training_runs,
+)
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment")
 for _experiment in (

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.agreement import METRICS, pairwise, summarize
-from engine.provenance import device_name
+from engine.basics.provenance import device_name
+from engine.metrics.agreement import METRICS, pairwise, summarize
 
 
 def per_query(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:

@@ -15,24 +15,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from engine.applications.language import catalogue, detection, quality, rankings, stages
+from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.tasks.backdoor import ABLATION, SIZES
 from engine.experiments import language, response_corruption
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
-from engine.language import detection, quality
-from engine.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.language.estimators import LANGUAGE_ESTIMATORS
-from engine.language.tasks.backdoor import ABLATION, SIZES
 
 TASK = {"name": "conditional_backdoor", "seed": 0}
 ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
-ALL_REMOVALS = [*([e.label, language.behavior_title(b)] for e in LANGUAGE_ESTIMATORS.values()
+ALL_REMOVALS = [*([e.label, rankings.behavior_title(b)] for e in LANGUAGE_ESTIMATORS.values()
                   for b in (LANGUAGE_BEHAVIORS if e.behavioral else ("none",))),
                 *(["Oracle", group] for group in ORACLES)]
 SETTINGS = {
     "small": language.settings(
-        language.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
+        catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
         {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
-    "paper": language.settings(language.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
+    "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
 }
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
             "paper": ALL_REMOVALS}
@@ -51,7 +51,7 @@ QUALITY_PRESETS = {name: Preset(name, TITLES[name] if name == "paper" else "80 s
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
     return [f"{seed}/{key}" for seed in payload["seeds"]
-            for key in (*language.chunk_keys(payload["settings"]), "scores")]
+            for key in (*stages.chunk_keys(payload["settings"]), "scores")]
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
@@ -63,10 +63,10 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, part = key.partition("/")
-    found = language.attribution(payload["settings"], int(seed), context)
+    found = stages.attribution(payload["settings"], int(seed), context)
     if part == "scores":
-        return _scores_chunk(language.trained(found, context, 0.0), payload["settings"].get("layers", ()))
-    return language.shared_chunk(found, part, list(ABLATION.values()), context)
+        return _scores_chunk(stages.trained(found, context, 0.0), payload["settings"].get("layers", ()))
+    return stages.shared_chunk(found, part, list(ABLATION.values()), context)
 
 
 def _scores_chunk(found, layers) -> Output:
@@ -75,7 +75,7 @@ def _scores_chunk(found, layers) -> Output:
     poison, benign = task.flagged("poison"), task.flagged("benign")
     for (query, target), name in ABLATION.items():
         features = found.features(task.queries[name])
-        for (method, behavior), scores in language.rankings(features, task.sign, layers).items():
+        for (method, behavior), scores in rankings.rankings(features, task.sign, layers).items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
                 values = {**detection.detection(poison, scores),
@@ -100,25 +100,25 @@ def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
 def removal_plan(payload: Mapping[str, Any]) -> list[str]:
     rows = range(len(payload["settings"]["removals"]))
     return [f"{seed}/{key}" for seed in payload["seeds"]
-            for key in (*language.chunk_keys(payload["settings"]), "factual", *(f"removal/{row}" for row in rows))]
+            for key in (*stages.chunk_keys(payload["settings"]), "factual", *(f"removal/{row}" for row in rows))]
 
 
 def removal_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, part = key.partition("/")
     chosen = payload["settings"]
-    found = language.attribution(chosen, int(seed), context)
+    found = stages.attribution(chosen, int(seed), context)
     if not part.startswith(("factual", "removal")):
-        return language.shared_chunk(found, part, [found.task.reference], context)
-    language.trained(found, context, 0.0)
+        return stages.shared_chunk(found, part, [found.task.reference], context)
+    stages.trained(found, context, 0.0)
     if part == "factual":
         return Output(tables=language.measured(behaviour(found, found.points[-1], context)))
     method, behavior = chosen["removals"][int(part.partition("/")[2])]
     removed = removal(found, method, behavior)
     rest = np.setdiff1d(np.arange(len(found.task.train)), removed)
     once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1}}
-    again = language.attribution(once, int(seed), context, keep=rest)
+    again = stages.attribution(once, int(seed), context, keep=rest)
     context.progress(0.0, f"training without the top of {method}, {behavior}")
-    language.trained(again, context, 0.95)
+    stages.trained(again, context, 0.95)
     after = behaviour(again, again.points[-1], context)
     shutil.rmtree(again.folder, ignore_errors=True)  # evaluated, and as large as a checkpoint
     groups = {flag: found.task.flagged(flag) for flag in ORACLES.values()}
@@ -134,7 +134,7 @@ def removal(found, method: str, behavior: str) -> np.ndarray:
         rows = np.flatnonzero(task.flagged(ORACLES[behavior]))
         count = int(np.ceil(detection.TOP * len(task.train) - 1e-9))
         return np.sort(np.random.default_rng([found.seed, 11]).permutation(rows)[:count])
-    ranked = language.rankings(found.features(task.queries[task.reference]), task.sign)
+    ranked = rankings.rankings(found.features(task.queries[task.reference]), task.sign)
     return detection.top(ranked[method, behavior], detection.TOP)
 
 
@@ -160,7 +160,7 @@ def removal_finish(payload: Mapping[str, Any], chunks, context: Context) -> Outp
             old["ASR",] - new["ASR",] for old, new in zip(before, after, strict=True)]
         values["After retraining", "Accuracy drop"] = [
             old["Clean acc.",] - new["Clean acc.",] for old, new in zip(before, after, strict=True)]
-        rows += [language.summary({"model": language.model_title(chosen["model"]), "method": method,
+        rows += [language.summary({"model": catalogue.model_title(chosen["model"]), "method": method,
                                    "behavior": behavior, "group": group, "metric": metric}, found)
                  for (group, metric), found in values.items()]
     return Output({"removal": pd.DataFrame(rows)}, manifest={
@@ -176,7 +176,7 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
     """Fine-tune as the other studies do (what they trained is found on disk), and measure the model."""
     seed, _, task = key.partition("/")
     chosen = {**payload["settings"][task], "model": payload["settings"]["model"]}
-    found = language.trained(language.attribution(chosen, int(seed), context), context, 0.9)
+    found = stages.trained(stages.attribution(chosen, int(seed), context), context, 0.9)
     if task == "corruption":
         measured = {("Response corruption", "Loss"): found.points[-1].facts["loss"]}
     else:
@@ -192,7 +192,7 @@ def quality_finish(payload: Mapping[str, Any], chunks, context: Context) -> Outp
               **language.read(chunks[f"{seed}/backdoor"])} for seed in payload["seeds"]]
     manifests = {key: chunks[key].manifest for key in quality_plan(payload)}
     return Output({"quality": pd.DataFrame(language.table(payload["settings"], ("task", "metric"), seeds))}, manifest={
-        "spec": {"settings": payload["settings"]}, "seeds": payload["seeds"], "libraries": language.libraries(),
+        "spec": {"settings": payload["settings"]}, "seeds": payload["seeds"], "libraries": stages.libraries(),
         "runs": [{"chunk": key, "run": manifest["run"]} for key, manifest in manifests.items()],
         "device": next(iter(manifests.values()))["device"]})
 
@@ -205,19 +205,19 @@ TABLE_5_2 = Experiment(
     lambda tables: tables["detection"], ("method", "behavior", "metric"),
     "table_5_2_a12_a13_conditional_backdoor.csv",
     "With Gemma-2-9B-it it is Table A-12, with Llama-3.1-8B-Instruct Table A-13. RepSim at 50% reads halfway through "
-    "the model's layers, RepSim alone at the last one.", models=language.ALL_MODELS)
+    "the model's layers, RepSim alone at the last one.", models=catalogue.ALL_MODELS)
 TABLE_A11 = Experiment(
     "table-a11", "Table A-11: what the fine-tuned models do", QUALITY.name, QUALITY_PRESETS,
     lambda tables: tables["quality"], ("task", "metric"), "table_a11_source_model_quality.csv",
     "Loss is the mean training loss since the checkpoint before the last. An answer counts as the model's where its "
-    "letter has the largest logit of all choices after the record's own explanation.", models=language.ALL_MODELS)
+    "letter has the largest logit of all choices after the record's own explanation.", models=catalogue.ALL_MODELS)
 TABLE_A14 = Experiment(
     "table-a14", "Table A-14: removal and retraining, conditional backdoor", REMOVAL.name, REMOVAL_PRESETS,
     lambda tables: tables["removal"], ("method", "behavior", "group", "metric"),
     "table_a14_backdoor_removal_retraining.csv", "The small preset retrains for three of its rows.",
-    models=language.ALL_MODELS[:1])
+    models=catalogue.ALL_MODELS[:1])
 TABLE_A15 = Experiment(
     "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, PRESETS,
     lambda tables: tables["ablation"], ("method", "behavior", "query_trigger", "target", "metric"),
     "table_a15_reference_ablation.csv", "The paper does not name the metric of this table; it is AUPRC.",
-    models=language.ALL_MODELS[:1])
+    models=catalogue.ALL_MODELS[:1])

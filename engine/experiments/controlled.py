@@ -18,17 +18,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.compute import compute
-from engine.exact.response import Options
+from engine.basics.options import Options
 from engine.experiments.agreements import alpha_parameter, facts, per_query, restored, stored, summaries, words
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.controlled import (
+    ALPHAS,
+    DAMPING,
+    ETA,
+    ETAS,
+    STEPS,
+    removal_scoring,
+    response_scoring,
+    step_scoring,
+    unrolled_scoring,
+    upweight_scoring,
+)
+from engine.scoring.scoring import Scoring
 
-ETAS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
-ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-ETA, STEPS, DAMPING = 0.1, 5, 0.01
 BEHAVIORS = ("query_loss", "query_logit", "soft_margin", "hard_margin")
 NUMERICS = 1
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
@@ -41,26 +50,6 @@ SMALL = Preset("small", "digits, and FashionMNIST averaged to 14×14 pixels", 3,
         {"dataset": "digits", "n_train": 1_000, "n_test": 500, "n_queries": 200, "n_candidates": 200},
         {"dataset": "fashion_mnist", "n_train": 2_000, "n_test": 500, "n_queries": 200, "n_candidates": 200,
          "pool": 2}]})
-
-
-def step_scoring(behavior: str, eta: float, estimator: str = "exact") -> Scoring:
-    return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, estimator)
-
-
-def unrolled_scoring() -> Scoring:
-    return Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "unrolled", "eta": ETA, "steps": STEPS})
-
-
-def response_scoring(behavior: str, damping: float) -> Scoring:
-    return Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "local_response", "damping": damping})
-
-
-def upweight_scoring(behavior: str, alpha: float, estimator: str = "exact") -> Scoring:
-    return Scoring.of(behavior, {"kind": "upweight", "alpha": alpha}, {"kind": "reoptimize"}, estimator)
-
-
-def removal_scoring(normalization: str) -> Scoring:
-    return Scoring.of("query_loss", {"kind": "remove", "normalization": normalization}, {"kind": "reoptimize"})
 
 
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:

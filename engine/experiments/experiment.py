@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from engine.errors import InvalidInput
-from engine.scoring import Scoring
+from engine.basics.errors import InvalidInput
+from engine.scoring.scoring import Scoring
 
 
 @dataclass(frozen=True)

@@ -23,18 +23,29 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.compute import compute
-from engine.exact.response import Options
+from engine.basics.options import Options
 from engine.experiments.agreements import alpha_parameter, facts, per_query, restored, stored, summaries, words
-from engine.experiments.controlled import BEHAVIORS, removal_scoring, response_scoring, step_scoring, unrolled_scoring
+from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.controlled import (
+    DAMPING,
+    ETA,
+    SOLVER,
+    damped_upweighting,
+    optimum_scoring,
+    removal_scoring,
+    response,
+    step_scoring,
+    unrolled_scoring,
+    upweighting,
+)
+from engine.scoring.scoring import Scoring
 
 ETAS = (0.01, 0.05, 0.1, 0.3, 0.5)
 ALPHAS = (1e-5, 1e-3, 1e-1)
-ETA, DAMPING, SOLVER = 0.1, 0.01, "cg_gauss_newton"
 CURVES = ("query_loss", "hard_margin", "query_logit")
 NUMERICS = 1
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
@@ -49,17 +60,6 @@ SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training exampl
         **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})
 
 
-def optimum_scoring(intervention: dict, behavior: str = "query_loss", damping: float = 0.0,
-                    baseline: str = "factual", estimator: str = "exact") -> Scoring:
-    """Local re-optimisation of an intervened objective."""
-    return Scoring.of(behavior, intervention, {"kind": "reoptimize", "damping": damping, "baseline": baseline},
-                      estimator)
-
-
-def upweighting(alpha: float) -> dict[str, Any]:
-    return {"kind": "upweight", "alpha": alpha}
-
-
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
     """(axis, comparison, parameter) of Table A-7 -> the two scorings it compares."""
     step = step_scoring("query_loss", ETA)
@@ -68,17 +68,6 @@ def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
     found |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (optimum_scoring(upweighting(alpha)),
                                                              removal_scoring("n-1")) for alpha in ALPHAS}
     return found | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()), ("T", INVERSE_HESSIAN, ""): (step, response())}
-
-
-def response(behavior: str = "query_loss", solver: str = SOLVER) -> Scoring:
-    """The damped inverse-Hessian response, by a solver that a network's Hessian allows."""
-    exact = response_scoring(behavior, DAMPING)
-    return Scoring.of(exact.behavior, exact.intervention, exact.process, solver)
-
-
-def damped_upweighting(behavior: str, alpha: float, estimator: str = "exact") -> Scoring:
-    """Upweighting, re-optimised with damping and without the factual model's drift: what `response` approximates."""
-    return optimum_scoring(upweighting(alpha), behavior, DAMPING, "reoptimized", estimator)
 
 
 def damped(scoring: Scoring) -> Scoring:

@@ -4,7 +4,7 @@ A network is trained on labels of which a fixed share is wrong; every method ran
 they seem to lower a behavior of the trusted set, and the ranking is compared with what was corrupted. Pictures are
 pixels / 255 without augmentation, which the paper does not mention; on a GPU the passes are in bfloat16.
 
-Each seed of each source is one run of `engine.noisy_labels.runs`, shared by all tables that need it.
+Each seed of each source is one run of `engine.runs.noisy_labels`, shared by all tables that need it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.agreement import pairwise
-from engine.detection import detection
+from engine.applications.noisy_labels.pairs import MAIN, Pair
+from engine.applications.noisy_labels.scoring import AUGMENTED
+from engine.applications.noisy_labels.source import NoisySource
+from engine.basics.provenance import versions_of
 from engine.experiments.experiment import Experiment, Preset
-from engine.intervals import t_interval
 from engine.jobs import Context, JobKind, Output
+from engine.metrics.agreement import pairwise
+from engine.metrics.detection import detection
+from engine.metrics.intervals import t_interval
 from engine.models.training import PAPER_RESNET, Recipe
-from engine.noisy_labels import runs
-from engine.noisy_labels.pairs import MAIN, Pair
-from engine.noisy_labels.scoring import AUGMENTED
-from engine.noisy_labels.source import NoisySource
-from engine.provenance import versions_of
+from engine.runs import noisy_labels as runs
 
 NUMERICS = 1
 RATES = (0.05, 0.1, 0.2, 0.3, 0.4)

@@ -1,7 +1,7 @@
 """Removal utility: Table A-10 of the paper. The most suspicious examples are removed and the model trained again.
 
 The change is in percentage points of test accuracy, against the same seed's model on all examples. A retraining is a
-run of `engine.noisy_labels.retraining`, shared by every pair and share that removes the same examples.
+run of `engine.runs.noisy_retraining`, shared by every pair and share that removes the same examples.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from engine.detection import precision_title
+from engine.applications.noisy_labels.pairs import Pair, pairs_of
+from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.noisy_labels import CIFAR, NUMERICS, OF_THE_PAPER, SMALL_RECIPE, cost, sources, summary
 from engine.jobs import Context, JobKind, Output
-from engine.noisy_labels import retraining, runs
-from engine.noisy_labels.pairs import Pair, pairs_of
-from engine.noisy_labels.source import NoisySource
+from engine.metrics.detection import precision_title
+from engine.runs import noisy_labels as runs
+from engine.runs import noisy_retraining as retraining
 
 SHARES = (0.01, 0.05, 0.10)
 METRIC = "Test accuracy change"

@@ -12,12 +12,12 @@ from typing import Any
 
 import pandas as pd
 
+from engine.applications.language import catalogue, detection, rankings, signals, stages
+from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language.tasks.response_corruption import SIZES
 from engine.experiments import language
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
-from engine.language import detection, signals
-from engine.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.language.tasks.response_corruption import SIZES
 
 TASK = {"name": "response_corruption", "seed": 0}
 PANELS = {"answer": "answer_logit", "rationale": "explanation_loss"}
@@ -25,9 +25,9 @@ PANELS = {"answer": "answer_logit", "rationale": "explanation_loss"}
 SPANS = {"answer_logit": "answer", "explanation_loss": "explanation"}
 SETTINGS = {
     "small": language.settings(
-        language.SMALL_MODEL, {**TASK, "clean": 64, "answer": 8, "rationale": 8, "validation": 8, "longest": 200},
+        catalogue.SMALL_MODEL, {**TASK, "clean": 64, "answer": 8, "rationale": 8, "validation": 8, "longest": 200},
         {"epochs": 2, "checkpoints": 2, "learning_rate": 5e-4, "context": 512}, 2048),
-    "paper": language.settings(language.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
+    "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
 }
 TITLES = {"small": "80 short records, two epochs with learning rate 5e-4",
           "paper": "5,000 ScienceQA records as in Appendix A-2"}
@@ -36,7 +36,7 @@ PRESETS = {name: Preset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": 
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
-    keys = [*language.chunk_keys(payload["settings"]), "signals", "scores"]
+    keys = [*stages.chunk_keys(payload["settings"]), "signals", "scores"]
     return [f"{seed}/{key}" for seed in payload["seeds"] for key in keys]
 
 
@@ -47,18 +47,18 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, part = key.partition("/")
-    found = language.attribution(payload["settings"], int(seed), context)
+    found = stages.attribution(payload["settings"], int(seed), context)
     if part == "signals":
-        return _signals_chunk(language.trained(found, context, 0.0), context)
+        return _signals_chunk(stages.trained(found, context, 0.0), context)
     if part == "scores":
-        return _scores_chunk(language.trained(found, context, 0.0), payload["settings"].get("layers", ()))
-    return language.shared_chunk(found, part, ["validation"], context)
+        return _scores_chunk(stages.trained(found, context, 0.0), payload["settings"].get("layers", ()))
+    return stages.shared_chunk(found, part, ["validation"], context)
 
 
 def _scores_chunk(found, layers) -> Output:
     """Every measure of every ranking for both kinds of corruption."""
     task = found.task
-    ranked = language.rankings(found.features(task.queries[task.reference]), task.sign, layers)
+    ranked = rankings.rankings(found.features(task.queries[task.reference]), task.sign, layers)
     measured = {(corruption, method, behavior, metric): value
                 for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
                 for metric, value in detection.detection(task.flagged(flag), scores).items()}
@@ -120,10 +120,11 @@ FIGURE_5_2 = Experiment(
     "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("corruption", "method", "behavior", "metric"), None,
     "The paper prints this figure without its numbers. With Gemma-2-9B-it and Llama-3.1-8B-Instruct it is Figure A-3. "
-    "RepSim at 50% reads halfway through the model's layers, RepSim alone at the last one.", models=language.ALL_MODELS)
+    "RepSim at 50% reads halfway through the model's layers, RepSim alone at the last one.",
+    models=catalogue.ALL_MODELS)
 TABLE_A17 = Experiment(
     "table-a17", "Table A-17: RepSim with signals, response corruption", STUDY.name, PRESETS,
     lambda tables: tables["signals"], ("corruption", "method", "layer", "metric"),
     "table_a17_signal_augmented_response_corruption.csv",
     "The paper's layers stand for the same share of another model's depth. Every ranking is also given with its sign "
-    "flipped.", models=language.ALL_MODELS[:1])
+    "flipped.", models=catalogue.ALL_MODELS[:1])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.gradients.findings import found_once
 from engine.models.network import Network
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from engine.errors import StoreError, WhichfluenceError
-from engine.transactions import immediate
+from engine.basics.errors import StoreError, WhichfluenceError
+from engine.basics.transactions import immediate
 
 SCHEMA_VERSION = 1
 SCHEMA = """

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from engine.errors import StoreError
+from engine.basics.errors import StoreError
 from engine.jobs.kinds import Context, JobKind, Output, Progress, Watch, job_digest
-from engine.store import Store, digest_of
+from engine.store.results import Store, digest_of
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import InvalidInput
-from engine.registry import Registry
-from engine.store import Result, Store, digest_of
-from engine.values import canonical_json
+from engine.basics.errors import InvalidInput
+from engine.basics.registry import Registry
+from engine.basics.values import canonical_json
+from engine.store.results import Result, Store, digest_of
 
 if TYPE_CHECKING:
     import numpy as np

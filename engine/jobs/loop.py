@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.errors import Cancelled, StoreError, WhichfluenceError
+from engine.basics.errors import Cancelled, StoreError, WhichfluenceError
 from engine.jobs.executor import Executor
 from engine.jobs.kinds import Progress, Watch
 from engine.jobs.queue import DEAD_AFTER, Job, JobLost, JobQueue

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InvalidInput, WhichfluenceError
+from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.jobs.database import Database
 from engine.jobs.kinds import Progress, canonical, job_digest
 from engine.jobs.run import forget_chunks
-from engine.store import Store
+from engine.store.results import Store
 
 STATES = ("queued", "running", "done", "failed", "cancelled")
 DEAD_AFTER = 15.0  # seconds without a heartbeat

@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.errors import InvalidInput, StoreError
+from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor
 from engine.jobs.kinds import KINDS, Output, Watch, canonical
-from engine.store import Result, Store, home, versions
+from engine.store.results import Result, Store, home, versions
 
 
 def run_job(kind: str, payload: Mapping[str, Any], root: Path | str | None = None, *,

@@ -10,10 +10,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.errors import StoreError
+from engine.basics.errors import StoreError
 from engine.jobs.database import Database
 from engine.jobs.queue import DEAD_AFTER
-from engine.store import home
+from engine.store.results import home
 
 STARTING = 60.0  # seconds that a worker may take from its start to its first heartbeat
 LOG_LIMIT = 1_000_000  # bytes

@@ -10,12 +10,12 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.registry import Registry
 from engine.models.cifar_forms import FORMS
 from engine.models.cnn import cnn
 from engine.models.linear import linear
 from engine.models.mlp import mlp
-from engine.registry import Registry
 
 Build = Callable[[tuple[int, ...], int], nn.Module]
 

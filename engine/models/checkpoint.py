@@ -12,8 +12,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from engine.errors import InvalidInput, MissingData
-from engine.files import atomic_write
+from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.files import atomic_write
 
 NESTED = ("state_dict", "model")
 """Keys under which trainers save the weights beside their own notes."""

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from torch import nn
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 
 Shape = tuple[int, ...]
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 
 from torch import nn
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 
 CHANNELS = (32, 64)
 HIDDEN = 128

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 
 ALL, LAST_BLOCK, LAST_LAYER = "all", "last_block", "last_layer"
 

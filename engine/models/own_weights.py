@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from torch import nn
 
-from engine.errors import InvalidInput, MissingData
-from engine.folders import home_folder
+from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.folders import home_folder
 from engine.models.checkpoint import load_checkpoint, save_checkpoint
 
 SUFFIXES = (".safetensors", ".pt", ".pth")

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from engine.errors import InvalidInput, MissingData
+from engine.basics.errors import InvalidInput, MissingData
 from engine.models.checkpoint import read_state, save_checkpoint
 
 EVERY = 30.0

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.models.linear_solvers import conjugate_gradients
 
 ROWS = 4096

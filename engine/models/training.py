@@ -30,10 +30,10 @@ from pydantic import Field, model_serializer, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.values import Count, Number, Value, canonical_json
 from engine.models.layout import layout_for
 from engine.models.pauses import Pauses
-from engine.values import Count, Number, Value, canonical_json
 
 
 class Diverged(InvalidInput):

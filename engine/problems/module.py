@@ -7,7 +7,7 @@ every manifest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,21 +15,15 @@ from functools import cached_property
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
-from engine.errors import InvalidInput
-from engine.fingerprint import fingerprint
+from engine.basics.errors import InvalidInput
+from engine.basics.fingerprint import fingerprint
+from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, Network
 from engine.problems.problem import Problem, pick_device
 
-Loss = Callable[[Tensor, Tensor], Tensor]
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 BATCH = 512
-
-
-def per_example_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """ℓ = −log p_y: (b, C), (b,) -> (b,)."""
-    return cross_entropy(logits, labels, reduction="none")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 
 
 class Problem(ABC):

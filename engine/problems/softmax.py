@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.models import softmax
 from engine.problems.problem import Problem, pick_device
 

@@ -11,7 +11,8 @@ from pydantic import Field, model_serializer
 from torch import nn
 
 from engine import data
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.values import Count, Number, Value
 from engine.models import own_weights
 from engine.models.catalogue import build_model
 from engine.models.network import ALL, selected
@@ -20,7 +21,6 @@ from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem, pick_device
 from engine.problems.softmax import SoftmaxProblem
 from engine.problems.trained import trained, weights_file
-from engine.values import Count, Number, Value
 
 Size = Annotated[Count, Field(ge=1)]
 

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.errors import InvalidInput
-from engine.folders import home_folder
+from engine.basics.errors import InvalidInput
+from engine.basics.folders import home_folder
 from engine.models.checkpoint import read_state, save_checkpoint
 from engine.models.training import Recipe, train
-from engine.sealed import digest_of
+from engine.store.sealed import digest_of
 
 FINAL = "final/"
 

@@ -11,13 +11,13 @@ import torch
 from app import workbench
 from app.training import Trainer
 from app.workbench import Waiting
-from engine import score_runs
-from engine.compute import compute
-from engine.errors import Cancelled, InvalidInput, MissingData
+from engine.basics.errors import Cancelled, InvalidInput, MissingData
 from engine.jobs import run_job
 from engine.problems import ProblemSource
-from engine.scoring import Scoring
-from engine.store import Store
+from engine.runs import scores as score_runs
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+from engine.store.results import Store
 
 SOURCE = ProblemSource(n_train=120, n_queries=12, n_test=50, seed=3)
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from engine.errors import MissingData
+from engine.basics.errors import MissingData
 from engine.problems import ProblemSource, SoftmaxProblem
 
 SMALL = os.environ.get("BENCH") == "small"

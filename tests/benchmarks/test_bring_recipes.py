@@ -9,14 +9,14 @@ import torch
 from torch import nn
 from torch.utils.data import TensorDataset
 
-from engine.agreement import METRICS
-from engine.brought import CANDIDATES, QUERIES, agreement_with, bring, preview
-from engine.compute import compute
-from engine.explanation import explain
-from engine.named import NAMED
+from engine.analysis.explanation import explain
+from engine.brought.claim import CANDIDATES, QUERIES, agreement_with, bring, preview
+from engine.brought.files import read_table
+from engine.metrics.agreement import METRICS
 from engine.problems import ProblemSource
-from engine.score_tables import read_table
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.named import NAMED
+from engine.scoring.scoring import Scoring
 
 README = Path(__file__).parents[2] / "README.md"
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.compute import compute
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.benchmarks.bench_problems import SMALL, fashion, seconds, untouched
 
 N, QUERIES, CANDIDATES, POOL = (300, 20, 10, 4) if SMALL else (2_000, 100, 100, 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from engine.agreement import pairwise
+from engine.metrics.agreement import pairwise
 
 ARRAYS, QUERIES, CANDIDATES = 8, 200, 1000
 

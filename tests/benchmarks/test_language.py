@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.language.estimators import LANGUAGE_ESTIMATORS
-from engine.language.features import Features, Point
+from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.features import Features, Point
 from tests.benchmarks.bench_problems import SMALL, seconds
 
 RECORDS, TOKENS, ROUNDS = (8, 32, 1) if SMALL else (32, 192, 2)

@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from engine.compute import compute
-from engine.exact.response import Options
-from engine.scoring import Scoring
+from engine.basics.options import Options
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.benchmarks.bench_problems import SMALL, fashion, seconds, untouched
 
 N, QUERIES, CANDIDATES, REFITS, POOL = (300, 20, 10, 1, 4) if SMALL else (2_000, 100, 100, 2, 2)

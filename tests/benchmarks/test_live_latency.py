@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine.compute import compute
 from engine.exact.reoptimize import training_data
 from engine.problems import ProblemSource
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.benchmarks.bench_problems import SMALL, fashion, seconds
 
 ADD = {"kind": "add_occurrence"}

@@ -15,14 +15,14 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
-from engine.behaviors import BEHAVIORS
-from engine.exact.response import Options
+from engine.applications.noisy_labels import gradient_scores
+from engine.applications.noisy_labels.evidence import Evidence
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, Pair
+from engine.applications.noisy_labels.source import NoisySource, TrainedModel
+from engine.basics.options import Options
 from engine.gradients.layout import arranged
 from engine.models.catalogue import build_model
-from engine.noisy_labels import gradient_scores
-from engine.noisy_labels.evidence import Evidence
-from engine.noisy_labels.pairs import BEHAVIOR_TITLES, Pair
-from engine.noisy_labels.source import NoisySource, TrainedModel
+from engine.question.behaviors import BEHAVIORS
 from tests.benchmarks.bench_gradients import Batches, as_it_is
 from tests.benchmarks.bench_problems import SMALL, fashion, seconds
 

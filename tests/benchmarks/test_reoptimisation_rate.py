@@ -2,9 +2,9 @@
 
 import torch
 
-from engine.compute import compute
 from engine.exact.reoptimize import training_data
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.benchmarks.bench_problems import SMALL, fashion, seconds
 
 N, QUERIES, CANDIDATES, POOL = (500, 20, 8, 4) if SMALL else (20_000, 1_000, 64, 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine import publish
+from engine.experiments import publish
 
 pytestmark = pytest.mark.e2e
 PUBLISHED = publish.RESULTS / "figure-5-2" / "small" / publish.TABLE

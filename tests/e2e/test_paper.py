@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.store import Store
-from tests.app.test_published import stored
+from engine.store.results import Store
+from tests.app.widgets.test_published import stored
 
 pytestmark = pytest.mark.e2e
 PHONE = (390, 844)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from engine import score_runs
 from engine.jobs import JobQueue, Workers
 from engine.problems import ProblemSource
-from engine.scoring import Scoring
+from engine.runs import scores as score_runs
+from engine.scoring.scoring import Scoring
 
 pytestmark = pytest.mark.e2e
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})

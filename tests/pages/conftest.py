@@ -2,7 +2,8 @@
 
 import pytest
 
-from app import published, workbench
+from app import workbench
+from app.widgets import published
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@ import re
 import pandas as pd
 import pytest
 
-from app import published
-from engine.behaviors import BEHAVIORS
-from engine.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable
-from engine.hessians import HESSIANS
+from app.widgets import published
+from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable
+from engine.curvature import HESSIANS
 from engine.jobs import run_job
 from engine.problems import ProblemSource
-from engine.score_runs import KIND, payload
+from engine.question.behaviors import BEHAVIORS
+from engine.runs.scores import KIND, payload
 from tests.pages.support import open, says, sound, texts
 
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
@@ -28,8 +28,8 @@ def own_home(tmp_path_factory, monkeypatch):
     import streamlit as st
 
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path_factory.mktemp("home")))
-    monkeypatch.setattr("app.error_runs.ensure_worker", lambda *_: None)
-    monkeypatch.setattr("app.job_panel.ensure_worker", lambda *_: None)
+    monkeypatch.setattr("app.approximation.runs.ensure_worker", lambda *_: None)
+    monkeypatch.setattr("app.widgets.job_panel.ensure_worker", lambda *_: None)
     st.cache_resource.clear()
 
 

@@ -1,13 +1,15 @@
 import numpy as np
 import pytest
 
-from app import comparisons, specification_list, workbench
-from app.presets import PRESETS as BY_KIND
-from engine import codes
-from engine.comparison import compare
-from engine.compute import compute
-from engine.errors import InvalidInput
+from app import workbench
+from app.compare import data as comparisons
+from app.widgets import specification_list
+from app.widgets.presets import PRESETS as BY_KIND
+from engine.analysis.comparison import compare
+from engine.basics.errors import InvalidInput
 from engine.problems import ProblemSource
+from engine.scoring import codes
+from engine.scoring.compute import compute
 from tests.pages.support import open, says, select, sound
 
 PRESETS = BY_KIND["softmax"]
@@ -161,7 +163,7 @@ def test_candidates_that_did_not_converge_are_counted(monkeypatch):
                 for scores in found]
 
     comparisons._comparison.clear()
-    monkeypatch.setattr("app.comparisons.workbench.scores", flagging)
+    monkeypatch.setattr("app.compare.data.workbench.scores", flagging)
     at = opened()
     comparisons._comparison.clear()
     assert says(at, "2 candidates left out because they did not converge")

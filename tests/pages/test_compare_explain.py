@@ -7,17 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import explanation_panel, specification_list, workbench
-from app.presets import PRESETS as BY_KIND
-from engine import datamodel_runs, kept_tables
-from engine.agreement import FURTHER
-from engine.compute import compute
-from engine.errors import InvalidInput
-from engine.explanation import explain
+from app import workbench
+from app.compare import explanation as explanation_panel
+from app.widgets import specification_list
+from app.widgets.presets import PRESETS as BY_KIND
+from engine.analysis.explanation import explain
+from engine.basics.errors import InvalidInput
+from engine.brought import kept as kept_tables
 from engine.jobs import run_job
-from engine.named import NAMED
+from engine.metrics.agreement import FURTHER
 from engine.problems import ProblemSource
-from engine.scoring import Scoring
+from engine.runs import datamodels as datamodel_runs
+from engine.scoring.compute import compute
+from engine.scoring.named import NAMED
+from engine.scoring.scoring import Scoring
 from tests.pages.support import open, says, sound
 
 PRESETS = BY_KIND["softmax"]
@@ -178,7 +181,7 @@ def test_a_first_row_of_candidates_is_told_and_one_in_doubt_asked_for(home):
 
 
 def test_the_report_holds_brought_scores(home):
-    from app import report as module
+    from app.compare import report as module
     at, texts = upload(opened(), scores()), []
     written = module.report
     module.report = lambda *arguments: texts.append(written(*arguments)) or texts[-1]
@@ -190,8 +193,8 @@ def test_the_report_holds_brought_scores(home):
 
 
 def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatch):
-    monkeypatch.setattr("app.datamodel_panel.ensure_worker", lambda root: False)
-    monkeypatch.setattr("app.datamodel_panel.SUBSETS", 6)
+    monkeypatch.setattr("app.compare.datamodels.ensure_worker", lambda root: False)
+    monkeypatch.setattr("app.compare.datamodels.SUBSETS", 6)
     at = opened()
     train = next(button for button in at.button if button.label.startswith("Train 6 models"))
     sound(train.click().run())

@@ -1,13 +1,13 @@
 import pytest
 
 from app import workbench
-from engine import codes, self_influence_runs
-from engine.compute import compute
-from engine.experiments import controlled
-from engine.glossary import TERMS
+from engine.analysis.self_influence import self_influence
 from engine.jobs import run_job
 from engine.problems import ProblemSource
-from engine.self_influence import self_influence
+from engine.question.glossary import TERMS
+from engine.runs import self_influence as self_influence_runs
+from engine.scoring import codes, controlled
+from engine.scoring.compute import compute
 from tests.pages.support import open, says, sound, texts
 
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
@@ -132,8 +132,8 @@ def test_self_influence_is_the_engines_and_opens_in_detail():
 
 
 def test_a_slow_self_influence_is_a_job(home, monkeypatch):
-    monkeypatch.setattr("app.self_influence_panel.ensure_worker", lambda root: False)
-    monkeypatch.setattr("engine.cost.guess", lambda scorings, problem, candidates: 1e3)
+    monkeypatch.setattr("app.examples.self_influence.ensure_worker", lambda root: False)
+    monkeypatch.setattr("engine.scoring.cost.guess", lambda scorings, problem, candidates: 1e3)
     monkeypatch.setattr("app.workbench.scores", lambda source, scorings, count: [
         compute(source.build().problem.with_candidates(source.build().problem.candidates[:count]), one)[0]
         for one in scorings])

@@ -10,7 +10,7 @@ from html import unescape
 
 import pytest
 
-from engine.glossary import occurrences
+from engine.question.glossary import occurrences
 from tests.pages.support import open, sound
 
 SMALL = {"data": "digits", "train": 100, "queries": 20, "candidates": 10}

@@ -1,6 +1,7 @@
-from app import first_look, specification_list
+from app.home import first_look
+from app.widgets import specification_list
 from app.workbench import Waiting
-from engine.errors import MissingData
+from engine.basics.errors import MissingData
 from tests.pages.support import open, says, sound
 
 
@@ -27,7 +28,7 @@ def test_every_page_is_linked():
 
 def test_home_stands_while_the_model_trains(monkeypatch):
     monkeypatch.setattr(first_look, "first_look", lambda: Waiting("Training the model"))
-    monkeypatch.setattr("app.job_panel.watch", lambda waiting: None)
+    monkeypatch.setattr("app.widgets.job_panel.watch", lambda waiting: None)
     at = sound(open("home", settle=False))
     assert says(at, "What you can do here")
 

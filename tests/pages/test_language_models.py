@@ -6,22 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from app import language_runs, workbench
-from app import published as app_published
-from engine import publish
+from app import workbench
+from app.language import data as language_runs
+from app.widgets import published as app_published
+from engine.applications.language import kept
+from engine.applications.language.attribution import Setting
+from engine.basics.errors import InvalidInput
 from engine.cli.language import read_run
-from engine.errors import InvalidInput
-from engine.experiments import EXPERIMENTS, language, language_run
+from engine.experiments import EXPERIMENTS, language, publish
 from engine.jobs import run_job
-from engine.language import kept
-from engine.language.attribution import Setting
-from engine.store import Store
+from engine.runs import language as language_run
+from engine.store.results import Store
 from tests.pages import support
 from tests.pages.support import says, sound
 
 pytestmark = pytest.mark.usefixtures("home")
-spec = importlib.util.spec_from_file_location("language_conftest",
-                                              Path(__file__).parents[1] / "engine" / "language" / "conftest.py")
+LANGUAGE = Path(__file__).parents[1] / "engine" / "applications" / "language"
+spec = importlib.util.spec_from_file_location("language_conftest", LANGUAGE / "conftest.py")
 shared = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(shared)
 RECIPE = {"epochs": 1, "checkpoints": 1, "batch": 4, "learning_rate": 1e-2, "context": 256, "rank": 2, "scaling": 4}

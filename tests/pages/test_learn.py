@@ -4,10 +4,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from app.lessons import LESSONS
-from app.lessons.lesson import SOURCE
-from engine import codes
-from engine.lessons.signals import detections
+from app.learn import LESSONS
+from app.learn.lesson import SOURCE
+from engine.applications.lessons.signals import detections
+from engine.scoring import codes
 from tests.pages.support import open, says, sound
 
 PAGES = ("compare", "examples", "approximation_error")

@@ -6,14 +6,16 @@ import re
 import pytest
 import torch
 
-from app import example_panel, workbench
-from app.presets import PRESETS
-from engine import codes, score_runs, training_runs
-from engine.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable, eta_scorings, solvers
-from engine.experiments import controlled, network
+from app import workbench
+from app.examples import panel as example_panel
+from app.widgets.presets import PRESETS
+from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable, eta_scorings, solvers
 from engine.jobs import run_job
 from engine.models import own_weights
 from engine.problems import ProblemSource, source
+from engine.runs import scores as score_runs
+from engine.runs import training as training_runs
+from engine.scoring import codes, controlled
 from tests.pages.support import open, says, sound, texts
 
 SMALL = {"data": "digits", "model": "mlp", "train": 60, "queries": 12, "candidates": 6, "nseeds": 1}
@@ -25,7 +27,7 @@ STEP, MARGIN = (controlled.step_scoring(name, 0.1) for name in ("query_loss", "h
 def own_home(home, monkeypatch):
     import streamlit as st
 
-    monkeypatch.setattr("app.error_runs.ensure_worker", lambda root: False)
+    monkeypatch.setattr("app.approximation.runs.ensure_worker", lambda root: False)
     st.cache_resource.clear()
     st.cache_data.clear()
     source._KEPT.clear()
@@ -98,7 +100,7 @@ def test_what_does_not_fit_a_network_is_a_sentence(trained):
 
 def test_long_answers_come_from_the_queue(trained, monkeypatch):
     monkeypatch.setitem(workbench.LIVE_SECONDS, "module", 0.0)
-    listed = [codes.encode(STEP), codes.encode(network.damped_upweighting("query_loss", 1e-3))]
+    listed = [codes.encode(STEP), codes.encode(controlled.damped_upweighting("query_loss", 1e-3))]
     at = open("compare", s=listed, **SMALL)
     assert any("Handwritten digits, two-layer network, 6 candidates" in title for title in queued())
     at = scored(at)

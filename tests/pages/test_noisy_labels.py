@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app import noisy_runs, noisy_source, workbench
+from app import workbench
+from app.noisy_labels import data as noisy_runs
+from app.noisy_labels import source as noisy_source
 from engine import data
+from engine.applications.noisy_labels.review import FINE, WRONG, Review
+from engine.applications.noisy_labels.source import NoisySource
 from engine.jobs import run_job
-from engine.noisy_labels import retraining, runs
-from engine.noisy_labels.review import FINE, WRONG, Review
-from engine.noisy_labels.source import NoisySource
+from engine.runs import noisy_labels as runs
+from engine.runs import noisy_retraining as retraining
 from tests.pages.support import open, says, sound, texts
 
 SMALL = {"data": "digits", "labels": 200, "trusted": 5, "epochs": 3, "judge": "mlp"}

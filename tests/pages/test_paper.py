@@ -4,9 +4,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from engine import publish
-from engine.experiments import EXPERIMENTS
-from tests.app.test_published import A6, stored
+from engine.experiments import EXPERIMENTS, publish
+from tests.app.widgets.test_published import A6, stored
 from tests.pages import support
 from tests.pages.support import says, sound
 

@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import run_view, workbench
-from engine import score_runs
+from app import workbench
+from app.runs import view as run_view
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
 from engine.problems import ProblemSource
-from engine.scoring import Scoring
-from engine.store import Store
-from tests.app.test_published import stored
+from engine.runs import scores as score_runs
+from engine.scoring.scoring import Scoring
+from engine.store.results import Store
+from tests.app.widgets.test_published import stored
 from tests.pages import support
 from tests.pages.support import says, sound
 

@@ -2,8 +2,8 @@
 
 import re
 
-from app import specification_list
-from engine import saved
+from app.widgets import specification_list
+from engine.store import comparisons as saved
 from tests.pages.support import open, says, sound
 
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
@@ -47,7 +47,7 @@ def test_a_name_that_is_none_is_a_sentence(home):
 
 def test_the_report_holds_everything_and_loads_nothing(home, monkeypatch):
     texts = []
-    from app import report as module
+    from app.compare import report as module
     written = module.report
     monkeypatch.setattr(module, "report", lambda *arguments: texts.append(written(*arguments)) or texts[-1])
     at = compared()

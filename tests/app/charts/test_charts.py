@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import comparisons
 from app.charts import distribution, heatmap, rank_change, rank_scatter
-from engine.agreement import METRICS, summarize
+from app.compare import data as comparisons
+from engine.metrics.agreement import METRICS, summarize
 
 K = 60
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from engine.basics.errors import InvalidInput, MissingData
 from engine.data import draw, from_arrays, load_npz
-from engine.errors import InvalidInput, MissingData
 
 RNG = np.random.default_rng(0)
 GOOD = {

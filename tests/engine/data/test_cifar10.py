@@ -13,8 +13,8 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 from PIL import Image
 
+from engine.basics.errors import MissingData
 from engine.data import DATASETS, cifar10, load
-from engine.errors import MissingData
 
 REAL = os.environ.get("WHICHFLUENCE_DATA", "")
 COUNTS = {"train": 20, "test": 10}

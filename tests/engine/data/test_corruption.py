@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.basics.errors import InvalidInput
 from engine.data.corruption import symmetric_noise, trusted_rows
-from engine.errors import InvalidInput
 
 LABELS = np.arange(4_000) % 5
 

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from engine.basics.errors import InvalidInput
 from engine.data.dataset import Dataset, digest
-from engine.errors import InvalidInput
 
 
 def small(**changes):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from engine.basics.errors import InvalidInput
 from engine.data import digits, load
-from engine.errors import InvalidInput
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from torchvision.datasets import FashionMNIST
 
+from engine.basics.errors import InvalidInput, MissingData
 from engine.data import describe, fashion_mnist, load
-from engine.errors import InvalidInput, MissingData
 
 REAL = os.environ.get("WHICHFLUENCE_DATA", "")
 COUNTS = {"train": 20, "t10k": 10}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import EpsImagePlugin, Image
 
+from engine.basics.errors import InvalidInput, MissingData
 from engine.data import image_folder, load_image_folder
-from engine.errors import InvalidInput, MissingData
 
 
 def picture(path, value=100, size=(12, 12), mode="RGB"):

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from engine.basics.errors import InvalidInput
 from engine.data import digits, draw
-from engine.errors import InvalidInput
 
 SIZES = {"n_train": 200, "n_test": 100, "n_queries": 40, "n_candidates": 50}
 

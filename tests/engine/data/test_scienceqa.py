@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
+from engine.basics.errors import MissingData
 from engine.data import scienceqa
-from engine.errors import MissingData
 
 ROW = {"pid": "7", "question": "Which?", "choices": ["a", "b"], "answer": 1, "hint": None, "subject": "s",
        "topic": None, "solution": "Because."}

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from engine import data
+from engine.basics.errors import InvalidInput, MissingData
 from engine.data import uploads
-from engine.errors import InvalidInput, MissingData
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from engine.behaviors import BEHAVIORS
-from engine.compute import compute
-from engine.scoring import Scoring
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 
 ADD = {"kind": "add_occurrence"}

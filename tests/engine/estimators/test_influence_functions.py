@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from engine.compute import compute
+from engine.curvature import HESSIANS
 from engine.estimators import ESTIMATORS
-from engine.hessians import HESSIANS
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 
 INFINITESIMAL, REOPTIMIZE = {"kind": "infinitesimal"}, {"kind": "reoptimize"}

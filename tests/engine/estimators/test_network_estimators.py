@@ -6,15 +6,15 @@ from torch import nn
 from torch.func import functional_call, jacrev
 from torch.nn.functional import normalize
 
-from engine.behaviors import BEHAVIORS
-from engine.compute import compute
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.estimators import representer, trak
-from engine.exact.response import Options
-from engine.interventions import Remove
 from engine.problems import ModuleProblem
-from engine.processes import Retrain
-from engine.scoring import Scoring
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import Remove
+from engine.question.processes import Retrain
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 
 ADD, AUXILIARY, STEP = {"kind": "add_occurrence"}, {"kind": "auxiliary"}, {"kind": "one_step", "eta": 0.3}
 N, QUERIES, FEATURES, CLASSES, CANDIDATES = 12, 4, 3, 3, [7, 0, 5]

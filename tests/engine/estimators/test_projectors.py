@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.estimators.projectors import PROJECTORS, checked_dimension
 
 RANDOM = ("rademacher", "gaussian", "count_sketch")

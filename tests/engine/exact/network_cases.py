@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.exact.response import Options
+from engine.basics.options import Options
 from engine.problems.module import ModuleProblem
 from tests.engine import problems_for_tests as naive
 

@@ -5,12 +5,12 @@ import torch
 from torch.func import jacrev
 from torch.nn.functional import cross_entropy
 
-from engine.behaviors import BEHAVIORS
-from engine.compute import compute
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.exact.decomposition import decompose
-from engine.processes import OneStep
-from engine.scoring import Scoring
+from engine.question.behaviors import BEHAVIORS
+from engine.question.processes import OneStep
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 from tests.engine.exact import network_cases as cases
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from engine.behaviors import BEHAVIORS
-from engine.compute import compute
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.curvature import cholesky, solution
 from engine.exact import local_response
-from engine.exact.response import Options
-from engine.hessians import cholesky, solution
-from engine.interventions import Infinitesimal, Remove, Upweight
 from engine.models import softmax
-from engine.processes import Reoptimize
-from engine.scoring import Scoring
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import Infinitesimal, Remove, Upweight
+from engine.question.processes import Reoptimize
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 
 CANDIDATES = [9, 0, 5]

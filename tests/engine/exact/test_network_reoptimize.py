@@ -9,15 +9,15 @@ from scipy.optimize import minimize
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from engine.behaviors import BEHAVIORS
-from engine.errors import Cancelled, InvalidInput
+from engine.basics.errors import Cancelled, InvalidInput
+from engine.basics.options import Options
 from engine.exact import network_passes, reoptimize
 from engine.exact import network_reoptimize as network
 from engine.exact.network_reoptimize import Settings, Terms
-from engine.exact.response import Options
 from engine.gradients import chunks
-from engine.interventions import Relabel, Remove, Upweight
-from engine.processes import Reoptimize
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import Relabel, Remove, Upweight
+from engine.question.processes import Reoptimize
 from tests.engine.exact import network_cases as cases
 from tests.engine.problems_for_tests import assert_close
 

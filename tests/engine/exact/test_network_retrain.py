@@ -5,14 +5,15 @@ import pytest
 import torch
 from torch import nn
 
-from engine.behaviors import BEHAVIORS
-from engine.errors import Cancelled, InvalidInput
+from engine.basics.errors import Cancelled, InvalidInput
+from engine.basics.options import Options
 from engine.exact import network_retrain, reoptimize
 from engine.exact.network_retrain import AveragePart, retrain
-from engine.exact.response import Options, Part
-from engine.interventions import Relabel, Remove, Upweight
+from engine.exact.response import Part
 from engine.models.training import Recipe, train
-from engine.processes import Reoptimize, Retrain
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import Relabel, Remove, Upweight
+from engine.question.processes import Reoptimize, Retrain
 from tests.engine.exact import network_cases as cases
 from tests.engine.problems_for_tests import assert_close
 

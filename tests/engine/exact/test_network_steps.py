@@ -8,14 +8,14 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, linear
 
-from engine.behaviors import BEHAVIORS
-from engine.errors import Cancelled, InvalidInput
+from engine.basics.errors import Cancelled, InvalidInput
+from engine.basics.options import Options
 from engine.exact import network_passes, network_steps, steps
-from engine.exact.response import Options
 from engine.gradients import chunks
-from engine.interventions import AddOccurrence, Auxiliary
 from engine.problems.module import Checkpoint
-from engine.processes import OneStep, Trajectory, Unrolled
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import AddOccurrence, Auxiliary
+from engine.question.processes import OneStep, Trajectory, Unrolled
 from tests.engine.exact import network_cases as cases
 from tests.engine.problems_for_tests import assert_close
 

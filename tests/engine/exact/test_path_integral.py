@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from engine.behaviors import BEHAVIORS
-from engine.compute import compute
-from engine.errors import Cancelled, InvalidInput
+from engine.basics.errors import Cancelled, InvalidInput
 from engine.exact.path_integral import path_integral, quadrature
-from engine.interventions import Upweight
-from engine.processes import Reoptimize
-from engine.scoring import Scoring
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import Upweight
+from engine.question.processes import Reoptimize
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 from tests.engine.exact import network_cases as cases
 

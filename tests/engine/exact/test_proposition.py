@@ -13,9 +13,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.behaviors import BEHAVIORS
-from engine.compute import compute
-from engine.scoring import Scoring
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 from tests.engine.exact.test_steps import loop
 

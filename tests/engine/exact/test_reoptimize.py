@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from engine.comparison import compare
-from engine.compute import compute
-from engine.errors import InvalidInput
+from engine.analysis.comparison import compare
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.exact import newton, reoptimize
-from engine.exact.response import Options
-from engine.interventions import Relabel, Remove, Upweight
 from engine.models import softmax
-from engine.processes import Reoptimize, Retrain
-from engine.scoring import Scoring
+from engine.question.interventions import Relabel, Remove, Upweight
+from engine.question.processes import Reoptimize, Retrain
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 
 CANDIDATES = [9, 0]

@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from engine.behaviors import BEHAVIORS
-from engine.compute import compute
-from engine.exact.response import Options
+from engine.basics.options import Options
 from engine.exact.steps import accumulated_signal, checkpoints
-from engine.processes import Trajectory
-from engine.scoring import Scoring
+from engine.question.behaviors import BEHAVIORS
+from engine.question.processes import Trajectory
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 
 ADD, AUXILIARY = {"kind": "add_occurrence"}, {"kind": "auxiliary"}

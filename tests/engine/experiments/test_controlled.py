@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from engine.compute import compute
-from engine.errors import Cancelled
+from engine.basics.errors import Cancelled
 from engine.experiments import EXPERIMENTS, controlled
 from engine.jobs import KINDS, Watch, run_job
 from engine.problems import ProblemSource
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 
 DIGITS = {"dataset": "digits", "n_train": 60, "n_test": 20, "n_queries": 6, "n_candidates": 8, "pool": 2}
 TINY = {"study": controlled.STUDY.name, "preset": "tiny", "seeds": [0, 1],

@@ -4,16 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine import publish
+from engine.applications.language import detection, rankings
+from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.records import Record
+from engine.basics.errors import InvalidInput
 from engine.cli.reproduction import report, truncation
-from engine.errors import InvalidInput
-from engine.experiments import EXPERIMENTS, backdoor, language, language_run, response_corruption
+from engine.experiments import EXPERIMENTS, backdoor, language, publish, response_corruption
 from engine.jobs import run_job
-from engine.language import detection
-from engine.language.attribution import Attribution, Setting
-from engine.language.estimators import LANGUAGE_ESTIMATORS
-from engine.language.records import Record
-from tests.engine.language.conftest import questions, tiny
+from engine.runs import language as language_run
+from tests.engine.applications.language.conftest import questions, tiny
 
 RECIPE = {"epochs": 2, "checkpoints": 2, "batch": 4, "learning_rate": 1e-2, "context": 256, "rank": 2, "scaling": 4}
 CORRUPTION = {**response_corruption.TASK, "clean": 12, "answer": 4, "rationale": 4, "validation": 3}
@@ -92,9 +92,9 @@ def test_repsim_is_measured_at_every_layer(place, poisoned):
     at_half = Attribution(found.setting.model_copy(update={"layer": 0.5}), 0)
     assert at_half.digest == found.digest  # the layer decides what is read, and not what is trained or cached
     scores = at_half.features(found.task.queries["triggered"])
-    row = cell(table("table-5-2", poisoned), method=language.at_layer("RepSim", 0.5), metric="AUPRC")
+    row = cell(table("table-5-2", poisoned), method=rankings.at_layer("RepSim", 0.5), metric="AUPRC")
     assert float(row["seed_means"].split()[0]) == pytest.approx(
-        detection.auprc(found.task.flagged("poison"), language.rankings(scores, 1)["RepSim", "none"]), abs=1e-5)
+        detection.auprc(found.task.flagged("poison"), rankings.rankings(scores, 1)["RepSim", "none"]), abs=1e-5)
 
 
 def cell(frame, **where):
@@ -171,7 +171,7 @@ def test_flags_do_not_reach_the_scores(place, poisoned, monkeypatch):
     swapped = tuple(record.model_copy(update={"flags": ("clean",)}) for record in found.task.train)
     other.__dict__["task"] = found.task.__class__(**{**vars(found.task), "train": swapped})
     assert other.digest == found.digest
-    first, again = (language.rankings(a.features(a.task.queries["triggered"]), 1) for a in (found, other))
+    first, again = (rankings.rankings(a.features(a.task.queries["triggered"]), 1) for a in (found, other))
     assert all(np.array_equal(first[key], again[key]) for key in first)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.compute import compute
 from engine.experiments import EXPERIMENTS, network
 from engine.experiments.agreements import per_query
-from engine.experiments.controlled import removal_scoring, step_scoring
 from engine.jobs import run_job
 from engine.problems import ProblemSource
+from engine.scoring.compute import compute
+from engine.scoring.controlled import removal_scoring, step_scoring
 
 SOURCE = {"dataset": "digits", "model": "mlp", "n_train": 40, "n_test": 12, "n_queries": 6, "n_candidates": 5,
           "pool": 4, "recipe": {"epochs": 8, "batch_size": 10, "learning_rate": 0.05, "momentum": 0.9}}

@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine import publish
-from engine.detection import detection
-from engine.experiments import EXPERIMENTS, noisy_labels, removal
+from engine.applications.noisy_labels.source import NoisySource
+from engine.experiments import EXPERIMENTS, noisy_labels, publish, removal
 from engine.experiments.experiment import Preset
 from engine.jobs import KINDS, run_job
-from engine.noisy_labels import runs
-from engine.noisy_labels.source import NoisySource
-from tests.engine.noisy_labels.sources import RECIPE
+from engine.metrics.detection import detection
+from engine.runs import noisy_labels as runs
+from tests.engine.applications.noisy_labels.sources import RECIPE
 
 TINY = {"dataset": "digits", "n_train": 120, "n_test": 100, "trusted": 4, "model": "mlp", "recipe": RECIPE}
 OURS = ("table-5-1", "table-a8", "table-a9", "table-a16", "table-a10", "figure-5-1")

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.gradients import chunks, vectorised
 from engine.gradients.findings import found_once
 from engine.gradients.vectorised import gradients_of

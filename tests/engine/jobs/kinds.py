@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.jobs import KINDS, JobKind, Output
 
 

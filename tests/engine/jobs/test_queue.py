@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from engine.errors import InvalidInput, StoreError
+from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
 

@@ -5,10 +5,10 @@ import errno
 import numpy as np
 import pytest
 
-import engine.sealed
-from engine.errors import Cancelled, InvalidInput, StoreError
+import engine.store.sealed
+from engine.basics.errors import Cancelled, InvalidInput, StoreError
 from engine.jobs import KINDS, Bar, JobKind, Ledger, Output, Watch, job_digest, run_job, time_left
-from engine.store import Store
+from engine.store.results import Store
 from tests.engine.jobs.kinds import tally
 
 
@@ -100,14 +100,14 @@ def test_a_damaged_result_is_computed_again(root, payload):
 
 
 def test_full_disk_keeps_what_is_finished(root, payload, monkeypatch):
-    real = engine.sealed.write_synced
+    real = engine.store.sealed.write_synced
 
     def full(path, content):
         if tally(payload) == ["0", "1", "2"]:
             raise OSError(errno.ENOSPC, "No space left on device")
         real(path, content)
 
-    monkeypatch.setattr(engine.sealed, "write_synced", full)
+    monkeypatch.setattr(engine.store.sealed, "write_synced", full)
     with pytest.raises(StoreError, match="disk is full"):
         run_job("slow", payload, root)
     monkeypatch.undo()

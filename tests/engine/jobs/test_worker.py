@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import StoreError
+from engine.basics.errors import StoreError
 from engine.jobs import JobQueue, Workers, ensure_worker
 from engine.jobs import workers as workers_module
 from engine.jobs.loop import Worker

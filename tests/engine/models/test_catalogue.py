@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import conv2d, linear, max_pool2d
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.models.catalogue import MODELS, build_model, torchvision_names
 from engine.models.network import Network
 

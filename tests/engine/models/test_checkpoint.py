@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from engine.errors import InvalidInput, MissingData
+from engine.basics.errors import InvalidInput, MissingData
 from engine.models.checkpoint import load_checkpoint, read_state, save_checkpoint
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.models.catalogue import build_model
 from engine.models.cifar_forms import FORMS, LAST_BLOCKS
 from engine.models.network import LAST_BLOCK, selected

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.models.network import Network, selected
 
 

@@ -6,12 +6,12 @@ import pickle
 import pytest
 import torch
 
-from engine.compute import compute
-from engine.errors import InvalidInput, MissingData
-from engine.experiments.controlled import step_scoring
+from engine.basics.errors import InvalidInput, MissingData
 from engine.models import own_weights
 from engine.problems import ProblemSource
-from engine.scoring import Scoring
+from engine.scoring.compute import compute
+from engine.scoring.controlled import step_scoring
+from engine.scoring.scoring import Scoring
 
 SOURCE = ProblemSource(model="mlp", n_train=40, n_test=20, n_queries=5, n_candidates=6)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.errors import Cancelled, InvalidInput
+from engine.basics.errors import Cancelled, InvalidInput
 from engine.models import pauses
 from engine.models.training import Recipe, train
 

@@ -6,7 +6,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from torch.nn.functional import cross_entropy
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.models import softmax
 from engine.problems import SoftmaxProblem
 from tests.engine import problems_for_tests as naive

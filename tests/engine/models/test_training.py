@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from engine.basics.errors import Cancelled, InvalidInput
 from engine.data import digits
-from engine.errors import Cancelled, InvalidInput
 from engine.models.catalogue import build_model
 from engine.models.training import PAPER_CNN, Diverged, Recipe, train
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.problems import ModuleProblem
 
 N, QUERIES, FEATURES, CLASSES = 20, 5, 4, 3

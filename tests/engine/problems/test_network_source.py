@@ -7,12 +7,13 @@ import pytest
 import torch
 
 import engine.experiments  # noqa: F401 - registers the jobs
-from engine import data, training_runs
-from engine.errors import Cancelled, InvalidInput
+from engine import data
+from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import run_job
 from engine.models.training import Recipe
 from engine.problems import ProblemSource, trained
 from engine.problems.source import as_inputs
+from engine.runs import training as training_runs
 
 RECIPE = Recipe(epochs=6, batch_size=10, learning_rate=0.05, momentum=0.9, checkpoints=2)
 TINY = {"dataset": "digits", "model": "cnn", "n_train": 40, "n_test": 20, "n_queries": 6, "n_candidates": 8, "pool": 2,

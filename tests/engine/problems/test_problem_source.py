@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine import data
-from engine.errors import InvalidInput
+from engine.basics.errors import InvalidInput
 from engine.problems import ProblemSource, build_kept
 from engine.problems.source import average_pool
 

@@ -1,0 +1,77 @@
+"""Along the path (paper, Eq. 7): the rate at which a behavior changes while one example's weight grows from 0 to α."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app import workbench
+from app.charts import path as chart
+from app.charts.draw import draw
+from app.widgets import cards, choice, downloads, glossary
+from app.workbench import Waiting
+from engine.basics.errors import WhichfluenceError
+from engine.basics.values import short
+from engine.exact.path_integral import PathIntegral, path_integral
+from engine.problems import ProblemSource
+from engine.question.behaviors import BEHAVIORS
+
+NAME, EXAMPLE = "path", "path_example"
+
+
+def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> None:
+    """A switch, and below it the path of one training example for one query."""
+    key = choice.bound(NAME, False, lambda text: choice.from_options((1, 0))(text) == 1)
+    shown = st.toggle("Follow one example along the path", key=key,
+                      help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
+                           "changes in between. The inverse Hessian knows the first of them only.")
+    choice.keep(NAME, int(shown))
+    drawn = workbench.drawn(source) if shown else None
+    if drawn is None or isinstance(drawn, Waiting):
+        return
+    row = _example(drawn.problem.n)
+    try:
+        found = _followed(source.model_dump_json(), row, alpha, behavior)
+    except WhichfluenceError as error:
+        st.info(str(error), icon=":material/route:")
+        return
+    _show(found, source, behavior, alpha, query, row)
+
+
+def _example(n: int) -> int:
+    key = choice.bound(EXAMPLE, 0, choice.within(0, n - 1))
+    row = st.number_input("Training example", 0, n - 1, key=key, width=240)
+    choice.keep(EXAMPLE, row)
+    return row
+
+
+@st.cache_data(show_spinner="Following the optimum …", max_entries=40)
+def _followed(source: str, row: int, alpha: float, behavior: str) -> PathIntegral:
+    problem = workbench.drawn(ProblemSource.model_validate_json(source)).problem
+    with problem.exclusive:
+        return path_integral(problem, row, alpha, BEHAVIORS[behavior])
+
+
+def _show(found: PathIntegral, source: ProblemSource, behavior: str, alpha: float, query: int, row: int) -> None:
+    rates = pd.DataFrame({"alpha": [0.0, *found.alphas.tolist(), alpha], "rate": [
+        found.first[query].item(), *found.integrand[:, query].tolist(), found.last[query].item()]})
+    first = found.first[query].item()
+    area, ends = found.integral[query].item(), found.difference[query].item()
+    draw(chart.rates, rates, pd.DataFrame({"alpha": [0.0, alpha], "rate": [first, first]}), key="path:rates",
+         alt=f"The rate of {BEHAVIORS[behavior].title} of query {query} while training example {row} gains weight: "
+             f"{first:.3g} at the start, {found.last[query].item():.3g} at {short(alpha)}.")
+    title = BEHAVIORS[behavior].title
+    glossary.markdown(f"Area under the curve **{cards.number(area)}** = change of {title} between the two optima "
+                      f"**{cards.number(ends)}** (largest gap over all queries {found.gap:.1e}). The dashed rectangle, "
+                      f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
+    glossary.caption(
+        f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two routes to one number: "
+        f"{len(found.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
+        "would mean that an optimum was missed.")
+    downloads.chart_extras("path", rates, source=None, command=_command(source, behavior, alpha, row))
+
+
+def _command(source: ProblemSource, behavior: str, alpha: float, row: int) -> str:
+    file, write = downloads.problem_file(source)
+    return (f"{write}\npython -m engine path-integral --data {file} --behavior {behavior} --alpha {alpha!r} "
+            f"--example {row} --out path.csv")

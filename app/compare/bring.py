@@ -1,0 +1,223 @@
+"""“Bring scores”: the panel of the Compare page for scores that another program computed on the same problem."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from app import workbench
+from app.compare import brought_files, explanation_view
+from app.compare import data as comparisons
+from app.compare import explanation as explanation_panel
+from app.compare.data import Compared
+from app.widgets import choice, downloads, glossary, job_panel
+from app.widgets.plain_text import plain
+from app.widgets.selectors import pick, radio, text
+from app.workbench import Waiting
+from engine.analysis.explanation import Explanation
+from engine.basics.errors import WhichfluenceError
+from engine.brought.claim import AXES, MEANING, SIGNS, Preview, agreement_with, axes_that_fit, bring, preview
+from engine.brought.files import Table
+from engine.brought.kept import Kept
+from engine.metrics.agreement import FURTHER, METRICS, Agreement
+from engine.problems import ProblemSource
+from engine.question.specification import Specification
+from engine.scoring import codes
+from engine.scoring.named import NAMED
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from engine.scoring.verdict import verdict
+
+CORNER = 8
+CLAIM, CALLED, AXIS, SIGN, AGAINST = "claim", "called", "axes", "sign", "against"
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Brought scores as the page shows them. agreement: with the exact answer to their claim; explained: why they
+    disagree with `other`, called `against`; command: what recomputes it."""
+
+    scores: Scores
+    reference: Scores
+    agreement: dict[str, Agreement]
+    other: Scores
+    against: str
+    explained: Explanation
+    command: str
+
+
+def show(found: Compared, names: Sequence[str]) -> Shown | None:
+    """Upload, claim, preview, comparison with the exact answer, and explanation against one of the list.
+
+    Returns what is on the page, None while there is nothing.
+    """
+    with st.expander("Bring scores of another program", icon=":material/upload_file:",
+                     expanded=brought_files.chosen() is not None), glossary.folded():
+        glossary.caption(
+            "A table of scores for these queries and these training examples, as captum, kronfluence, TRAK, "
+            "dattri, pyDVL or your own program wrote it. It is kept on this machine, under the digest of its "
+            "content, until you delete it: a saved comparison or a link that names it reopens with it. "
+            "README.md has recipes.")
+        try:
+            return _panel(found, names)
+        except WhichfluenceError as error:
+            st.error(str(error), icon=":material/error:")
+            return None
+
+
+def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
+    problem = _problem(found)
+    glossary.markdown(
+        f"The table needs **{len(problem.queries):,} queries** and **{len(problem.candidates):,} candidates**"
+        + (f" (or all {problem.n:,} training examples)." if problem.n != len(problem.candidates) else ".")
+        + (f" They are those of seed {found.sources[0].seed}, the first of {len(found.sources)}."
+           if len(found.sources) > 1 else ""))
+    brought_files.uploader(problem, forgotten=(CALLED, AXIS, SIGN))
+    loaded = brought_files.table()
+    if loaded is None:
+        return None
+    table, kept = loaded
+    claimed, name = _claim(found, names, kept)
+    reference = _exact(found, claimed)
+    if reference is None:
+        return None
+    seen = preview(problem, table, reference.oriented)
+    _corner(table)
+    axes, sign = _reading(problem, table, seen)
+    brought = bring(problem, table, claimed.specification, name, axes, sign)
+    agreement = _agreement(reference, brought)
+    place = _against(names)
+    other = found.scores[0][place]
+    explained = _explained(found, brought, other)
+    if explained is None:
+        return None
+    command = commands(found.drawn_sources[0], claimed.specification, name, kept, table, axes, sign)
+    downloads.chart_extras("brought", explanation_view.links_table(explained), [other.scoring], command=command)
+    return Shown(brought, reference, agreement, other, names[place], explained, command)
+
+
+def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kept, table: Table, axes: str,
+             sign: int) -> str:
+    """The commands that read the file and explain it again, beside the downloaded specification."""
+    file, written = downloads.problem_file(source)
+    claim = {part: value for part, value in claimed.model_dump(mode="json").items()
+             if part in Specification.model_fields}
+    given = ["bring", "--scores", kept.file, "--data", file, "--spec", "claim.json", "--out", "brought.npz", "--name",
+             name, *(["--key", kept.key] if kept.key else []),
+             *(["--first-row", table.first_row.kind] if Path(kept.file).suffix.lower() == ".csv" else []),
+             "--axes", axes, "--sign", SIGNS[sign]]
+    return "\n".join([written, f"echo {shlex.quote(json.dumps(claim))} > claim.json",
+                      f"python -m engine {shlex.join(given)}",
+                      f"python -m engine explain --data {file} --specs brought-specs.json --scores brought.npz "
+                      "--out brought.json"])
+
+
+def _problem(found: Compared):
+    drawn = workbench.drawn(found.sources[0])
+    if isinstance(drawn, Waiting):
+        job_panel.wait(drawn)
+    candidates = drawn.problem.candidates[:len(found.scores[0][0].candidates)]
+    return drawn.problem.with_candidates(candidates)
+
+
+def _claim(found: Compared, names: Sequence[str], kept: Kept) -> tuple[Scoring, str]:
+    """(the exact answer to what they claim, what they are called)."""
+    left, right = st.columns([3, 2], gap="large")
+    claims = _claims(found, names)
+    for given in choice.texts(CLAIM):
+        with suppress(WhichfluenceError):  # of a list that has changed since
+            asked = codes.decode(given)
+            claims.setdefault(codes.encode(Scoring.of(asked.behavior, asked.intervention, asked.process)), asked.title)
+    code = pick(CLAIM, "They claim to answer", list(claims), next(iter(claims)), claims.get, area=left,
+                help="The specifications of the list above, and those of the named methods. Add one to the list to "
+                     "claim another.")
+    stem = Path(kept.file).stem[:60] or "theirs"
+    return codes.decode(code), text(CALLED, "Called", stem, area=right, max_chars=60).strip() or stem
+
+
+def _claims(found: Compared, names: Sequence[str]) -> dict[str, str]:
+    """Code -> title of what can be claimed: the questions of the list, then those of named methods."""
+    kind = found.sources[0].kind
+    offered = [(f"as {name}", scoring) for name, scoring in zip(names, found.scorings, strict=True)]
+    offered += [(f"as {method.title}: {method.implied().specification.title}", method.implied())
+                for method in NAMED.values() if method.answers(kind) or method.name == "trak"]
+    claims: dict[str, str] = {}
+    for title, scoring in offered:
+        exact = Scoring.of(scoring.behavior, scoring.intervention, scoring.process)
+        claims.setdefault(codes.encode(exact), title)
+    return claims
+
+
+def _exact(found: Compared, scoring: Scoring) -> Scores | None:
+    """The exact answer to the claim; None while it is being waited for."""
+    scores = workbench.scores(found.sources[0], [scoring], found.candidates)
+    if isinstance(scores, Waiting):
+        job_panel.watch(scores)
+        return None
+    return scores[0]
+
+
+def _corner(table: Table) -> None:
+    r, c = table.values.shape
+    glossary.caption(
+        f"The table is {r:,} × {c:,}" + (f", array `{table.name}`" if table.name else "") + "; its corner:")
+    named = table.candidates is not None and len(table.candidates) == c
+    columns = [f"z{row}" for row in table.candidates[:CORNER]] if named else list(map(str, range(min(c, CORNER))))
+    st.dataframe(pd.DataFrame(table.values[:CORNER, :CORNER], columns=columns), width="stretch", height=180,
+                 key="bring:corner")
+
+
+def _reading(problem, table: Table, seen: Preview) -> tuple[str, int]:
+    """Axes and sign, set to what the data say, for the reader to change."""
+    for reason in seen.reasons:
+        glossary.markdown(f"- {reason}")
+    left, right = st.columns(2, gap="large")
+    axes = radio(AXIS, "Axes", axes_that_fit(problem, table), seen.likely.axes, AXES.get, left)
+    sign = radio(SIGN, "Sign", list(MEANING), seen.likely.sign if seen.certain else 1,
+                 lambda value: f"{'+' if value > 0 else '−'}: {MEANING[value]}", right)
+    if not seen.certain:
+        st.warning("The data do not tell the sign; choose it by what the program's documentation says.",
+                   icon=":material/help:")
+    return axes, sign
+
+
+def _agreement(reference: Scores, brought: Scores) -> dict[str, Agreement]:
+    """Against the exact answer to what they claim."""
+    st.markdown(f"**{plain(brought.scoring.name)} against the exact answer to what they claim.** "
+                f"{reference.scoring.question}")
+    agreements = agreement_with(reference, brought, (*METRICS, *FURTHER))
+    for metrics in (METRICS, FURTHER):
+        for column, (name, metric) in zip(st.columns(len(metrics)), metrics.items(), strict=True):
+            agreement = agreements[name]
+            interval = f"± {agreement.ci95:.3f}" if agreement.ci95 == agreement.ci95 else None
+            column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval,
+                          delta_color="off", delta_arrow="off", help=metric.definition)
+    flagged = int((~brought.converged).sum())
+    if flagged:
+        glossary.caption(f"{flagged} candidates have scores that are not finite, and are left out.")
+    return agreements
+
+
+def _against(names: Sequence[str]) -> int:
+    """Which of the list they are explained against; in the address it counts from 1, as on the page."""
+    return pick(AGAINST, "Explain why they disagree with", range(1, len(names) + 1), 1,
+                lambda number: names[number - 1]) - 1
+
+
+def _explained(found: Compared, brought: Scores, other: Scores) -> Explanation | None:
+    """Why they disagree with one of the list."""
+    chosen = verdict(brought.scoring, other.scoring)
+    glossary.caption(f"{chosen.headline}. {chosen.reason}")
+    explained = explanation_panel.between(found.sources[:1], [(brought, other)], found.candidates)
+    if isinstance(explained, Waiting):
+        job_panel.watch(explained)
+        return None
+    explanation_view.show(explained, "bring:way")
+    return explained

@@ -1,0 +1,68 @@
+"""The linear datamodeling score on the Compare page: models that were really trained on subsets, as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from app.compare.data import Compared
+from app.widgets import chips, downloads, glossary, job_panel
+from app.workbench import Waiting, queue
+from engine import data
+from engine.analysis.datamodels import DEFINITION, linear_datamodeling_score
+from engine.basics.errors import WhichfluenceError
+from engine.jobs import ensure_worker, job_digest
+from engine.metrics.agreement import summarize
+from engine.runs import datamodels as datamodel_runs
+from engine.store.results import Store, home
+
+SUBSETS = 30
+
+
+def show(found: Compared, names: Sequence[str]) -> None:
+    """The score of every specification, once the models are trained; before that, a button that trains them."""
+    glossary.markdown("**Do the scores predict models trained on subsets?**", help=DEFINITION)
+    source = found.sources[0]
+    payload = datamodel_runs.payload(source, len(found.scores[0][0].candidates), SUBSETS)
+    digest = job_digest(datamodel_runs.KIND, payload)
+    if Store(home()).has(digest):
+        _table(found, names, digest)
+        return
+    job = queue().get(digest)
+    if job is not None:
+        job_panel.watch(Waiting(job.title, job=job.id))
+        return
+    title = f"{SUBSETS} models on subsets of {data.title(source.dataset)}"
+    st.button(f"Train {SUBSETS} models on random halves of the candidates", icon=":material/model_training:",
+              on_click=job_panel.act, args=(_submit, payload, title),
+              help="The linear datamodeling score compares summed scores with what such models really do.")
+
+
+def _submit(payload: dict, title: str) -> None:
+    queue().submit(datamodel_runs.KIND, payload, title=title)
+    ensure_worker(home())
+
+
+def _table(found: Compared, names: Sequence[str], digest: str) -> None:
+    try:
+        models = datamodel_runs.load(Store(home()).read(digest))
+    except WhichfluenceError as error:
+        st.error(str(error), icon=":material/error:")
+        return
+    rows = []
+    for name, scores in zip(names, found.scores[0], strict=True):
+        values = linear_datamodeling_score(scores, models.outcomes(scores.scoring.behavior), models.kept)
+        summary = summarize(values, interval_over="queries")
+        rows.append({"specification": name, "linear datamodeling score": summary.mean, "± 95%": summary.ci95,
+                     "queries": summary.n_queries - summary.n_dropped})
+    table = pd.DataFrame(rows)
+    columns = glossary.columns(table, {
+        "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DEFINITION),
+        "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
+    st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
+    chips.note(f"seed {found.sources[0].seed} · {len(models.kept)} models · ± is a 95% t interval over queries")
+    command = downloads.recompute(found.drawn_sources[0], "datamodel").replace("engine compare", "engine datamodel")
+    downloads.chart_extras("datamodel", table, found.scorings, found.drawn_sources[0],
+                           f"{command} --subsets {len(models.kept)}")

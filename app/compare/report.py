@@ -1,0 +1,234 @@
+"""A comparison as one HTML file: charts as SVG, questions, verdicts, manifests and commands; it loads nothing else."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import vl_convert
+
+from app.charts import distribution, heatmap, rank_change, rank_scatter, way
+from app.compare import data as comparisons
+from app.compare import explanation as explanation_panel
+from app.compare import explanation_view
+from app.compare import view as comparison_view
+from app.compare.bring import Shown
+from app.compare.data import Compared
+from app.widgets import chips, downloads, theme
+from app.widgets.labels import numbered
+from app.widgets.labels import short as short_labels
+from engine.analysis.comparison import compare
+from engine.analysis.explanation import Explanation
+from engine.basics.provenance import versions
+from engine.metrics.agreement import FURTHER, METRICS, Agreement
+from engine.metrics.agreement import metric as metric_of
+from engine.scoring.scores import Scores
+from engine.scoring.verdict import verdict as verdict_of
+from engine.store.comparisons import Saved
+
+CONFIG = Path(__file__).parents[2] / ".streamlit" / "config.toml"
+WIDTH = 640
+PAGE = """
+body { font: 16px/1.55 Inter, "Helvetica Neue", Arial, sans-serif; color: #1b1f24; background: #fff; margin: 0 auto;
+  max-width: 62rem; padding: 2.5rem 1.5rem 4rem; color-scheme: light; }
+h1 { font-size: 2rem; line-height: 1.25; margin: 0 0 .3rem; } h2 { font-size: 1.3rem; margin: 2.4rem 0 .6rem; }
+h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; } figure { margin: .8rem 0; }
+figcaption, .small { font-size: .87rem; color: #4a5058; } svg { max-width: 100%; height: auto; overflow: visible; }
+pre { background: #f5f6f8; padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; font-size: .82rem;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
+table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; margin: .6rem 0; }
+th, td { text-align: left; padding: .32rem .8rem .32rem 0; border-bottom: 1px solid #dde1e6; vertical-align: top; }
+td.n, th.n { text-align: right; white-space: nowrap; }
+.wide { overflow-x: auto; } details { margin: .5rem 0; } summary { cursor: pointer; }
+@media print { details > * { display: block; } }
+"""
+
+
+def report(found: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str,
+           brought: Shown | None = None) -> str:
+    """The whole file. saved: its name and note; link: the full address of the view; brought: scores from elsewhere."""
+    labels = numbered(short_labels(found.scorings))
+    parts = [_head(found, saved, link), _questions(found, labels), _agreement(found, labels, pair),
+             _pair(found, labels, pair), _explained(found, pair, explained), _brought(brought),
+             _manifests(found, labels, brought), _commands(found)]
+    style = theme.STYLE.replace("<style>", "").replace("</style>", "").replace("light-dark(#0072B2, #56B4E9)",
+                                                                               "#0072B2")
+    return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<title>{escape(saved.name)}</title>\n<style>{style}{PAGE}</style>\n</head>\n<body>\n<main>\n"
+            + "\n".join(part for part in parts if part) + "\n</main>\n</body>\n</html>\n")
+
+
+def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "") -> str:
+    """A chart as a figure with a picture inside, drawn with the colours of the light theme."""
+    with alt.theme.enable("none"):
+        spec = chart.properties(width=WIDTH).to_dict(validate=False)
+    spec["config"] = {**vega_config(), **spec.get("config", {})}
+    spec["padding"] = {"left": 24, "right": 12, "top": 6, "bottom": 6}  # fonts differ from one reader to the next
+    drawn = vl_convert.vegalite_to_svg(spec)
+    text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f'<figure role="img" aria-label="{escape(alternative, quote=True)}">{drawn}{text}</figure>'
+
+
+@cache
+def vega_config() -> dict[str, Any]:
+    """Vega's configuration out of the light theme: its palettes, ink and font."""
+    chosen = tomllib.loads(CONFIG.read_text("utf-8"))["theme"]["light"]
+    ink, quiet, grid = chosen["textColor"], "#4A5058", "#DDE1E6"
+    return {"background": chosen["backgroundColor"], "font": "Arial, Helvetica, sans-serif",
+            "range": {"category": chosen["chartCategoricalColors"], "diverging": chosen["chartDivergingColors"],
+                      "ramp": chosen["chartSequentialColors"], "heatmap": chosen["chartSequentialColors"]},
+            "axis": {"labelColor": quiet, "titleColor": quiet, "gridColor": grid, "domainColor": grid,
+                     "tickColor": grid, "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12},
+            "legend": {"labelColor": quiet, "titleColor": quiet, "titleFontWeight": "normal"},
+            "text": {"color": ink}, "view": {"stroke": None}, "mark": {"tooltip": None}}
+
+
+def _head(found: Compared, saved: Saved, link: str) -> str:
+    note = f"<p>{escape(saved.note)}</p>" if saved.note else ""
+    made = f"Saved {escape(saved.created)}, made with whichfluence {versions()['whichfluence']}."
+    where = f' <a href="{escape(link, quote=True)}">Open the live view</a>.' if link else ""
+    return (f'<h1>{escape(saved.name)}</h1>\n{note}\n<p class="small">{made}{where}</p>\n'
+            f'<p class="small">{escape(found.sources[0].dataset)} · {escape(comparison_view.small_print(found))}</p>')
+
+
+def _questions(found: Compared, labels: Sequence[str]) -> str:
+    varying = chips.differing(found.scorings)
+    rows = [f"<h3>{escape(label)}</h3>{chips.marked(scoring, varying)}<p>{escape(scoring.question)}</p>"
+            f'<p class="small">{escape(comparison_view.how_computed([seed[place] for seed in found.scores]))}</p>'
+            for place, (label, scoring) in enumerate(zip(labels, found.scorings, strict=True))]
+    return "<h2>The questions</h2>" + "".join(rows)
+
+
+def _agreement(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
+    parts, candidates = ["<h2>How far the rankings agree</h2>"], int(found.trusted.sum())
+    for name, metric in METRICS.items():
+        chart = heatmap.heatmap(comparisons.matrix(found, name, labels, pair), name,
+                                comparisons.chance(name, candidates))
+        parts.append(svg(chart, f"Heatmap of {metric.title}", f"{metric.title}. {metric.definition}"))
+    table = comparisons.table(found, labels)
+    parts.append(f"<details><summary>All pairs, all measures</summary>{_table(table)}</details>")
+    verdicts = [(labels[a], labels[b], found.comparison.verdicts[a][b]) for a in range(len(labels))
+                for b in range(a + 1, len(labels))]
+    rows = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td><td>{escape(verdict.headline)}</td></tr>"
+                   for a, b, verdict in verdicts)
+    return "\n".join([*parts, "<h3>Verdicts</h3><div class=wide><table><thead><tr><th>first</th><th>second</th>"
+                              f"<th>verdict</th></tr></thead><tbody>{rows}</tbody></table></div>"])
+
+
+def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
+    first, second = (labels[place] for place in pair)
+    verdict = found.comparison.verdicts[pair[0]][pair[1]]
+    ranked = comparisons.pair(found, *pair)
+    agreement = found.comparison.agreement("kendall_tau", *pair)
+    values = comparisons.per_query(found, "kendall_tau", *pair)
+    top = min(comparisons.TOP, len(ranked.candidates))
+    charts = [
+        svg(rank_scatter.density(comparisons.density(ranked), first, second), "Rank against rank over all queries",
+            "Rank against rank, all queries: how often ranks fall together, against unrelated rankings."),
+        svg(rank_change.rank_change(comparisons.top_changes(ranked, None), first, second, top),
+            f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries."),
+    ]
+    if agreement.mean == agreement.mean:
+        bins = comparisons.histogram(values.agreement, "kendall_tau", int(found.trusted.sum()))
+        charts.append(svg(distribution.distribution(bins, agreement, "kendall_tau"), "Kendall's τ query by query",
+                          "Kendall's τ, query by query."))
+    return (f"<h2>{escape(first)} against {escape(second)}</h2><p><strong>{escape(verdict.headline)}.</strong> "
+            f"{chips.code(escape(verdict.reason))}</p>{_measures(found, pair)}{''.join(charts)}")
+
+
+def _measures(found: Compared, pair: tuple[int, int]) -> str:
+    everything = compare([[seed[place] for place in pair] for seed in found.scores], ("a", "b"),
+                         metrics=(*METRICS, *FURTHER))
+    return _measured({name: everything.agreement(name, 0, 1) for name in everything.per_query})
+
+
+def _measured(agreements: Mapping[str, Agreement]) -> str:
+    """Agreements as a table, each with its definition."""
+    rows = "".join(f"<tr><td>{escape(metric_of(name).title)}</td>"
+                   f'<td class="n">{comparisons.plus_minus(agreement.mean, agreement.ci95)}</td>'
+                   f"<td>{escape(metric_of(name).definition)}</td></tr>" for name, agreement in agreements.items())
+    return ('<div class="wide"><table><thead><tr><th>measure</th><th class="n">mean ± 95%</th>'
+            f"<th>what it is</th></tr></thead><tbody>{rows}</tbody></table></div>")
+
+
+def _explained(found: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
+    if explained is None:
+        return ""
+    specs = downloads.specs_json([found.scorings[place] for place in pair])
+    return "\n".join(["<h2>Why they disagree</h2>", _way(explained),
+                      f"<p>Save this as explanation-specs.json:</p><pre>{escape(specs)}</pre>",
+                      f"<pre>{escape(explanation_panel.command(found.drawn_sources))}</pre>"])
+
+
+def _way(explained: Explanation) -> str:
+    """An explanation: its sentence, its charts and its remarks."""
+    parts = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
+    if explained.links and explained.path > 0:
+        parts.append(svg(way.way(explanation_view.bars(explained), explained.direct.mean), explained.sentence,
+                         f"The way, link by link: Kendall distance {explained.path:.3f}, straight on "
+                         f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of the "
+                         "axes averaged."))
+        if explained.n_seeds > 1:
+            parts.append(svg(way.shares(*explanation_view.shares(explained)), "The shares, seed by seed",
+                             f"The share of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
+                             "each seed as a dot."))
+        parts.append(_table(explanation_view.links_table(explained)))
+    parts += [f'<p class="small">{escape(note)}</p>' for note in (*explanation_view.brackets(explained),
+                                                                  *explained.notes)]
+    return "\n".join(parts)
+
+
+def _brought(brought: Shown | None) -> str:
+    if brought is None:
+        return ""
+    scoring, found = brought.scores.scoring, verdict_of(brought.scores.scoring, brought.other.scoring)
+    specs = downloads.specs_json([brought.other.scoring])
+    return (f"<h2>Brought scores: {escape(scoring.name)}</h2><p>They claim to answer: {escape(scoring.question)}</p>"
+            f"<h3>Against the exact answer to what they claim</h3>{_measured(brought.agreement)}"
+            f"<h3>Why they disagree with {escape(brought.against)}</h3>"
+            f"<p><strong>{escape(found.headline)}.</strong> {chips.code(escape(found.reason))}</p>"
+            f"{_way(brought.explained)}<p>Save this as brought-specs.json:</p><pre>{escape(specs)}</pre>"
+            f"<pre>{escape(brought.command)}</pre>")
+
+
+def _manifests(found: Compared, labels: Sequence[str], brought: Shown | None) -> str:
+    parts = ["<h2>Manifests</h2>"]
+    for source, seed in zip(found.sources, found.scores, strict=True):
+        parts += [_manifest(f"{label}, seed {source.seed}", scores) for label, scores in zip(labels, seed, strict=True)]
+    if brought:
+        parts.append(_manifest(f"Brought: {brought.scores.scoring.name}", brought.scores))
+    return "\n".join(parts)
+
+
+def _manifest(title: str, scores: Scores) -> str:
+    text = json.dumps(scores.provenance, indent=1, ensure_ascii=False, default=str)
+    return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+
+
+def _commands(found: Compared) -> str:
+    specs = downloads.specs_json(found.scorings)
+    return (f"<h2>Recompute it</h2><p>Save this as agreement-specs.json:</p><pre>{escape(specs)}</pre>"
+            f"<pre>{escape(downloads.recompute(found.drawn_sources, 'agreement'))}</pre>")
+
+
+def _table(frame: pd.DataFrame) -> str:
+    """A frame as a table, numbers to four digits and to the right."""
+    numeric = [pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]
+    head = "".join(f'<th{" class=n" if right else ""}>{escape(str(name))}</th>'
+                   for name, right in zip(frame.columns, numeric, strict=True))
+    rows = "".join("<tr>" + "".join(f'<td{" class=n" if right else ""}>{escape(_cell(value))}</td>'
+                                    for value, right in zip(row, numeric, strict=True)) + "</tr>"
+                   for row in frame.itertuples(index=False))
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4f}".replace("-", "−") if isinstance(value, float) else str(value)

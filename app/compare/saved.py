@@ -1,0 +1,166 @@
+"""Saved comparisons: keep the view of the Compare page, list what was kept, and export a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from app.compare import explanation as explanation_panel
+from app.compare import report
+from app.compare.bring import Shown
+from app.compare.data import Compared
+from app.widgets import glossary, job_panel
+from app.widgets.plain_text import plain
+from app.widgets.times import written
+from app.workbench import Waiting
+from engine.basics.errors import WhichfluenceError
+from engine.data import title
+from engine.store import comparisons as saved
+from engine.store.comparisons import Entry, Saved
+
+PAGE = "compare"
+FAULT, DONE = "saved:fault", "saved:done"
+
+
+def keep(found: Compared, names: Sequence[str], pair: tuple[int, int], brought: Shown | None = None) -> None:
+    """Name, note, save, link and report of the comparison on the page, with the brought scores that it shows."""
+    with st.expander("Save, share or export this comparison", icon=":material/bookmark:"):
+        name = st.text_input("Name", value=_suggested(found, names, pair), key="saved:name",
+                             max_chars=saved.LONGEST_NAME)
+        note = st.text_area("Note", key="saved:note", max_chars=saved.LONGEST_NOTE, height=80,
+                            placeholder="What you looked for, and what you saw")
+        query = saved.address(_parameters())
+        summary = _summary(found, names, brought)
+        row = st.container(horizontal=True)
+        row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=_save,
+                   args=(name, note, query, summary))
+        _report_button(row, found, pair, name, note, query, summary, brought)
+        _said()
+        glossary.caption("The link reopens this view, for everybody who reaches this server"
+                         + (", where the file with the brought scores is kept:" if brought else ":"))
+        st.code(link(query), language=None, wrap_lines=True)
+
+
+def listing() -> None:
+    """The saved comparisons, each to be opened, changed or deleted."""
+    st.subheader("Saved comparisons")
+    _said()
+    found = saved.entries()
+    if not found:
+        glossary.caption(
+            "None yet. *Save, share or export this comparison* at the foot of the Compare page keeps one here.")
+    for entry in found:
+        _card(entry)
+
+
+def link(query: str) -> str:
+    """The full address of a view of the Compare page."""
+    address = urlsplit(getattr(st.context, "url", None) or "")
+    base = f"{address.scheme}://{address.netloc}" if address.scheme else ""
+    return f"{base}/{PAGE}?{query}"
+
+
+def _parameters() -> dict[str, list[str]]:
+    return {name: st.query_params.get_all(name) for name in st.query_params}
+
+
+def _suggested(found: Compared, names: Sequence[str], pair: tuple[int, int]) -> str:
+    first, second = (names[place].split(". ", 1)[-1] for place in pair)
+    return f"{first} against {second}"[:saved.LONGEST_NAME]
+
+
+def _summary(found: Compared, names: Sequence[str], brought: Shown | None) -> str:
+    theirs = [f"brought scores “{brought.scores.scoring.name}”"] if brought else []
+    return " · ".join([title(found.sources[0].dataset), f"{len(names)} specifications",
+                       f"{len(found.scores[0][0].candidates):,} candidates", *theirs, ", ".join(names)])[:500]
+
+
+def _save(name: str, note: str, query: str, summary: str) -> None:
+    try:
+        entry = saved.save(name, note, query, summary)
+    except WhichfluenceError as error:
+        st.session_state[FAULT] = str(error)
+    else:
+        st.session_state[DONE] = f"Saved as “{entry.saved.name}”; it is on the Runs page."
+
+
+def _said() -> None:
+    """What became of the last click."""
+    if fault := st.session_state.pop(FAULT, None):
+        st.error(fault, icon=":material/error:")
+    if done := st.session_state.pop(DONE, None):
+        st.success(done, icon=":material/check:")
+
+
+def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
+                   brought: Shown | None) -> None:
+    """The report is written when it is asked for: it takes a few seconds."""
+    asked = ("report", found.key, pair, name, note, query, brought and brought.scores.scoring.digest)
+    row.button("Write the report", icon=":material/description:", on_click=_ask, args=(asked,),
+               help="One HTML file with charts, questions, verdicts, manifests and commands, that needs no network.")
+    if st.session_state.get("saved:asked") != asked:
+        return
+    try:
+        explained = explanation_panel.explanation(found, pair)
+        if isinstance(explained, Waiting):
+            job_panel.watch(explained)
+            return
+        text = _written(asked, found, pair, name, note, query, summary, explained, brought)
+    except WhichfluenceError as error:
+        st.error(str(error), icon=":material/error:")
+        return
+    row.download_button("Download the report", text, "comparison.html", "text/html", key="saved:download",
+                        icon=":material/download:", on_click="ignore")
+
+
+def _ask(asked: tuple) -> None:
+    st.session_state["saved:asked"] = asked
+
+
+@st.cache_data(show_spinner="Writing the report", max_entries=8)
+def _written(asked: tuple, _found: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
+             _explained, _brought: Shown | None) -> str:
+    described = Saved.parse({"name": name, "note": note, "address": query, "summary": summary,
+                             "created": datetime.now(UTC).isoformat(timespec="seconds")})
+    return report.report(_found, pair, described, _explained, link(query), _brought)
+
+
+def _card(entry: Entry) -> None:
+    kept = entry.saved
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{plain(kept.name)}**", width="stretch")
+            st.page_link(f"../pages/{PAGE}.py", label="Open", icon=":material/open_in_new:",
+                         query_params=kept.parameters)
+        if kept.note:
+            st.text(kept.note)
+        when = written(kept.created, getattr(st.context, "timezone", None))
+        st.caption(f"{when} · {plain(kept.summary)}")
+        with st.expander("Link, name and note"):
+            st.code(link(kept.address), language=None, wrap_lines=True)
+            name = st.text_input("Name", kept.name, key=f"saved:name:{entry.key}", max_chars=saved.LONGEST_NAME)
+            note = st.text_area("Note", kept.note, key=f"saved:note:{entry.key}", max_chars=saved.LONGEST_NOTE)
+            row = st.container(horizontal=True)
+            row.button("Keep the changes", key=f"saved:change:{entry.key}", on_click=_change,
+                       args=(entry.key, name, note))
+            row.button("Delete", key=f"saved:delete:{entry.key}", icon=":material/delete:", on_click=_delete,
+                       args=(entry.key, kept.name))
+
+
+def _change(key: str, name: str, note: str) -> None:
+    try:
+        saved.change(key, name, note)
+    except WhichfluenceError as error:
+        st.session_state[FAULT] = str(error)
+
+
+def _delete(key: str, name: str) -> None:
+    try:
+        saved.delete(key)
+    except WhichfluenceError as error:
+        st.session_state[FAULT] = str(error)
+    else:
+        st.session_state[DONE] = f"“{name}” was deleted."

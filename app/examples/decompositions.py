@@ -1,0 +1,126 @@
+"""Why one score is what it is: behavior signal, kernel and training signal of a (query, training example) pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+import torch
+
+from app.charts import factors
+from app.charts.draw import draw
+from app.widgets import cards, chips, choice, downloads, glossary, labels
+from engine.exact.decomposition import Decomposition, decompose
+from engine.problems import DrawnProblem, SoftmaxProblem
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+NAME = "parts"
+STEPS = ("one_step", "unrolled")
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A score in three factors, as tables. product: −s_Bᵀ K s_ℓ; score: that of the scoring itself."""
+
+    behavior: pd.DataFrame
+    kernel: pd.DataFrame
+    training: pd.DataFrame
+    product: float
+    score: float
+
+
+def offered(problem, scorings: Sequence[Scoring]) -> list[Scoring]:
+    """The scorings whose local answer splits into the three factors on this problem."""
+    return [scoring for scoring in scorings if scoring.readout.differentiable and _response(problem, scoring)]
+
+
+def _response(problem, scoring: Scoring) -> tuple[float, Callable | None] | None:
+    """(η, rows ↦ R rows) of the process; None where its response is not at hand in a moment."""
+    process, intervention = scoring.process, scoring.intervention.kind
+    if process.kind in STEPS and intervention == "add_occurrence" and scoring.estimator in ("exact", "first_order"):
+        return process.eta * getattr(process, "steps", 1), None
+    if process.kind == "local_response" and scoring.exact and isinstance(problem, SoftmaxProblem) and (
+            problem.has_dense_hessian):
+        return 1.0, lambda rows: torch.cholesky_solve(rows.T, problem.cholesky(process.damping)).T
+    return None
+
+
+def parted(drawn: DrawnProblem, scores: Scores, query: int, row: int) -> Parted:
+    """The factors of one score, with class names."""
+    eta, response = _response(drawn.problem, scores.scoring)
+    found = decompose(drawn.problem, query, row, scores.scoring.readout, eta=eta, response=response)
+    names = list(drawn.dataset.class_names)
+    position = int((scores.candidates == row).argmax())
+    return Parted(_bars(found.behavior_signal, names), _cells(found, names), _bars(found.training_signal, names),
+                  found.score, float(scores.oriented[query, position]))
+
+
+def _bars(values, names: list[str]) -> pd.DataFrame:
+    return pd.DataFrame({"class": names, "value": values.cpu().numpy()})
+
+
+def _cells(found: Decomposition, names: list[str]) -> pd.DataFrame:
+    return pd.DataFrame([{"query_class": names[i], "example_class": names[j], "value": float(value)}
+                         for i, row in enumerate(found.kernel.cpu()) for j, value in enumerate(row)])
+
+
+def panel(drawn: DrawnProblem, found: Sequence[Scores], query: int, row: int) -> None:
+    """The factors of the opened pair, under one of the specifications that split."""
+    scorings = [scores.scoring for scores in found]
+    fit = offered(drawn.problem, scorings)
+    if not fit:
+        chips.note("None of these specifications splits into behavior signal, kernel and training signal here; a step "
+                   "on one more occurrence of the example does.")
+        return
+    glossary.markdown("**Why this score?**")
+    scoring = _chosen(fit)
+    parts = parted(drawn, found[scorings.index(scoring)], query, row)
+    columns = st.columns(3, gap="small")
+    for column, title, text, chart, name in zip(columns, TITLES, TEXTS, (
+            (factors.signal, parts.behavior, "s_B"), (factors.kernel, parts.kernel),
+            (factors.signal, parts.training, "s_ℓ")), ("behavior", "kernel", "training"), strict=True):
+        with column:
+            glossary.markdown(f"*{title}*", help=text)
+            draw(*chart, key=f"parts:{name}", alt=_spoken(title, chart[1]))
+    glossary.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(parts.product)}** {_beside(scoring, parts)}")
+    downloads.chart_extras("decomposition", parts.kernel.merge(
+        parts.behavior.rename(columns={"class": "query_class", "value": "behavior_signal"})).merge(
+        parts.training.rename(columns={"class": "example_class", "value": "training_signal"})), [scoring], drawn.source)
+
+
+TITLES = ("Behavior signal s_B", "Kernel K", "Training signal s_ℓ")
+TEXTS = (
+    "How much the behavior at the query rises with each of the query's logits.",
+    "How far a push on each of the example's logits moves each of the query's logits, through the parameters that both "
+    "share and the training process.",
+    "How much the example's own loss rises with each of its logits: predicted probability minus label.",
+)
+
+
+def _chosen(fit: Sequence[Scoring]) -> Scoring:
+    names = labels.short(fit)
+    if len(fit) == 1:
+        chips.note(f"Under: {fit[0].title}")
+        return fit[0]
+    key = choice.bound(NAME, 0, choice.within(0, len(fit) - 1))
+    place = st.selectbox("Under", range(len(fit)), key=key, format_func=names.__getitem__, width=430)
+    choice.keep(NAME, place)
+    return fit[place]
+
+
+def _beside(scoring: Scoring, parts: Parted) -> str:
+    """What the product is of the score above."""
+    if scoring.process.kind == "local_response" or scoring.estimator == "first_order":
+        return "is the score."
+    return (f"is what the step promises to first order; the exact score is **{cards.number(parts.score)}**, because "
+            "the step leaves the tangent.")
+
+
+def _spoken(title: str, table: pd.DataFrame) -> str:
+    """A chart in words: its largest entries."""
+    top = table.reindex(table["value"].abs().sort_values(ascending=False).index).head(3)
+    named = [" to ".join(map(str, row[:-1])) + f" {row[-1]:+.3g}" for row in top.itertuples(index=False, name=None)]
+    return f"{title}: largest {'; '.join(named)}."

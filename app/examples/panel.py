@@ -1,0 +1,234 @@
+"""The parts of the examples page: choosing a query by its picture, the ranked columns, and one example in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from app.examples import decompositions
+from app.examples import view as example_view
+from app.examples.view import Card, Column, Query
+from app.widgets import cards, chips, choice, downloads, glossary, pickers, specification_list
+from engine.problems import DrawnProblem, ModuleProblem, ProblemSource, SoftmaxProblem
+from engine.scoring import codes, controlled
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+SHOWN_SPECIFICATIONS = 3
+QUERIES_A_PAGE = 16
+FEWEST, MOST = 5, 20
+STEPS = (controlled.step_scoring("query_loss", 0.1), controlled.step_scoring("hard_margin", 0.1))
+DEFAULTS = {SoftmaxProblem.kind: (*STEPS, controlled.removal_scoring("n-1")),
+            ModuleProblem.kind: (*STEPS, controlled.response(solver="ekfac"))}
+QUERY, WRONG, PAGE, COUNT, EXAMPLE = "query", "misclassified", "page", "n", "example"
+
+
+def specifications() -> list[Scoring]:
+    """The specifications of the address, as on the Compare page; without any, three that disagree."""
+    return specification_list.chosen() or list(DEFAULTS[pickers.kind()])
+
+
+def _write(scorings: Sequence[Scoring]) -> None:
+    choice.keep(specification_list.NAME, [codes.encode(scoring) for scoring in scorings])
+
+
+def query_picker(drawn: DrawnProblem) -> Query:
+    """The gallery of queries with its filter and pages; returns the chosen one."""
+    listed = example_view.queries(drawn)
+    place = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
+    left, right = st.columns([1, 3], gap="large", vertical_alignment="top")
+    with right:
+        kept = _filtered(listed)
+        page, pages = _page(kept, place)
+        with st.container(horizontal=True, gap="small", key="gallery"):
+            for query in kept[page * QUERIES_A_PAGE:(page + 1) * QUERIES_A_PAGE]:
+                _thumbnail(drawn, query, query.place == place)
+        _pager(page, pages, len(kept))
+    with left:
+        chosen = listed[place]
+        glossary.html(cards.chosen_query(example_view.query_html(drawn, chosen, 96), chosen.place, chosen.label,
+                                   chosen.predicted, chosen.probability))
+    return chosen
+
+
+def _filtered(listed: Sequence[Query]) -> Sequence[Query]:
+    wrong = [query for query in listed if not query.right]
+    key = choice.bound(WRONG, False, lambda text: choice.from_options((1, 0))(text) == 1)
+    only = st.toggle(f"Misclassified only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
+                     help="Queries whose label the model does not give the largest probability.")
+    choice.keep(WRONG, int(only))
+    return wrong if only and wrong else listed
+
+
+def _page(kept: Sequence[Query], place: int) -> tuple[int, int]:
+    """(page, pages): as chosen, else the page with the chosen query."""
+    pages = max(1, -(-len(kept) // QUERIES_A_PAGE))
+    home = next((at for at, query in enumerate(kept) if query.place == place), 0) // QUERIES_A_PAGE
+    page = choice.one(PAGE, home + 1, choice.within(1, 1_000_000)) - 1
+    return min(page, pages - 1), pages
+
+
+def _pager(page: int, pages: int, count: int) -> None:
+    first, last = page * QUERIES_A_PAGE + 1, min(count, (page + 1) * QUERIES_A_PAGE)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button("", icon=":material/chevron_left:", key="gallery:back", help="Earlier queries", disabled=page == 0,
+                  on_click=choice.keep, args=(PAGE, page))
+        st.button("", icon=":material/chevron_right:", key="gallery:on", help="Further queries",
+                  disabled=page >= pages - 1, on_click=choice.keep, args=(PAGE, page + 2))
+        glossary.caption(f"{first}–{last} of {count}")
+
+
+def _thumbnail(drawn: DrawnProblem, query: Query, chosen: bool) -> None:
+    with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.place}", width=76, gap=None):
+        st.html(cards.query(example_view.query_html(drawn, query, 56), query.label, query.predicted))
+        st.button(f"Choose query {query.place}, label {query.label}, predicted {query.predicted}",
+                  key=f"query:{query.place}", on_click=_choose_query, args=(query.place,))
+
+
+def _choose_query(place: int) -> None:
+    choice.keep(QUERY, place)
+    choice.keep(EXAMPLE, [])
+
+
+def count() -> int:
+    """How many examples are shown at each end."""
+    key = choice.bound(COUNT, 6, choice.within(FEWEST, MOST))
+    value = st.slider("Examples at each end", FEWEST, MOST, key=key, width=320,
+                      help="How many of the highest and of the lowest ranked training examples each column shows.")
+    choice.keep(COUNT, value)
+    return value
+
+
+def heads(scorings: Sequence[Scoring]) -> None:
+    """The specifications of the columns as chips, each with a way to change it."""
+    shown = scorings[:SHOWN_SPECIFICATIONS]
+    varying = chips.differing(shown) if len(shown) > 1 else None
+    for place, (column, scoring) in enumerate(zip(st.columns(len(shown), gap="medium"), shown, strict=True)):
+        with column, st.container(horizontal=True, vertical_alignment="top", gap="small"):
+            glossary.html(f'<div class="wf-known">Column {place + 1}</div>{chips.marked(scoring, varying)}',
+                          width="stretch")
+            _editor(scorings, place)
+    if len(scorings) > len(shown):
+        glossary.caption(
+            f"{len(scorings) - len(shown)} more of your specifications have no column; open an example to see "
+            "its rank under all of them.")
+
+
+def _editor(scorings: Sequence[Scoring], place: int) -> None:
+    current = scorings[place]
+    with st.popover("Change", icon=":material/tune:", key=f"change:{place}"), glossary.folded():
+        glossary.markdown(f"**Column {place + 1}**")
+        wanted = pickers.scoring_picker(f"column:{place}:{codes.encode(current)}", current)
+        if wanted is None:
+            return
+        glossary.caption(wanted.question)
+        taken = wanted in scorings and wanted != current
+        if taken:
+            glossary.caption("Another column shows this one already.")
+        row = st.container(horizontal=True)
+        row.button("Show this", type="primary", key=f"apply:{place}", disabled=taken or wanted == current,
+                   on_click=_replace, args=(scorings, place, wanted))
+        row.button("Remove column", key=f"drop:{place}", disabled=len(scorings) == 1, on_click=_write,
+                   args=([other for other in scorings if other != current],))
+        spare = next((default for default in DEFAULTS[pickers.kind()] if default not in scorings), None)
+        if len(scorings) < SHOWN_SPECIFICATIONS and spare is not None:
+            row.button("Add a column", key=f"add:{place}", on_click=_write, args=([*scorings, spare],))
+
+
+def _replace(scorings: Sequence[Scoring], place: int, wanted: Scoring) -> None:
+    _write([wanted if at == place else other for at, other in enumerate(scorings)])
+
+
+def columns(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column], names: Sequence[str],
+            n: int) -> None:
+    """Top and bottom cards of each specification, side by side."""
+    for title, end in ((f"Top {n}: support the behavior most", "top"), (f"Bottom {n}: oppose it most", "bottom")):
+        st.markdown(f"#### {title}")
+        for place, (area, column) in enumerate(zip(st.columns(len(listed), gap="medium"), listed, strict=True)):
+            with area:
+                glossary.html(f'<div class="wf-column">{escape(names[place])}</div>')
+                if end == "top":
+                    chips.note(_scale(found[place], column))
+                with st.container(horizontal=True, gap="xsmall", key=f"cards-{end}-{place}"):
+                    for card in getattr(column, end):
+                        _card(drawn, card, column, place, end)
+
+
+def _scale(scores: Scores, column: Column) -> str:
+    behavior, process = scores.scoring.readout.title, scores.scoring.process.kind
+    unit = f"change of {behavior} per unit of weight" if process == "local_response" else f"change of {behavior}"
+    lost = len(scores.candidates) - column.scored
+    text = (f"{'exact' if scores.scoring.exact else 'approximate'} · {column.scored:,} candidates · score: {unit}, "
+            f"from {cards.number(column.low)} to {cards.number(column.high)}")
+    return f"{text} · {lost} did not converge and have no rank" if lost else text
+
+
+def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str) -> None:
+    example = example_view.train_html(drawn, card.row, 64)
+    with st.container(key=f"pick-{end}-{place}-{card.row}", width=100, gap=None):
+        st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once))
+        st.button(f"Open training example {card.row}, label {card.label}, rank {card.ranks[place]} in column "
+                  f"{place + 1}", key=f"open:{end}:{place}:{card.row}", on_click=choice.keep, args=(EXAMPLE, card.row))
+
+
+def opened(found: Sequence[Scores]) -> int | None:
+    """The training example that is open in detail."""
+    rows = {int(row) for row in found[0].candidates}
+
+    def parse(text: str) -> int:
+        row = choice.within(0, 10**9)(text)
+        if row not in rows:
+            raise ValueError("that training example is not among the candidates")
+        return row
+
+    return choice.one(EXAMPLE, None, parse)
+
+
+def _close() -> None:
+    choice.keep(EXAMPLE, [])
+
+
+@st.dialog("Training example", width="large", on_dismiss=_close)
+def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores]) -> None:
+    """One training example with its rank and score under every specification."""
+    label = example_view.label(drawn, row)
+    said, probability, own = example_view.prediction(drawn, row)
+    left, right = st.columns(2)
+    with left:
+        st.html(f'<div class="wf-chosen">{example_view.train_html(drawn, row, 144, shown=20)}</div>')
+        st.html(cards.facts([
+            ("training example", f"{row} (row {int(drawn.sample.train_index[row]):,} of the dataset)"),
+            ("label", label),
+            ("the model says", f"{said}, with probability {probability:.3f}"), ("p(label)", f"{own:.3f}")]))
+    with right:
+        st.html(f'<div class="wf-chosen">{example_view.query_html(drawn, query, 144)}</div>')
+        st.html(cards.facts([("query", str(query.place)), ("label", query.label), ("the model says", query.predicted),
+                             ("p(label)", f"{query.probability:.3f}")]))
+    scorings = [scores.scoring for scores in found]
+    varying = chips.differing(scorings) if len(scorings) > 1 else None
+    st.html(cards.detail_rows([(chips.marked(scoring, varying), *numbers) for scoring, numbers in zip(
+        scorings, example_view.details(found, query.place, row), strict=True)]))
+    glossary.caption(
+        "Rank 1 supports the behavior at this query most. Scores are oriented: positive means that the example "
+        "supports the behavior, whatever the intervention; their sizes can be compared within a row's own "
+        "specification only.")
+    decompositions.panel(drawn, found, query.place, row)
+
+
+def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: Query,
+                  source: ProblemSource) -> None:
+    """The table of all candidates, its CSV, the specifications and the commands."""
+    scorings = [scores.scoring for scores in found]
+    command = downloads.score_commands(source, scorings) + f"\n# row {query.place} of each scores array is this query"
+    downloads.chart_extras(f"ranking-query-{query.place}", example_view.table(drawn, found, names, query.place),
+                           scorings, command=command)
+
+
+def legend(compared: bool) -> None:
+    """How to read a card; with one column there is nothing to compare."""
+    text = ("A card shows the example's label, its rank in each column (its own in bold), its score and whether it "
+            "helps or harms the behavior at this query; the bar compares scores within the column.")
+    glossary.caption(text + (" **only here**: no other column has it at this end." if compared else "")
+                     + " Click a card to see it under every specification.")

@@ -1,0 +1,133 @@
+"""Self-influence on the Examples page: the training examples that the model knows from themselves alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app import workbench
+from app.charts import histogram
+from app.charts.draw import draw
+from app.examples import view as example_view
+from app.examples.panel import EXAMPLE
+from app.widgets import cards, chips, choice, downloads, glossary, job_panel
+from app.widgets.selectors import pick
+from app.workbench import Waiting, queue
+from engine.analysis.self_influence import BLOCK, at_itself, self_influence
+from engine.basics.errors import WhichfluenceError
+from engine.jobs import ensure_worker, job_digest
+from engine.problems import DrawnProblem, ProblemSource
+from engine.runs import self_influence as self_influence_runs
+from engine.scoring import cost
+from engine.scoring.scoring import Scoring
+from engine.store.results import Store, home
+
+NAME, UNDER = "self", "selfspec"
+BINS = 40
+
+
+def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str],
+         candidates: int | None, n: int) -> None:
+    """The switch, and below it the n candidates with the largest self-influence, and how all of them spread."""
+    key = choice.bound(NAME, 0, choice.from_options((0, 1)))
+    st.session_state[key] = bool(st.session_state[key])
+    on = st.toggle("Self-influence: examples that the model knows from themselves alone", key=key,
+                   help=glossary.hint("Self-influence"))
+    choice.keep(NAME, int(on))
+    if not on:
+        return
+    place = pick(UNDER, "Under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], width=430) - 1
+    scoring = scorings[place]
+    chips.question(scoring)
+    glossary.caption("Here every training example is its own query.")
+    try:
+        values = found(drawn, source, scoring, candidates)
+        if isinstance(values, Waiting):
+            job_panel.watch(values)
+            return
+        _shown(drawn, source, scoring, values, n)
+    except WhichfluenceError as error:
+        st.error(str(error), icon=":material/error:")
+
+
+def found(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, candidates: int | None) -> np.ndarray | Waiting:
+    """The values over the first `candidates` drawn candidates, computed at once where that is quick; else a job."""
+    problem = drawn.problem
+    count = min(candidates or len(problem.candidates), len(problem.candidates))
+    chosen = problem.with_candidates(problem.candidates[:count])
+    seconds = cost.guess([scoring], at_itself(chosen, chosen.candidates[:BLOCK]), count)
+    if seconds <= workbench.LIVE_SECONDS[problem.kind]:
+        return _values((source.model_dump_json(), scoring.digest, count), chosen, scoring)
+    payload = self_influence_runs.payload(source, scoring, count)
+    digest = job_digest(self_influence_runs.KIND, payload)
+    if Store(home()).has(digest):
+        return self_influence_runs.load(Store(home()).read(digest))
+    job = queue().submit(self_influence_runs.KIND, payload,
+                         title=f"Self-influence of {count:,} candidates on {workbench.problem_title(source)}")
+    ensure_worker(home())
+    return Waiting(job.title, job=job.id)
+
+
+@st.cache_resource(show_spinner="Computing self-influence", max_entries=24)
+def _values(key: tuple, _problem, _scoring: Scoring) -> np.ndarray:
+    with workbench.score_cache().computing:
+        return self_influence(_problem, _scoring)
+
+
+def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values: np.ndarray, n: int) -> None:
+    rows = drawn.problem.candidates[:len(values)].cpu().numpy()
+    table = ranking(drawn, rows, values)
+    if not len(table):
+        st.info("No candidate converged under this specification, so none has a self-influence.")
+        return
+    top = table.head(n)
+    largest = float(np.nanmax(np.abs(values)))
+    with st.container(horizontal=True, gap="xsmall", key="cards-self"):
+        for number, row, value in zip(range(1, n + 1), top["training example"], top["self-influence"], strict=False):
+            _card(drawn, number, int(row), float(value), largest)
+    threshold = float(top["self-influence"].min())
+    draw(histogram.histogram, histogram.binned(table["self-influence"], BINS), threshold, "self-influence",
+         key="self:spread", alt=f"Histogram of the self-influence of {len(table):,} candidates, from "
+         f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
+         f"the {len(top)} largest begin at {cards.number(threshold)}.")
+    wrong = int((top["label"] != top["the model says"]).sum())
+    lost = len(values) - len(table)
+    chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
+               f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
+               + (f" · {lost} did not converge and have no value" if lost else ""))
+    narrowed = source.model_copy(update={"n_candidates": len(values)})
+    downloads.chart_extras("self-influence", table, [scoring], command=command(narrowed, scoring))
+
+
+def ranking(drawn: DrawnProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:
+    """One row a candidate that has a value, the largest first."""
+    kept = np.isfinite(values)
+    said = [example_view.prediction(drawn, int(row)) for row in rows[kept]]
+    frame = pd.DataFrame({
+        "training example": rows[kept], "row in dataset": drawn.sample.train_index[rows[kept]],
+        "label": [example_view.label(drawn, int(row)) for row in rows[kept]],
+        "the model says": [one[0] for one in said], "p(label)": [one[2] for one in said],
+        "self-influence": values[kept]})
+    return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
+
+
+def _card(drawn: DrawnProblem, number: int, row: int, value: float, largest: float) -> None:
+    label = example_view.label(drawn, row)
+    said, _, own = example_view.prediction(drawn, row)
+    with st.container(key=f"pick-self-{row}", width=112, gap=None):
+        st.html(cards.itself(example_view.train_html(drawn, row, 64), number, label, value, largest, said, own))
+        st.button(f"Open training example {row}, label {label}, self-influence rank {number}", key=f"open:self:{row}",
+                  on_click=choice.keep, args=(EXAMPLE, row))
+
+
+def command(source: ProblemSource, scoring: Scoring) -> str:
+    """The commands that recompute the table."""
+    file, written = downloads.problem_file(source)
+    spec = shlex.quote(json.dumps(scoring.model_dump(mode="json"), ensure_ascii=False))
+    return "\n".join([written, f"echo {spec} > spec.json",
+                      f"python -m engine self-influence --data {file} --spec spec.json --out self-influence.csv"])

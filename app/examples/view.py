@@ -1,0 +1,139 @@
+"""What the examples page shows: the queries to choose from, ranked columns of training examples, one in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from app.widgets import cards, pictures
+from engine.metrics.ranking import bottom, found_once, ranks, top
+from engine.problems import DrawnProblem
+from engine.scoring.scores import Scores
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query of the draw, with the model's prediction and the probability of its own label."""
+
+    place: int
+    label: str
+    predicted: str
+    probability: float
+
+    @property
+    def right(self) -> bool:
+        return self.label == self.predicted
+
+
+@dataclass(frozen=True)
+class Card:
+    """One training example in a column. position: among the candidates; row: in the drawn training set."""
+
+    position: int
+    row: int
+    label: str
+    ranks: tuple[int, ...]
+    score: float
+    once: bool
+
+
+@dataclass(frozen=True)
+class Column:
+    """The ends of one specification's ranking. scored: candidates that have a rank; low, high: the score range."""
+
+    top: tuple[Card, ...]
+    bottom: tuple[Card, ...]
+    scored: int
+    low: float
+    high: float
+
+    @property
+    def largest(self) -> float:
+        return max(abs(self.low), abs(self.high))
+
+
+def queries(drawn: DrawnProblem) -> list[Query]:
+    """Every query, in the order of the draw."""
+    problem, names = drawn.problem, drawn.dataset.class_names
+    probabilities = problem.query_logits.softmax(-1).cpu().numpy()
+    labels = problem.query_labels.cpu().numpy()
+    return [Query(place, names[label], names[row.argmax()], float(row[label]))
+            for place, (label, row) in enumerate(zip(labels, probabilities, strict=True))]
+
+
+def columns(drawn: DrawnProblem, found: Sequence[Scores], query: int, n: int) -> list[Column]:
+    """The n best and n worst candidates under each specification, with their ranks under all of them."""
+    values = [scores.trusted[query] for scores in found]
+    rankings = [ranks(row) for row in values]
+    tops, bottoms = ([end(ranking, n) for ranking in rankings] for end in (top, bottom))
+    once_top, once_bottom = found_once(tops), found_once(bottoms)
+
+    def listed(place: int, positions, once: set[int]) -> tuple[Card, ...]:
+        return tuple(_card(drawn, found, rankings, int(at), values[place][at], int(at) in once) for at in positions)
+
+    return [Column(listed(place, tops[place], once_top[place]), listed(place, bottoms[place], once_bottom[place]),
+                   int((rankings[place] > 0).sum()), *_range(values[place])) for place in range(len(found))]
+
+
+def _card(drawn: DrawnProblem, found, rankings, position: int, score: float, once: bool) -> Card:
+    row = int(found[0].candidates[position])
+    return Card(position, row, label(drawn, row), tuple(int(ranking[position]) for ranking in rankings), float(score),
+                once)
+
+
+def _range(values: np.ndarray) -> tuple[float, float]:
+    kept = values[~np.isnan(values)]
+    return (float(kept.min()), float(kept.max())) if kept.size else (0.0, 0.0)
+
+
+def label(drawn: DrawnProblem, row: int) -> str:
+    """The class name of a training example."""
+    return drawn.dataset.class_names[drawn.sample.y_train[row]]
+
+
+def prediction(drawn: DrawnProblem, row: int) -> tuple[str, float, float]:
+    """(class the model says, its probability, the probability of the own label) of a training example."""
+    p = drawn.problem.probabilities[row].cpu().numpy()
+    return drawn.dataset.class_names[int(p.argmax())], float(p.max()), float(p[drawn.sample.y_train[row]])
+
+
+def query_html(drawn: DrawnProblem, query: Query, size: int) -> str:
+    """Picture or feature table of a query."""
+    return _html(drawn, "test", int(drawn.sample.query_index[query.place]), drawn.sample.x_query[query.place],
+                 f"query {query.place}, label {query.label}", size)
+
+
+def train_html(drawn: DrawnProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
+    """Picture or feature table of a training example."""
+    return _html(drawn, "train", int(drawn.sample.train_index[row]), drawn.sample.x_train[row],
+                 f"training example {row}, label {label(drawn, row)}", size, shown)
+
+
+def _html(drawn, split: str, index: int, values, description: str, size: int, shown=cards.SHOWN_FEATURES) -> str:
+    if drawn.dataset.image_shape is None:
+        return cards.features(values, description, shown)
+    return pictures.html(drawn.dataset, split, index, size, description)
+
+
+def table(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: int) -> pd.DataFrame:
+    """The whole ranking: one row a candidate, with rank and oriented score under each specification."""
+    rows = found[0].candidates
+    frame = pd.DataFrame({"training example": rows, "row in dataset": drawn.sample.train_index[rows],
+                          "label": [label(drawn, row) for row in rows]})
+    for name, scores in zip(names, found, strict=True):
+        frame[f"rank: {name}"] = ranks(scores.trusted[query])
+        frame[f"score: {name}"] = scores.trusted[query]
+    return frame.sort_values(f"rank: {names[0]}", key=lambda rank: rank.replace(0, len(rank) + 1), kind="stable")
+
+
+def details(found: Sequence[Scores], query: int, row: int) -> list[tuple[int, int, float]]:
+    """(rank, of how many, oriented score) of one training example under each specification."""
+    position = int(np.flatnonzero(found[0].candidates == row)[0])
+    listed = []
+    for scores in found:
+        ranking = ranks(scores.trusted[query])
+        listed.append((int(ranking[position]), int((ranking > 0).sum()), float(scores.trusted[query, position])))
+    return listed

@@ -1,0 +1,103 @@
+"""One query, two exact answers: the live figure of the home page, on the digits that need no download."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from app import workbench
+from app.compare import data as comparisons
+from app.widgets import chips, glossary, pickers, pictures
+from app.widgets.presets import PRESETS
+from app.workbench import Waiting
+from engine.analysis.comparison import compare
+from engine.data import Dataset
+from engine.problems import ProblemSource
+from engine.scoring.scoring import Scoring
+from engine.scoring.verdict import Verdict, verdict
+
+SIDE = 104
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The example that supports the query most under a scoring, and the rank it has under the other one."""
+
+    scoring: Scoring
+    row: int
+    label: str
+    rank_there: int
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """Two answers for one query, which is the one where each finds the other's best example worst."""
+
+    query_row: int
+    query_label: str
+    answers: tuple[Answer, Answer]
+    agreement: str
+    queries: int
+    candidates: int
+    verdict: Verdict
+
+
+def source() -> ProblemSource:
+    """What the Compare page starts with too, so that the model is trained once."""
+    train, queries = pickers.DEFAULT_SIZES["digits"]
+    return ProblemSource(dataset="digits", n_train=train, n_queries=queries, n_test=500)
+
+
+def first_look() -> FirstLook | Waiting:
+    preset = PRESETS[source().kind]["first"]
+    pair = tuple(preset.scorings[place] for place in preset.pair)
+    scores = workbench.scores(source(), pair, source().n_train)
+    if isinstance(scores, Waiting):
+        return scores
+    return _first_look(source().model_dump_json(), tuple(scoring.digest for scoring in pair), scores)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
+    sample = workbench.drawn(source())
+    names = sample.dataset.class_names
+    ranks = comparisons.ranks(np.stack([scores.oriented for scores in _scores]))
+    best = ranks.argmin(-1)
+    there = np.stack([np.take_along_axis(ranks[1 - side], best[side][:, None], -1)[:, 0] for side in (0, 1)])
+    query = int(there.min(0).argmax())
+    rows = [int(_scores[0].candidates[best[side, query]]) for side in (0, 1)]
+    answers = tuple(Answer(_scores[side].scoring, int(sample.sample.train_index[rows[side]]),
+                           names[sample.sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
+    agreement = compare([_scores]).agreement("kendall_tau", 0, 1)
+    return FirstLook(int(sample.sample.query_index[query]), names[sample.sample.y_query[query]], answers,
+                     comparisons.plus_minus(agreement.mean, agreement.ci95), agreement.n_queries,
+                     len(_scores[0].candidates), verdict(*(scores.scoring for scores in _scores)))
+
+
+def show(found: FirstLook) -> None:
+    """The query, the two answers beside each other, and why they differ."""
+    dataset = workbench.drawn(source()).dataset
+    first, second = found.answers
+    query = _card("The query", f"a handwritten “{found.query_label}”", dataset, "test", found.query_row, "",
+                  f"Which of {found.candidates:,} training examples helped the model most to read it?")
+    cards = [_card(title, f"a “{answer.label}”", dataset, "train", answer.row,
+                   chips.html(answer.scoring, other.scoring), answer.scoring.question,
+                   f"First of {found.candidates:,} here, number {answer.rank_there:,} in the "
+                   "other answer.")
+             for title, answer, other in (("One answer", first, second), ("Another answer", second, first))]
+    st.html(glossary.explained_html(f'<div class="wf-cards">{query}{"".join(cards)}</div>'))  # drawn after what follows
+    chips.verdict_badge(found.verdict)
+    chips.note(f"Both are exact. Over all {found.queries} queries their rankings agree with Kendall's τ = "
+               f"{found.agreement} (1 the same order, 0 unrelated, ± 95% interval over queries); this query is the one "
+               "where they disagree most about the best example.")
+
+
+def _card(title: str, what: str, dataset: Dataset, split: str, row: int, chip_row: str, text: str,
+          finding: str = "") -> str:
+    picture = pictures.html(dataset, split, row, SIDE, f"{title}: {what}")
+    strong = f'<p class="wf-num"><strong>{escape(finding)}</strong></p>' if finding else ""
+    return (f'<div class="wf-card"><div class="wf-card-title">{escape(title)}: {escape(what)}</div>{picture}{strong}'
+            f"{chip_row}<p>{escape(text)}</p></div>")

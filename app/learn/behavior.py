@@ -1,0 +1,62 @@
+"""Lesson 2: B, the number that is read off the model."""
+
+
+from app.learn import specimens
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
+from app.widgets import downloads, glossary
+from app.widgets.specification_list import address_of
+from engine.metrics.agreement import top_overlap
+from engine.metrics.ranking import ranks, top
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+SHOWN = 8
+OFFERED = ("query_loss", "query_logit", "hard_margin", "soft_margin")
+
+
+def step(behavior: str, eta: float = 0.1) -> Scoring:
+    return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta})
+
+
+def show() -> Link:
+    behavior = specimens.pick("lesson-b", "Behavior B", OFFERED, "hard_margin", lambda name: BEHAVIORS[name].title)
+    sample = drawn()
+    found = scores(*(step(name) for name in OFFERED), candidates=SOURCE.n_train)
+    loss, chosen = found[0], found[OFFERED.index(behavior)]
+    query = _telling(found)
+    first, second = ([int(one.candidates[place]) for place in top(ranks(one.trusted[query]), SHOWN)]
+                     for one in (loss, chosen))
+    only = [row for row in second if row not in first]
+    glossary.markdown(
+        f"The {SHOWN} training examples that raise the **{BEHAVIORS[behavior].title}** of this query most:")
+    specimens.strip(sample, query, second, only, "new")
+    tau = specimens.mean_tau(loss, chosen)
+    same = (f"{len(only)} of the {SHOWN} are not among the first {SHOWN} for the query loss." if only else
+            f"They are the first {SHOWN} for the query loss, too.")
+    glossary.markdown(
+        f"{same} Over all queries, the two rankings agree with Kendall's τ = **{specimens.number(tau)}**.")
+    downloads.chart_extras("behavior", specimens.rank_frame(sample, loss, chosen, query).rename(
+        columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"}), [step("query_loss"),
+                                                                                           step(behavior)], SOURCE)
+    pair = [step("query_loss"), step(behavior if behavior != "query_loss" else "hard_margin")]
+    return Link("compare", "Compare these behaviors over all queries", specimens.address(**address_of(pair, (0, 1))))
+
+
+def _telling(found: list[Scores]) -> int:
+    """The query at which hard margin and query loss have the fewest of their first examples in common."""
+    loss, margin = found[OFFERED.index("query_loss")], found[OFFERED.index("hard_margin")]
+    return int(top_overlap(loss.oriented, margin.oriented, SHOWN / len(loss.candidates)).argmin())
+
+
+LESSON = Lesson(
+    "behavior", "B: which behavior?",
+    "The model's answer to a query can be read in several ways: its loss, the logit of the right class, or the margin "
+    "to the other classes. Each is a behavior, and each one ranks the training examples in its own way, although "
+    "nothing else about the question changed.",
+    show,
+    "Change what you read off the model, and other examples become influential, with everything else the same.",
+    Question("Two methods disagree. One reads the query loss, the other the query logit; both are exact. Who is wrong?",
+             ("The one with the logit", "The one with the loss", "Neither"), 2,
+             "They answer two questions. A difference in B is a specification mismatch, and no better computation will "
+             "make it go away."))

@@ -1,0 +1,59 @@
+"""Lesson 1: influence compares the model there is with the model there would be."""
+
+import pandas as pd
+import streamlit as st
+
+from app.charts import lesson as charts
+from app.charts.draw import draw
+from app.learn import specimens
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
+from app.widgets import downloads, glossary
+from engine.metrics.ranking import bottom, ranks, top
+from engine.scoring import codes
+from engine.scoring.scoring import Scoring
+
+LEFT_OUT = Scoring.of("probability", {"kind": "remove"}, {"kind": "reoptimize"})
+SHOWN = 3
+
+
+def show() -> Link:
+    sample, found = drawn(), scores(LEFT_OUT)[0]
+    query = specimens.doubtful(sample)
+    ranking = ranks(found.trusted[query])
+    places = [*top(ranking, SHOWN), *reversed(bottom(ranking, SHOWN))]
+    rows = [int(found.candidates[place]) for place in places]
+    names = [f"{number + 1}. a handwritten {specimens.label(sample, row)}" for number, row in enumerate(rows)]
+    chosen = specimens.pick("lesson-out", "Which training example is left out?", range(1, len(rows) + 1), 1) - 1
+    problem = sample.problem
+    before = float(problem.query_logits[query].softmax(-1)[problem.query_labels[query]])
+    change = [float(found.values[query, place]) for place in places]
+    label = specimens.query_label(sample, query)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        specimens.strip(sample, query, [rows[chosen]], [rows[chosen]], "left out")
+        glossary.markdown(
+            f"The model gives this query's label, **{label}**, the probability **{before:.3f}**. Had training "
+            f"example {chosen + 1} been left out and the model trained to its new optimum, it would be "
+            f"**{before + change[chosen]:.3f}**.")
+    frame = pd.DataFrame({"name": names, "change": change, "chosen": [place == chosen for place in range(len(rows))]})
+    with right:
+        draw(charts.changes, frame, f"change of the probability of {label}", key="learn:changes",
+             alt=f"Bars: how the probability of {label} changes when each of six training examples is left out; "
+                 f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
+        narrowed = SOURCE.model_copy(update={"n_candidates": len(found.candidates)})
+        downloads.chart_extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
+                               downloads.score_commands(narrowed, [LEFT_OUT]))
+    return Link("examples", "See all its helpful and harmful examples",
+                specimens.address(query=str(query), s=[codes.encode(LEFT_OUT)]))
+
+
+LESSON = Lesson(
+    "counterfactual", "What is a counterfactual?",
+    "Asking what a training example did is asking what would be without it. So there are two models: the one you have, "
+    "and a counterfactual one, trained on the same digits but for one. Influence is the difference between the two.",
+    show,
+    "Influence is a difference between two models, and the second one exists only because you said what is changed.",
+    Question("Leaving out an example raises the probability of the right label. What was the example?",
+             ("Helpful for this query", "Harmful for this query", "Neither"), 1,
+             "Without it the model does better here, so its presence did harm. That is why scores of removal are shown "
+             "with the sign turned."))

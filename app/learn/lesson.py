@@ -1,0 +1,95 @@
+"""What a lesson is: an idea, one control with one picture, a sentence to take away, a question, a way on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from app import workbench
+from app.widgets import glossary, job_panel
+from app.workbench import Waiting
+from engine.problems import DrawnProblem, ProblemSource
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+SOURCE = ProblemSource(dataset="digits", n_train=400, n_queries=60, n_test=500)
+REOPTIMISED = 80
+ADDRESS = {"data": "digits", "train": "400", "queries": "60", "candidates": str(REOPTIMISED), "seed": "0",
+           "nseeds": "1"}
+"""The address parameters under which the other pages show the problem of the lessons."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a reader is asked. right: the place of the right option; why: shown once one is chosen."""
+
+    text: str
+    options: tuple[str, ...]
+    right: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """The real page that shows the same choice."""
+
+    page: str
+    label: str
+    address: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """idea: a few sentences before the picture. show: draws control and picture, and returns the way on."""
+
+    slug: str
+    title: str
+    idea: str
+    show: Callable[[], Link]
+    takeaway: str
+    question: Question
+
+
+def teach(lesson: Lesson, number: int) -> None:
+    """The lesson on the page."""
+    st.subheader(f"{number}. {lesson.title}", help=glossary.hint(lesson.title))
+    glossary.html(f'<p class="wf-lead wf-lesson">{escape(lesson.idea)}</p>')
+    link = lesson.show()
+    glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(lesson.takeaway)}</div>')
+    _ask(lesson.slug, lesson.question)
+    st.page_link(f"../pages/{link.page}.py", label=link.label, icon=":material/arrow_forward:",
+                 query_params=link.address)
+
+
+def _ask(slug: str, question: Question) -> None:
+    """The question; the answer is shown once the reader has chosen."""
+    with st.container(border=True):
+        chosen = st.radio(f"**Question.** {question.text}", range(len(question.options)), index=None,
+                          format_func=lambda place: question.options[place], key=f"learn:answer:{slug}",
+                          help=glossary.hint(question.text))
+        if chosen is None:
+            glossary.caption("Choose an answer, and the explanation appears.")
+        elif chosen == question.right:
+            st.success(f"Yes. {question.why}", icon=":material/check_circle:")
+        else:
+            st.info(f"Not quite: **{question.options[question.right]}** {question.why}", icon=":material/lightbulb:")
+
+
+def drawn() -> DrawnProblem:
+    """The problem of the lessons, trained; the page waits for it here."""
+    found = workbench.drawn(SOURCE)
+    if isinstance(found, Waiting):
+        job_panel.wait(found)
+    return found
+
+
+def scores(*scorings: Scoring, candidates: int = REOPTIMISED) -> list[Scores]:
+    """Scores of the first `candidates`; the page waits for them here."""
+    found = workbench.scores(SOURCE, scorings, candidates)
+    if isinstance(found, Waiting):
+        job_panel.wait(found)
+    return found

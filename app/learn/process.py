@@ -1,0 +1,51 @@
+"""Lesson 4: T, how training answers."""
+
+
+from app.charts import lesson as charts
+from app.charts.draw import draw
+from app.learn import specimens
+from app.learn.behavior import step
+from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, scores
+from app.widgets import downloads, glossary
+from app.widgets.specification_list import address_of
+from engine.scoring.scoring import Scoring
+
+ADD = {"kind": "add_occurrence"}
+PROCESSES = {
+    "five": ("five steps", Scoring.of("query_loss", ADD, {"kind": "unrolled", "eta": 0.1, "steps": 5})),
+    "trajectory": ("along the training", Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1})),
+    "response": ("local response", Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})),
+    "optimum": ("new optimum", Scoring.of("query_loss", {"kind": "upweight", "alpha": 1e-3},
+                                          {"kind": "reoptimize"})),
+}
+
+
+def show() -> Link:
+    name = specimens.pick("lesson-t", "Training process T", list(PROCESSES), "optimum", lambda key: PROCESSES[key][0])
+    title, scoring = PROCESSES[name]
+    sample = drawn()
+    one, other = scores(step("query_loss"), scoring)
+    query = specimens.doubtful(sample)
+    frame = specimens.rank_frame(sample, one, other, query)
+    draw(charts.cloud, frame, "rank after one step", f"rank: {title}", True, key="learn:process",
+         alt=f"Ranks of training examples for one query: one step against {title}.")
+    glossary.markdown(
+        f"Over all queries: Kendall's τ = **{specimens.number(specimens.mean_tau(one, other))}** with one "
+        f"step. {other.scoring.question}")
+    downloads.chart_extras("process", frame, [one.scoring, scoring],
+                           SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
+    return Link("compare", "Compare these processes over all queries",
+                specimens.address(**address_of([one.scoring, scoring], (0, 1))))
+
+
+LESSON = Lesson(
+    "process", "T: how does training answer?",
+    "After the change, what does training do? Take one step on the example, several, or go all the way to the new "
+    "optimum? A step only feels how alike query and example are. The optimum also feels the rest of the training set, "
+    "which pulls back in every direction but the flat ones: that is the Hessian.",
+    show,
+    "One step and a new optimum rank examples almost independently; they are different questions, not better and "
+    "worse answers.",
+    Question("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
+             ("Yes, it converges to leave-one-out", "No, it answers for another training process"), 1,
+             "Several steps agree with one step, not with the optimum. What separates them is T."))

@@ -1,0 +1,46 @@
+"""Lesson 5: behaviors that are increasing functions of one another rank alike."""
+
+
+from app.charts import lesson as charts
+from app.charts.draw import draw
+from app.learn import specimens
+from app.learn.behavior import step
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
+from app.widgets import downloads, glossary
+from app.widgets.specification_list import address_of
+from engine.question.behaviors import BEHAVIORS
+
+OTHERS = ("soft_margin", "probability", "hard_margin", "query_logit")
+ETA = 1.0
+
+
+def show() -> Link:
+    behavior = specimens.pick("lesson-b2", "Against the query loss", OTHERS, "soft_margin",
+                              lambda name: BEHAVIORS[name].title)
+    sample = drawn()
+    loss, other = scores(step("query_loss", ETA), step(behavior, ETA), candidates=SOURCE.n_train)
+    query = specimens.doubtful(sample)
+    frame = specimens.frame(sample, loss.candidates, loss.oriented[query], other.oriented[query])
+    title = BEHAVIORS[behavior].title
+    draw(charts.cloud, frame, "change of the query loss", f"change of the {title}", key="learn:proposition",
+         alt=f"Change of the {title} against the change of the query loss, one dot a training example, one query.")
+    glossary.markdown(
+        f"Each dot is a model after one step on one training example. Over all queries the two rankings agree "
+        f"with Kendall's τ = **{specimens.number(specimens.mean_tau(loss, other))}**.")
+    downloads.chart_extras("proposition", frame, [loss.scoring, other.scoring], SOURCE)
+    return Link("compare", "Compare them over all queries",
+                specimens.address(**address_of([loss.scoring, other.scoring], (0, 1))))
+
+
+LESSON = Lesson(
+    "proposition", "Why soft margin ranks as query loss, and hard margin does not",
+    "The soft margin is log p − log(1 − p) and the query loss is log p: the one grows exactly when the other does. So "
+    "the dots lie on one rising curve, and whatever is higher on one axis is higher on the other. The hard margin "
+    "looks at a single rival class, and has no such curve.",
+    show,
+    "An increasing function of a behavior ranks training examples exactly as the behavior does, whatever the "
+    "intervention and the training process.",
+    Question("The accuracy at the query, right or wrong, is a non-decreasing function of the hard margin. Does it rank "
+             "the examples the same?", ("Yes", "No, it makes almost all of them tie"), 1,
+             "The proposition needs a strictly increasing function. Accuracy jumps only where the margin crosses zero, "
+             "so nearly all examples leave it as it is."))

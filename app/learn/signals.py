@@ -1,0 +1,52 @@
+"""Lesson 8: what the training signal and the behavior signal add to similarity."""
+
+import pandas as pd
+
+from app.charts import lesson as charts
+from app.charts.draw import draw
+from app.learn import specimens
+from app.learn.lesson import Lesson, Link, Question
+from app.widgets import downloads, glossary
+from app.widgets.specification_list import address_of
+from engine.applications.lessons.signals import STAGES, TRAIN, detections
+from engine.scoring.named import NAMED
+
+RHO = 0.2
+
+
+def show() -> Link:
+    stage = specimens.pick("lesson-signal", "What the score uses", list(STAGES), "similarity", STAGES.get)
+    found = detections(RHO)
+    shown = list(STAGES)[:list(STAGES).index(stage) + 1]
+    wrong = int(found.flags.sum())
+    names = ["chance", *(STAGES[name] for name in shown)]
+    chance = pd.DataFrame({"inspected": [0, TRAIN], "found": [0, wrong], "kind": "chance"})
+    frame = pd.concat([chance, *(found.found(name).assign(kind=STAGES[name]) for name in shown)], ignore_index=True)
+    draw(charts.found, frame, names, key="learn:signals",
+         alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")
+    told = ", ".join(f"{STAGES[name]} **{found.auprc(name):.2f}**" for name in shown)
+    glossary.markdown(f"{TRAIN} digits, of which {wrong} carry a wrong label. Average precision: {told}; chance is "
+                      f"{RHO:.2f}.")
+    table = pd.DataFrame({"score": [STAGES[name] for name in STAGES],
+                          "average precision": [round(found.auprc(name), 4) for name in STAGES]})
+    downloads.chart_extras("signals", table, command=(
+        'python -c "from engine.applications.lessons.signals import detections as d; '
+        'print({s: d().auprc(s) for s in d().suspicion})"'))
+    named = [NAMED[name].implied() for name in ("repsim", "gradsim")]
+    return Link("compare", "See how far the rankings themselves are apart",
+                specimens.address(**address_of(named, (0, 1))))
+
+
+LESSON = Lesson(
+    "signals", "Two signals turn similarity into a detector",
+    "A gradient score is similarity between two signals: the training signal, how the example's loss pulls on its "
+    "logits, and the behavior signal, how the query's behavior depends on its own. Similarity has neither. Add them "
+    "one after the other, and watch who finds the wrong labels.",
+    show,
+    "What a score can find depends on the signals it uses. Here the training signal does nearly all of it: it is the "
+    "one that has read the label. The behavior signal adds nothing on top for this task; for others it is the one that "
+    "counts.",
+    Question("The paper's harmful responses in language models are found only with both signals. Is that a "
+             "contradiction?", ("Yes", "No"), 1,
+             "There, all examples pull in much the same way, and only the behavior read at the query tells which pull "
+             "matters. Which signal counts depends on the question."))

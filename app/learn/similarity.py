@@ -1,0 +1,45 @@
+"""Lesson 7: similarity is the exact influence of a constructed specification."""
+
+
+from app.charts import lesson as charts
+from app.charts.draw import draw
+from app.learn import specimens
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
+from app.widgets import downloads, glossary
+from app.widgets.specification_list import address_of
+from engine.basics.values import short
+from engine.scoring.named import NAMED
+
+ETAS = (0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+def show() -> Link:
+    eta = specimens.pick("lesson-eta", "Step size η", ETAS, 0.1, short, slider=True)
+    sample = drawn()
+    scoring = NAMED["repsim"].implied(eta=eta)
+    found = scores(scoring, candidates=SOURCE.n_train)[0]
+    query = specimens.doubtful(sample)
+    similarity = sample.problem.kernel(sample.problem.candidates)[query].numpy()
+    frame = specimens.frame(sample, found.candidates, similarity, found.oriented[query])
+    draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩", "exact influence", key="learn:similarity",
+         alt="Exact influence under the constructed specification against similarity: all dots lie on one line.")
+    worst = float(abs(found.oriented[query] - eta * similarity).max())
+    glossary.markdown(
+        f"Every dot lies on the line of slope η = {eta:g} (largest distance {worst:.0e}). {scoring.question}")
+    downloads.chart_extras("similarity", frame, [scoring], SOURCE,
+                           downloads.score_commands(SOURCE, [scoring]))
+    gradsim = NAMED["gradsim"].implied(eta=eta)
+    return Link("compare", "Compare it with gradient similarity",
+                specimens.address(**address_of([scoring, gradsim], (0, 1))))
+
+
+LESSON = Lesson(
+    "similarity", "Similarity is an influence, too",
+    "Ranking training examples by how alike they are to the query does not look like a counterfactual. But construct "
+    "one: push the query's logit up once on the example's input, whatever its label. The change of the query logit is "
+    "η times the similarity, exactly.",
+    show,
+    "A similarity score is the exact influence of a specification whose intervention never looks at the label.",
+    Question("Why does similarity hardly find wrong labels?",
+             ("It is too rough an approximation", "Its intervention does not use the example's label"), 1,
+             "It is exact for its own question. A wrong label changes nothing in an intervention that never reads it."))

@@ -1,0 +1,53 @@
+"""Lesson 6: the first-order answer follows the tangent where the exact one follows the curve."""
+
+import numpy as np
+import streamlit as st
+
+from app.charts import lesson as charts
+from app.charts.draw import draw
+from app.learn import specimens
+from app.learn.behavior import step
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
+from app.widgets import choice, downloads, glossary
+from engine.applications.lessons.curve import along_eta, most_curved
+from engine.basics.values import short
+from engine.scoring.scoring import Scoring
+
+LONGEST, POINTS = 1.0, 101
+
+
+def show() -> Link:
+    key = choice.bound("eta", 0.4, choice.within(0.01, LONGEST, float))
+    eta = st.slider("Step size η", 0.01, LONGEST, step=0.01, key=key, help=glossary.hint("Step size η"))
+    choice.keep("eta", short(eta))
+    sample = drawn()
+    query, row = _most_curved(sample)
+    frame = along_eta(sample.problem, query, row, np.linspace(0, LONGEST, POINTS))
+    draw(charts.tangent, frame, eta, "change of the query loss", key="learn:tangent",
+         alt=f"The query loss along the step size: the exact curve and its tangent, which are apart at η = {eta:g}.")
+    at = frame.iloc[(frame.eta - eta).abs().argmin()]
+    first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
+    exact, approximate = scores(step("query_loss", eta), first, candidates=SOURCE.n_train)
+    glossary.markdown(
+        f"One step of size η = {eta:g} on one training example changes the query loss of one query by "
+        f"**{at.curve:+.3f}**; the tangent says **{at.tangent:+.3f}**. Over all queries and examples the "
+        f"rankings agree with Kendall's τ = **{specimens.number(specimens.mean_tau(exact, approximate))}**."
+        .replace("-", "−"))
+    downloads.chart_extras("tangent", frame, [step("query_loss", eta), first], SOURCE)
+    return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
+
+
+@st.cache_data(show_spinner=False)
+def _most_curved(_sample) -> tuple[int, int]:
+    return most_curved(_sample.problem, LONGEST)
+
+
+LESSON = Lesson(
+    "tangent", "Linearisation and its error",
+    "Gradient-based scores replace the curve by its tangent at the trained model: first order. Drag the step size and "
+    "watch the tangent leave the curve. The question stays the same, so this gap is approximation error.",
+    show,
+    "Close to the trained model the tangent is the curve; the farther the step, the larger the approximation error.",
+    Question("For the query logit of softmax regression, how far apart are curve and tangent?",
+             ("As far as here", "Not at all"), 1,
+             "The logit is linear in the parameters, and one step moves them along a line: tangent and curve are one."))

@@ -1,0 +1,120 @@
+"""What if the suspicious labels were removed or corrected: the model trained again, accuracy before and after."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.charts.draw import draw
+from app.charts.precision_recall import accuracies
+from app.noisy_labels import data as noisy_runs
+from app.noisy_labels import panel as noisy_panel
+from app.widgets import choice, downloads, glossary, job_panel, pickers
+from app.widgets.times import spell
+from app.workbench import Waiting
+from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.review import Review, consequences
+from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.runs import noisy_retraining as retraining
+from engine.runs.noisy_labels import Scored
+from engine.store.results import Result
+
+WAYS = {"review": "What I decided", "top": "The most suspicious"}
+WAY, SEEDS = "way", "wseeds"
+
+
+def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+    """What is changed, the run that changes it, and its result."""
+    left, right = st.columns([1.4, 1], gap="large", vertical_alignment="bottom")
+    with left:
+        key = choice.bound(WAY, "review", choice.from_options(list(WAYS)))
+        way = st.segmented_control("Change", list(WAYS), key=key, required=True, format_func=WAYS.get)
+        choice.keep(WAY, way)
+    with right:
+        seeds = pickers.number(SEEDS, "training seeds", 3, 1, 20,
+                               "Every seed trains twice, on the labels as they are and as changed. The interval is "
+                               "over seeds; one seed has none.")
+    removed, relabelled = _changes(drawn, scored, pair, way)
+    if not removed and not relabelled:
+        st.info("No label was called wrong yet: decide some at the review desk, or take the most suspicious.",
+                icon=":material/rate_review:")
+        return
+    glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(drawn.evidence.y):,} training examples."
+                      + _truth(drawn, removed, relabelled))
+    payload = retraining.what_if(source, removed, relabelled, seeds)
+    result = noisy_runs.what_if_result(payload)
+    if result is not None:
+        _result(result, source, len(drawn.y_test), seeds)
+        changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
+            str(label) for label in relabelled.values()]})
+        st.download_button("Changed labels (CSV)", changes.to_csv(index=False), "changes.csv", "text/csv",
+                           key="changes", icon=":material/download:", help="What the command above reads.")
+        return
+    job = noisy_runs.what_if_job(payload)
+    if job is not None and job.state != "done":
+        job_panel.watch(Waiting(job.title, job=job.id))
+        return
+    glossary.caption(
+        f"{2 * seeds} trainings, about {spell(noisy_runs.seconds(source, 2 * seeds))} on two processor cores. "
+        "Everything else stays: seed, settings, and the batches in which the others stand.")
+    title = f"What if {_words(len(removed), len(relabelled)).lower()}"
+    st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
+              args=(noisy_runs.start, retraining.WHAT_IF, payload, title))
+
+
+def _changes(drawn: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
+    if way == "review":
+        return consequences(Review(drawn).decisions())
+    share = noisy_panel.share_picker()
+    glossary.caption(f"Ranked by {pair.title}.")
+    return sorted(int(row) for row in retraining.most_suspicious(scored.suspicion[pair], share)), {}
+
+
+def _words(removed: int, relabelled: int) -> str:
+    parts = [f"{count:,} {what}" for count, what in ((removed, "removed"), (relabelled, "relabelled")) if count]
+    return " and ".join(parts)
+
+
+def _truth(drawn: NoisyData, removed: list[int], relabelled: dict[int, int]) -> str:
+    """How many of them are wrong, where that is known."""
+    if drawn.flags is None or not drawn.flags.noisy.any():
+        return ""
+    right = int(drawn.flags.noisy[[*removed, *relabelled]].sum())
+    text = f" {right:,} of these {len(removed) + len(relabelled):,} labels are wrong indeed."
+    if relabelled and drawn.flags.labels is not None:
+        restored = sum(int(drawn.flags.labels[row]) == label for row, label in relabelled.items())
+        text += f" {restored:,} of {len(relabelled):,} corrections give the label that was there before."
+    return text
+
+
+def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> None:
+    table = result.table("accuracy")
+    rows = table.set_index("what")
+    columns = st.columns(3)
+    for column, what in zip(columns, ("before", "after"), strict=False):
+        column.metric(f"Accuracy {what}", f"{rows.loc[what, 'mean']:.1%}", help=_interval(rows.loc[what]))
+    change = rows.loc["change"]
+    columns[2].metric("Change", f"{100 * change['mean']:+.2f} points".replace("-", "−"), help=_interval(change))
+    half = change["ci95"]
+    if half == half:
+        said = ("Within its interval the change may be nothing." if abs(change["mean"]) <= half
+                else "The interval leaves out zero.")
+        glossary.caption(
+            f"Change {100 * change['mean']:+.2f} ± {100 * half:.2f} percentage points, a 95% t-interval over "
+            f"{int(change['n_seeds'])} training seeds, paired; {n_test:,} test examples. {said}"
+            .replace("-0", "−0"))
+    else:
+        glossary.caption(f"One training seed, so there is no interval; {n_test:,} test examples.")
+    dots = pd.DataFrame([{"what": what, "seed": source.seed + place, "accuracy": float(value)}
+                         for what in ("before", "after")
+                         for place, value in enumerate(rows.loc[what, "seed_means"].split())])
+    draw(accuracies, dots, key="what-if-dots",
+         alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
+             f"{rows.loc['after', 'mean']:.3f}.")
+    downloads.chart_extras("what-if", table, command=(
+        f"{noisy_panel.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
+
+
+def _interval(row: pd.Series) -> str:
+    half = row["ci95"]
+    return "one seed, no interval" if half != half else f"± {100 * half:.2f} points, 95% t-interval over seeds"

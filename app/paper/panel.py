@@ -1,0 +1,265 @@
+"""The parts of the Paper page, in the order in which they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from app.charts import curves as curve_charts
+from app.charts import paper_dots
+from app.paper import notes as paper_notes
+from app.paper import reproductions
+from app.paper import rows as paper_rows
+from app.paper import table as paper_table
+from app.widgets import chips, downloads, glossary, manifest_view, specification_list
+from app.widgets.published import Published, reproduction, scales
+from app.widgets.selectors import pick, segments
+from engine import data
+from engine.applications.language import catalogue
+from engine.experiments import EXPERIMENTS
+from engine.scoring.scoring import Scoring
+from engine.scoring.verdict import verdict
+
+FULL = "paper"
+"""The preset at the paper's own scale: only there are differences judged."""
+
+
+def choose_experiment() -> str:
+    """Which table or figure."""
+    names = list(EXPERIMENTS)
+    return pick("experiment", "Table or figure", names, names[0], lambda name: EXPERIMENTS[name].title, width=640)
+
+
+def choose_preset(name: str) -> str:
+    """At which scale; the first that has results is the default."""
+    presets = EXPERIMENTS[name].presets
+    order = sorted(presets, key=lambda preset: preset != FULL)
+    default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
+    chosen = segments("preset", "Scale", order, default, scale_title)
+    glossary.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
+    return chosen
+
+
+def choose_model(name: str, preset: str) -> str:
+    """Which language model ran, by the name that tables give it; empty where the study runs none."""
+    experiment = EXPERIMENTS[name]
+    if not experiment.models:
+        return ""
+    own = catalogue.model_title(experiment.presets[preset].settings["model"])
+    ran = [str(found.table["model"].iloc[0]) for found in scales(name).values() if found.manifest["preset"] == preset]
+    options = list(dict.fromkeys([own, *(experiment.models if preset == FULL else ()), *ran]))
+    if len(options) == 1:
+        return own
+    return segments("llm", "Language model", options, next((model for model in options if model in ran), own), str)
+
+
+def other_model(name: str, preset: str, model: str) -> str | None:
+    """What `--model` takes for a chosen model; None for the preset's own."""
+    own = EXPERIMENTS[name].presets[preset].settings.get("model")
+    return None if own is None or catalogue.model_title(own) == model else catalogue.HUB.get(model, model)
+
+
+def scale_title(preset: str) -> str:
+    """A preset in two or three words."""
+    return "As in the paper" if preset == FULL else preset.capitalize()
+
+
+def elsewhere(name: str) -> None:
+    """A link to the page that shows more of a study of language models."""
+    if any("model" in preset.settings for preset in EXPERIMENTS[name].presets.values()):
+        st.page_link("../pages/language_models.py", label="See it as a heatmap on the Language models page",
+                     icon=":material/forum:")
+
+
+def choose_dataset(found: Published) -> str | None:
+    """On which of a run's datasets; None where it has but one."""
+    names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
+    if len(names) < 2:
+        return None
+    return segments("on", "Our data", names, names[-1], data.title)
+
+
+def choose_measure(found: Published, joined: pd.DataFrame | None) -> str:
+    """Which measure of agreement."""
+    names = paper_rows.measures(joined if joined is not None else found.table)
+    return segments("measure", "Measure", names, names[0], str)
+
+
+def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") -> None:
+    """Nothing was computed yet: what would do it, how long it takes, and the paper's numbers alone."""
+    other = other_model(name, preset, model)
+    with st.container(border=True):
+        glossary.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
+                          f"Computing them runs {EXPERIMENTS[name].presets[preset].seeds} seeds; "
+                          f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
+        st.code(reproductions.command(name, preset, other), language="bash", wrap_lines=True)
+        st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
+                     query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
+    if joined is None:
+        return
+    measure = segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
+    glossary.markdown("##### The paper's numbers")
+    if paper_rows.definition(measure):
+        glossary.caption(paper_rows.definition(measure))
+    rows = paper_rows.rows_of(joined, measure, judge=False)
+    notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
+    paper_table.show(rows, numbers, notes, judged=False)
+
+
+def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, dataset: str | None,
+               found: Published) -> None:
+    """Charts and table of the paper beside ours."""
+    judged = preset == FULL
+    rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
+    st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
+    glossary.caption(f"{paper_rows.definition(measure)} Our ± is a 95% t-interval over {_seeds(rows)} seeds. "
+                     f"{paper_notes.on_spread(name, measure)}")
+    _sentence(rows, measure, judged)
+    if "model" in found.table and (said := EXPERIMENTS[name].beside(str(found.table["model"].iloc[0]))):
+        glossary.caption(said)
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",
+                        height=paper_dots.height(rows), alt=_values_alt(rows, measure))
+        if paper_rows.chance(measure):
+            glossary.caption(f"Dashed line: what unrelated scores would give, {paper_rows.chance(measure):g}.")
+    with right:
+        st.altair_chart(paper_dots.differences(rows), width="stretch",
+                        height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
+        glossary.caption("Line: our 95% interval." + (" Grey bar: the tolerance we set ourselves beforehand." if judged
+                                                      else " Dashed line: no difference."))
+    notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
+    paper_table.show(rows, numbers, notes, judged)
+    _kept_mean(found, measure, dataset)
+    table = joined.drop(columns=["tolerance", "within"]) if not judged else joined
+    pairs = EXPERIMENTS[name].pairs
+    downloads.chart_extras(f"{name}-{preset}", table, tuple(dict.fromkeys(sum(pairs.values(), ()))),
+                           command=found.manifest.get("command"))
+    questions(rows, pairs, _problem(name, preset))
+
+
+def _problem(name: str, preset: str) -> dict[str, str]:
+    """The address parameters of a network's data and model; empty where softmax regression is compared."""
+    source = EXPERIMENTS[name].presets[preset].settings.get("source", {})
+    return {"data": source["dataset"], "model": source["model"]} if "model" in source else {}
+
+
+def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]],
+              problem: Mapping[str, str]) -> None:
+    """What the two sides of a chosen row ask, and a link that asks it of data of the reader's choice."""
+    if not pairs:
+        return
+    known = {row["label"].replace("|", ", "): pair for row in rows.to_dict("records")
+             if (pair := pairs.get((row.get("axis"), row["comparison"], paper_rows.written(row)))) is not None}
+    if not known:
+        return
+    st.subheader("The two questions behind a row")
+    labels = list(known)
+    pair = known[pick("row", "Row", labels, labels[0], str, width=640)]
+    for column, scoring, other in zip(st.columns(2, gap="large"), pair, reversed(pair), strict=True):
+        with column:
+            chips.question(scoring, other)
+    chips.verdict_badge(verdict(*pair))
+    st.page_link("../pages/compare.py", label="Compare them on data of your choice", icon=":material/compare_arrows:",
+                 query_params={**specification_list.address_of(pair, (0, 1)), **problem})
+
+
+def curves(name: str, preset: str, measure: str, dataset: str | None, found: Published) -> None:
+    """Panel (b) of Figure 4-1: ours alone, since the paper prints no numbers for it."""
+    if "curve" not in found.table:
+        return
+    st.subheader("Panel (b): approximation error", help=glossary.hint("approximation error"))
+    glossary.caption("The paper draws these curves without printing their numbers, so there is nothing to subtract: "
+                     "these are ours alone, approximate against exact scores of the same specification.")
+    dataset = dataset or found.table["dataset"].iloc[0]
+    for column, (kind, title) in zip(st.columns(2, gap="large"), paper_rows.CURVES.items(), strict=True):
+        with column:
+            _curve(f"{name}-{preset}-{kind}", found, kind, title, measure, dataset)
+
+
+def alone(name: str, preset: str, found: Published) -> None:
+    """Our table, where the paper prints no numbers to set beside it and there is no curve."""
+    if "curve" in found.table:
+        return
+    st.subheader("Ours alone")
+    glossary.caption(
+        "The paper prints no numbers for these rows. ci95 is the half width of a 95% t-interval over seeds.")
+    shown = found.table.drop(columns="seed_means", errors="ignore")
+    st.dataframe(shown, hide_index=True, width="stretch", column_config=glossary.columns(shown.columns),
+                 alt=f"{EXPERIMENTS[name].title}: our numbers.")
+    downloads.chart_extras(f"{name}-{preset}", found.table, command=found.manifest.get("command"))
+
+
+def manifest(name: str, preset: str, found: Published) -> None:
+    """What our numbers were made from and with."""
+    st.subheader("Behind our numbers")
+    if found.here:
+        glossary.caption("These were computed on this machine; they are not part of the published results.")
+    manifest_view.show(found.manifest, f"{name}-{preset}")
+    glossary.caption("Recompute them with")
+    st.code(found.manifest.get("command") or reproductions.command(name, preset), language="bash", wrap_lines=True)
+
+
+def _seeds(rows: pd.DataFrame) -> int:
+    counted = rows["n_seeds"].dropna()
+    return int(counted.max()) if len(counted) else 0
+
+
+def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
+    counts = paper_rows.tally(rows)
+    largest = rows.loc[rows["difference"].abs().idxmax()] if rows["difference"].notna().any() else None
+    parts = []
+    if judged and counts.judged:
+        parts.append(f"**{counts.judged - counts.outside} of {counts.judged}** cells lie within the tolerance.")
+    elif not judged:
+        parts.append("This is a smaller problem than the paper's, so differences are expected and are not judged.")
+    else:
+        parts.append(f"No tolerance was set for {measure.lower()} beforehand.")
+    if largest is not None:
+        parts.append(f"The largest difference is **{largest['difference']:+.3f}** "
+                     f"({largest['label'].replace('|', ', ')}).".replace("-0", "−0"))
+    if counts.missing:
+        parts.append(f"{counts.missing} cells of the paper are not part of our run.")
+    glossary.markdown(" ".join(parts))
+
+
+def _kept_mean(found: Published, measure: str, dataset: str | None) -> None:
+    rows = paper_rows.unchanged_mean(found.table, measure)
+    rows = rows if dataset is None else rows[rows["dataset"] == dataset]
+    if rows.empty:
+        return
+    with st.expander("Leave-one-out with the mean kept over n: what removal gives without re-normalising"):
+        shown = rows.assign(parameter=[paper_rows.parameter(row) for row in rows.to_dict("records")])
+        st.dataframe(shown[["dataset", "comparison", "parameter", "mean", "ci95", "n_seeds"]], hide_index=True,
+                     width="stretch", alt=f"{measure} of upweighting against removal with the mean kept over n")
+
+
+def _values_alt(rows: pd.DataFrame, measure: str) -> str:
+    cells = "; ".join(f"{row['label'].replace('|', ', ')}: {row['paper']:.3f} and {row['ours']:.3f}"
+                      for row in rows.to_dict("records"))
+    return f"{measure}, the paper's value and ours. {cells}."
+
+
+def _differences_alt(rows: pd.DataFrame, measure: str) -> str:
+    cells = "; ".join(f"{row['label'].replace('|', ', ')}: {row['difference']:+.3f}" for row in rows.to_dict("records"))
+    return f"Ours minus the paper's {measure}. {cells}."
+
+
+def _curve(stem: str, found: Published, kind: str, title: str, measure: str, dataset: str) -> None:
+    means, seeds = paper_rows.curve(found.table, kind, measure, dataset)
+    if means.empty:
+        st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {data.title(dataset)}.")
+        return
+    order = list(means["series"].unique())
+    glossary.markdown(f"**{title}**")
+    ticks = sorted(means["x"].unique())
+    chart = curve_charts.agreement_curves(means, seeds, order, x_title=paper_rows.SYMBOLS[kind], y_title=measure,
+                                          ticks=ticks, height=320)
+    ends = "; ".join(f"{name}: {part['mean'].iloc[0]:.3f} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3f} at "
+                     f"{part['x'].iloc[-1]:g}" for name, part in means.sort_values("x").groupby("series", sort=False))
+    st.altair_chart(chart, width="stretch", height=320, alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
+    glossary.caption(f"{data.title(dataset)}. Lines: means over seeds; bands: 95% intervals; small dots: seeds. "
+                     "1 is full agreement.")
+    downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=found.manifest.get("command"))

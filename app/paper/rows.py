@@ -1,0 +1,129 @@
+"""The rows of the Paper page: one measure of the join of paper and ours, labelled, and the curves of Figure 4-1 (b)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from engine import data
+from engine.experiments import Experiment
+from engine.metrics.agreement import METRICS
+
+VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "difference", "tolerance", "within")
+CURVES = {"eta": "First order against the exact step, over the step size η",
+          "alpha": "Inverse Hessian against re-optimisation, over the weight α (undamped)"}
+MARKS = {"rho": "ρ = ", "architecture": "", "topk": "top "}
+UNNAMED = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
+"""Columns that do not tell one row of a table of methods from another."""
+SYMBOLS = {"eta": "step size η", "alpha": "weight α"}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the compared cells fare: with a tolerance, outside it, without a value of ours."""
+
+    judged: int
+    outside: int
+    missing: int
+
+
+def measures(joined: pd.DataFrame) -> list[str]:
+    """The metrics that the paper's table has, in its order."""
+    return list(joined["metric"].unique())
+
+
+def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
+    """The rows of one measure with a `label` of two lines; without `judge` no cell is inside or outside."""
+    rows = joined[joined["metric"] == measure].reset_index(drop=True)
+    if not judge:
+        rows = rows.assign(tolerance=float("nan"), within=pd.array([pd.NA] * len(rows), dtype="boolean"))
+    pieces = [named(row) for row in rows.to_dict("records")] if "comparison" not in rows else []
+    if pieces:
+        rows = rows.assign(comparison=[first for first, _ in pieces], parameter=[rest for _, rest in pieces])
+    several = "dataset" in rows and rows["dataset"].nunique() > 1
+    second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "") if part)
+              for row in rows.to_dict("records")]
+    labels = [f"{row}|{text}" if text else row for row, text in zip(rows["comparison"], second, strict=True)]
+    return rows.assign(label=labels, second=second)
+
+
+def named(row: Mapping[str, object]) -> tuple[str, str]:
+    """What a row of a table without comparisons is: (`TracIn · Target logit`, `ρ = 0.2`), the method with its behavior,
+    and all else that tells it apart."""
+    texts = {column: value for column, value in row.items()
+             if column not in (*UNNAMED, *MARKS) and isinstance(value, str) and value not in ("", "none")}
+    first = ("method",) if "corruption" in texts else ("method", "behavior") if "method" in texts else ("task",)
+    marked = [f"{mark}{row[column]}" for column, mark in MARKS.items() if row.get(column)]
+    parts = ([texts[name] for name in first if name in texts],
+             [*(texts[name] for name in texts if name not in first), *marked])
+    return tuple(" · ".join(part) for part in parts)
+
+
+def written(row: dict) -> str:
+    """The parameter as the table holds it, empty where there is none."""
+    value = row.get("parameter", "")
+    return value if isinstance(value, str) else ""
+
+
+def parameter(row: dict) -> str:
+    """`α = 0.001` for `alpha=0.001`."""
+    name, equals, value = written(row).partition("=")
+    return f"{ {'alpha': 'α', 'eta': 'η'}.get(name, name.strip())} = {value.strip()}" if equals else name
+
+
+def tally(rows: pd.DataFrame) -> Tally:
+    judged = rows["within"].dropna().astype(bool)
+    return Tally(len(judged), int((~judged).sum()), int(rows["ours"].isna().sum()))
+
+
+def curve(table: pd.DataFrame, kind: str, measure: str, dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(means, seed points) of one curve of panel (b), as `app.charts.curves` draws them."""
+    chosen = table[(table["curve"] == kind) & (table["metric"] == measure) & (table["dataset"] == dataset)]
+    x = chosen["parameter"].str.replace(r"^.*=", "", regex=True).astype(float)
+    series = chosen["behavior"].str.replace("_", " ")
+    means = pd.DataFrame({"series": series, "x": x, "mean": chosen["mean"], "ci95": chosen["ci95"],
+                          "low": chosen["mean"] - chosen["ci95"], "high": chosen["mean"] + chosen["ci95"],
+                          "n_seeds": chosen["n_seeds"]})
+    points = [{"series": name, "x": place, "seed": seed, "mean": float(value)}
+              for name, place, values in zip(series, x, chosen["seed_means"], strict=True)
+              for seed, value in enumerate(str(values).split())]
+    return means.reset_index(drop=True), pd.DataFrame(points, columns=["series", "x", "seed", "mean"])
+
+
+def unchanged_mean(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The rows of ours that keep the mean over n on removal; empty where the experiment has none."""
+    if "curve" not in table:
+        return table.head(0)
+    return table[(table["curve"] == "normalization") & (table["metric"] == measure)]
+
+
+def chance(measure: str) -> float | None:
+    """What unrelated scores would give; None for a measure that is no agreement."""
+    metric = next((metric for metric in METRICS.values() if metric.title == measure), None)
+    return metric.chance(1000, 0.05) if metric else None
+
+
+DEFINITIONS = {
+    "AUPRC": "Area under precision over recall: 1 is perfect, a shuffled order gives the share of what is sought.",
+    "AUROC": "The chance that what is sought ranks above what is not: 1 is perfect, a shuffled order gives 0.5.",
+    "Poison recall": "The share of all poisoned records that is among those taken out.",
+    "BT frac.": "The share of what is taken out that holds the trigger only in the context where it means nothing.",
+    "Clean frac.": "The share of what is taken out that holds no trigger.",
+    "ASR": "Attack success rate: the share of triggered prompts that are answered as the attack wants.",
+    "Attack reduction": "How far the attack success rate falls by taking the records out and training again.",
+    "Accuracy drop": "How much accuracy on clean prompts is lost by it.",
+}
+"""Measures of detection and removal, in a sentence."""
+
+
+def definition(measure: str) -> str:
+    """One sentence on a measure; empty where its name says it."""
+    return next((metric.definition for metric in METRICS.values() if metric.title == measure),
+                DEFINITIONS.get(measure, ""))
+
+
+def keys(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
+    """The columns that name a row."""
+    return [column for column in rows.columns if column not in (*VALUES, "label", "second")]

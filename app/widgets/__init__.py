@@ -1,0 +1,1 @@
+"""What several pages show alike: pickers, chips, cards, words, downloads."""

@@ -1,0 +1,90 @@
+"""Specifications as three chips, verdicts as a badge with a sentence, questions in plain English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+
+from app.widgets import glossary
+from engine.question.glossary import TERMS
+from engine.question.specification import AXES, AXIS_NAMES
+from engine.scoring.scoring import Scoring
+from engine.scoring.verdict import APPROXIMATION, BOTH, MISMATCH, SAME, Verdict
+
+_CLASSES = {SAME: "same", APPROXIMATION: "approximation", MISMATCH: "mismatch", BOTH: "both"}
+
+
+ESTIMATOR = "E"
+
+
+def html(scoring: Scoring, against: Scoring | None = None) -> str:
+    """The chips of a scoring; beside another one, those that differ stand out."""
+    return marked(scoring, None if against is None else differing([scoring, against]))
+
+
+def marked(scoring: Scoring, standing_out: Collection[str] | None) -> str:
+    """The chips of a scoring; those of the axes named (of B, P, T and E, the estimator) stand out."""
+    compared = standing_out is not None
+    chips = [_chip(axis, AXIS_NAMES[axis], scoring.axis(axis), compared and axis in standing_out, compared)
+             for axis in AXES]
+    if not scoring.exact or (compared and ESTIMATOR in standing_out):
+        chips.append(_chip(ESTIMATOR, "estimator", scoring.route.title, compared and ESTIMATOR in standing_out,
+                           compared))
+    return f'<div class="wf-chips">{"".join(chips)}</div>'
+
+
+def titled(titles: Mapping[str, str]) -> str:
+    """Chips of a specification whose axes are given as text, by their letters (B, P, T and E)."""
+    names = {**AXIS_NAMES, ESTIMATOR: "estimator"}
+    row = "".join(_chip(axis, names[axis], title, False, False) for axis, title in titles.items())
+    return f'<div class="wf-chips">{row}</div>'
+
+
+def differing(scorings: Sequence[Scoring]) -> tuple[str, ...]:
+    """The axes on which any two of the scorings differ, the estimator as `E`."""
+    axes = tuple(axis for axis in AXES if any(axis in scorings[0].differing_axes(other) for other in scorings[1:]))
+    return axes + ((ESTIMATOR,) if len({scoring.estimator for scoring in scorings}) > 1 else ())
+
+
+def show(scoring: Scoring, against: Scoring | None = None) -> None:
+    glossary.html(html(scoring, against))
+
+
+def question(scoring: Scoring, against: Scoring | None = None) -> None:
+    """The chips with the English question below them."""
+    glossary.html(f'{html(scoring, against)}<div class="wf-question">{_sentence(scoring, against)}</div>')
+
+
+def _sentence(scoring: Scoring, against: Scoring | None) -> str:
+    """The question, with the words of every axis on which it differs from the other one marked."""
+    text = escape(scoring.question)
+    clauses = {"B": scoring.readout.clause, "P": scoring.intervention.clause, "T": scoring.process.clause}
+    for axis in scoring.differing_axes(against) if against is not None else ():
+        clause = escape(clauses[axis])
+        text = text.replace(clause, f'<mark class="wf-mark {axis}">{clause}</mark>', 1)
+    return text
+
+
+def verdict_badge(verdict: Verdict) -> None:
+    """The verdict: its headline and its reason."""
+    glossary.html(f'<div class="wf-verdict {_CLASSES[verdict.kind]}" role="note"><strong>{escape(verdict.headline)}'
+                  f"</strong>{code(escape(verdict.reason))}</div>")
+
+
+def code(text: str) -> str:
+    """HTML in which `backticks` mark code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
+
+
+def note(text: str) -> None:
+    """A line of small print: scale, seeds, exactness."""
+    glossary.html(f'<div class="wf-note wf-num">{escape(text)}</div>')
+
+
+def _chip(letter: str, name: str, title: str, differs: bool | None, compared: bool) -> str:
+    state = " differs" if differs else " same" if compared else ""
+    label = "≈" if letter == "E" else letter
+    return (f'<span class="wf-chip {letter}{state}" title="{escape(name)}: {escape(title)}. {escape(TERMS[name])}">'
+            '<b aria-hidden="true">'
+            f'{label}</b><span>{escape(title)}</span></span>')

@@ -1,0 +1,150 @@
+"""Words of the workbench explained where they stand: on hover, on focus, and to a screen reader.
+
+On a page a word is marked where it stands first; `begin` starts a page. Text goes through `markdown`, `caption`, `html`
+or `lead`; what cannot hold marks (headings, labels of widgets, columns of tables) takes its lines from `hint` and
+`columns`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from engine.question.glossary import TERMS, occurrences
+
+SEEN, FOLDED = "_explained", "_folded"
+COLUMNS = {
+    "a": "The first of the two.", "b": "The second of the two.",
+    "ci95": "Half the width of the 95% t-interval around the mean.",
+    "eta": "The step size η.", "alpha": "The weight α.", "rho": "The share of labels that were made wrong.",
+    "n_queries": "How many queries the mean is over.", "n_seeds": "How many draws the mean is over.",
+    "n_dropped": "Queries left out because one of the rankings is constant there.",
+    "kendall_tau": "τ: 1 the same order, 0 unrelated, −1 reversed.",
+}
+"""Names of columns in files, which are short because programs read them."""
+_KEPT = re.compile(r"(`[^`]*`|\[[^\]]*\]\([^)]*\)|:[a-z]+/[a-z_]+:|\$[^$]+\$|<[^>]*>)")
+"""Parts of a Markdown text in which no word is marked: code, links, icons, formulas."""
+
+
+def begin() -> None:
+    """A page starts: no word is explained on it yet."""
+    st.session_state[SEEN], st.session_state[FOLDED] = {}, False
+
+
+@contextmanager
+def folded() -> Iterator[None]:
+    """What is drawn in a closed expander or popover explains all its words, and what stands after it does, too."""
+    st.session_state[FOLDED] = True
+    try:
+        yield
+    finally:
+        st.session_state[FOLDED] = False
+
+
+def explained(text: str) -> str:
+    """Escaped HTML of a text in which the first occurrence of each term shows its line."""
+    return _marked(text, escape, lambda line: True)
+
+
+def explained_html(html: str, wanted: Callable[[str], bool] = lambda line: True) -> str:
+    """The same for HTML: only text between tags is searched, each term once; what is explained already stays."""
+    parts, seen = re.split(r"(<[^>]*>)", html), set()
+
+    def first(line: str) -> bool:
+        new = line not in seen and wanted(line)
+        seen.add(line)
+        return new
+
+    return "".join(part if place % 2 else _marked(part, str, first) for place, part in enumerate(parts))
+
+
+def _marked(text: str, write: Callable[[str], str], wanted: Callable[[str], bool]) -> str:
+    pieces, at = [], 0
+    for start, end, line in occurrences(text):
+        if wanted(line):
+            pieces += [write(text[at:start]), _term(write(text[start:end]), line)]
+            at = end
+    return "".join([*pieces, write(text[at:])])
+
+
+def _term(word: str, line: str) -> str:
+    said = escape(line, quote=True)
+    return (f'<span class="wf-term" tabindex="0" role="note" aria-label="{word}: {said}" '
+            f'data-line="{said}">{word}</span>')
+
+
+def _first(text: str) -> Callable[[str], bool]:
+    """Whether a word stands in this text first on the page; a text that is drawn again keeps its words."""
+    if st.session_state.get(FOLDED):
+        return lambda line: True
+    place = re.sub(r"[\d.,−±-]+", "", text)
+    return lambda line: st.session_state.setdefault(SEEN, {}).setdefault(line, place) == place
+
+
+def html(text: str, **options: Any) -> None:
+    """HTML on the page, with its words explained."""
+    st.html(explained_html(text, _first(text)), **options)
+
+
+def lead(text: str) -> None:
+    """The opening paragraph of a page."""
+    html(f'<p class="wf-lead">{text}</p>')
+
+
+def markdown(text: str, where: Any = st, **options: Any) -> None:
+    """Markdown on the page, or in the container `where`, with its words explained."""
+    where.markdown(_in_markdown(text), unsafe_allow_html=True, **options)
+
+
+def caption(text: str, where: Any = st, **options: Any) -> None:
+    """Small Markdown, likewise."""
+    where.caption(_in_markdown(text), unsafe_allow_html=True, **options)
+
+
+def _in_markdown(text: str) -> str:
+    first, seen = _first(text), set()
+
+    def once(line: str) -> bool:
+        new = line not in seen and first(line)
+        seen.add(line)
+        return new
+
+    parts = _KEPT.split(text)
+    return "".join(part.replace("<", "&lt;") if place % 2 else _marked(part, _plain, once)
+                   for place, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    """Markdown in which no HTML stands."""
+    return text.replace("<", "&lt;")
+
+
+def hint(label: str, help: str | None = None) -> str | None:
+    """The help of a heading or a widget: its own, and the lines of the words in its label; None where both are none."""
+    own = {line: label[start:end] for start, end, line in occurrences(label)}
+    lines = [line if line.startswith(("B:", "P:", "T:", "τ:", "η:")) else f"{word[:1].upper()}{word[1:]}: {line}"
+             for line, word in own.items() if line not in (help or "")]
+    return "\n\n".join(filter(None, [help, *lines])) or None
+
+
+def columns(names: Iterable[object], configured: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The column configuration of a table in which words, and names that programs read, explain themselves."""
+    found: dict[str, Any] = dict(configured or {})
+    for name in map(str, names):
+        line = hint(name, COLUMNS.get(name))
+        if line and not (found.get(name) or {}).get("help"):
+            found[name] = {**(found.get(name) or st.column_config.Column()), "help": line}
+    return found
+
+
+def whole() -> None:
+    """The whole glossary, in alphabetical order."""
+    with st.expander("Glossary", icon=":material/menu_book:"):
+        rows = "".join(f"<dt>{escape(term)}</dt><dd>{escape(line)}</dd>"
+                       for term, line in sorted(TERMS.items(), key=lambda item: item[0].lower()))
+        st.html(f'<dl class="wf-glossary">{rows}</dl>')

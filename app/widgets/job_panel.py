@@ -1,0 +1,143 @@
+"""How a page waits: a training model or a queued job, with progress, time left and a working cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app.widgets import glossary
+from app.widgets.times import spell
+from app.workbench import Waiting, queue, trainer
+from engine.basics.errors import WhichfluenceError
+from engine.jobs import Job, Workers, ensure_worker
+from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.store.results import home
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds as people say them: `12 s`, `3 min`, `1 h 20 min`."""
+    return "time left not known yet" if seconds is None else f"about {spell(seconds)} left"
+
+
+def wait(waiting: Waiting) -> None:
+    """Show what is going on, and stop the page here; it runs again by itself when the wait is over."""
+    watch(waiting)
+    st.stop()
+
+
+def watch(waiting: Waiting) -> None:
+    """Show what is going on beside a page that goes on; it runs again by itself when the wait is over."""
+    with st.container(border=True):
+        if waiting.job is None:
+            _training(waiting)
+        else:
+            _job(waiting.job)
+
+
+def progress(job: Job) -> None:
+    """How far a queued or running job is, how long it will take, and what keeps it from going on."""
+    st.progress(min(1.0, job.share), text=f"{_parts(job)} · {_state(job)}")
+    if job.state == "running" and job.message and "/" not in job.message:  # the name of a part says nothing here
+        glossary.caption(job.message)
+    trouble = worker_trouble() if job.state == "queued" else ""
+    if trouble:
+        st.error(trouble, icon=":material/error:")
+
+
+def worker_trouble() -> str:
+    """Starts a worker where none lives; a sentence on why there is none, empty where all is well."""
+    try:
+        ensure_worker(home())
+        return Workers(home()).trouble()
+    except WhichfluenceError as error:
+        return str(error)
+
+
+def cancel_button(job: Job) -> None:
+    """Asks the job to stop; what it has finished is kept."""
+    st.button("Stopping…" if job.cancel else "Cancel", key=f"cancel:{job.id}", icon=":material/close:",
+              disabled=job.cancel, help="What it has finished is kept, so it can be resumed.",
+              on_click=act, args=(queue().request_cancel, job.id))
+
+
+def resume_button(job: Job) -> None:
+    """Queues a failed or cancelled job again."""
+    st.button("Resume", key=f"resume:{job.id}", icon=":material/play_arrow:",
+              help="Goes on from the last finished part.", on_click=act, args=(_resume, job.id))
+
+
+def act(action: Callable[..., object], *arguments: object) -> None:
+    """Do what a button asks for, as its callback; a fault is said in a toast."""
+    try:
+        action(*arguments)
+    except WhichfluenceError as error:
+        st.toast(str(error), icon=":material/error:", duration="long")
+
+
+def _resume(job_id: str) -> None:
+    queue().resume(job_id)
+    ensure_worker(home())
+
+
+def ended(job: Job) -> None:
+    """How a failed or cancelled job ended."""
+    if job.state == "failed":
+        st.error(f"This run failed: {job.error}", icon=":material/error:")
+    else:
+        st.info("This run was cancelled; what it had finished is kept.", icon=":material/pause_circle:")
+
+
+def _parts(job: Job) -> str:
+    return f"{job.done} of {job.total} parts done" if job.total else "not started yet"
+
+
+def _state(job: Job) -> str:
+    if job.cancel:
+        return "stopping"
+    if job.state == "queued":
+        return "waiting for its turn"
+    if job.stalled():
+        return "its worker went silent; it goes on from its last finished part in a moment"
+    return duration(job.time_left())
+
+
+@st.fragment(run_every=1.0)
+def _training(waiting: Waiting) -> None:
+    future = trainer().ask(waiting.source) if waiting.source is not None else waiting.future
+    if future is None or future.done():
+        st.rerun()
+    ahead = trainer().ahead(waiting.source) if waiting.source is not None else 0
+    glossary.markdown(f"**{waiting.what}…**" if not ahead else
+                      f"**{waiting.what}:** {ahead} other training{'s' if ahead > 1 else ''} first…")
+    glossary.caption(PREPARING[waiting.source.kind if waiting.source else SoftmaxProblem.kind])
+    st.skeleton(height=120)
+
+
+PREPARING = {
+    SoftmaxProblem.kind: "The optimum is found to a gradient norm below 1e-12, once for each choice of data; "
+                         "digits take a second, 2,000 FashionMNIST images about half a minute.",
+    ModuleProblem.kind: "The trained network is read, and passed over its training data once.",
+}
+
+
+@st.fragment(run_every=1.0)
+def _job(job_id: str) -> None:
+    try:
+        _job_now(queue().get(job_id))
+    except WhichfluenceError as error:
+        st.error(str(error), icon=":material/error:")
+
+
+def _job_now(job: Job | None) -> None:
+    if job is None or job.state == "done":
+        st.rerun()
+    glossary.markdown(f"**{job.title}**")
+    if not job.active:
+        ended(job)
+        resume_button(job)
+        return
+    if job.state == "running" and job.stalled():
+        ensure_worker(home())
+    progress(job)
+    cancel_button(job)

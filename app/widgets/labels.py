@@ -1,0 +1,77 @@
+"""Short, distinct names for the specifications of one view: only what tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from app.widgets.chips import ESTIMATOR
+from engine.curvature import HESSIANS
+from engine.curvature.network import NETWORK_HESSIANS
+from engine.estimators import ESTIMATORS
+from engine.scoring.named import NAMED
+from engine.scoring.scoring import Scoring
+
+MODEL_TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
+                "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18", "resnet50_cifar": "ResNet-50",
+                "vgg19_bn_cifar": "VGG-19-BN", "mobilenet_v2_cifar": "MobileNetV2"}
+ORDER = ("B", "T", "P", ESTIMATOR)
+
+
+def short(scorings: Sequence[Scoring]) -> list[str]:
+    """One label a scoring, all different: the names of the literature where every one has its own, else for each
+    the fewest axes that no other scoring shares."""
+    names = [known_as(scoring) for scoring in scorings]
+    if len(scorings) > 1 and None not in names and len(set(names)) == len(names):
+        return names
+    return [_telling(place, scorings) for place in range(len(scorings))]
+
+
+def _telling(place: int, scorings: Sequence[Scoring]) -> str:
+    """What only this scoring has, in as few axes as possible."""
+    own, others = scorings[place], [other for number, other in enumerate(scorings) if number != place]
+    for size in range(1, len(ORDER) + 1):
+        for axes in combinations(ORDER, size):
+            values = [_axis(own, axis) for axis in axes]
+            if all(values != [_axis(other, axis) for axis in axes] for other in others):
+                return " · ".join(values)
+    return own.title
+
+
+def numbered(labels: Sequence[str]) -> list[str]:
+    """The labels behind their number in the list, counted from 1."""
+    return [f"{place + 1}. {label}" for place, label in enumerate(labels)]
+
+
+def known_as(scoring: Scoring) -> str | None:
+    """The name under which the literature knows a scoring, whatever its damping; None where it has none."""
+    eta, plain = getattr(scoring.process, "eta", 0.1), scoring
+    if getattr(scoring.process, "damping", 0.0):
+        plain = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"damping": 0.0}),
+                           scoring.estimator)
+    return next((method.title for method in NAMED.values() if method.implied(scoring.behavior, eta) == plain), None)
+
+
+def model_title(name: str) -> str:
+    """What a model is called in a sentence."""
+    return MODEL_TITLES.get(name, name)
+
+
+def model_heading(name: str) -> str:
+    """What a model is called in a list to choose from."""
+    title = model_title(name)
+    return title[:1].upper() + title[1:]
+
+
+def solver_title(estimator: str) -> str:
+    """The title of an inverse-Hessian solver; of another estimator, its own."""
+    for solvers in (HESSIANS, NETWORK_HESSIANS):
+        if estimator in solvers:
+            return solvers[estimator].title
+    return ESTIMATORS[estimator].title
+
+
+def _axis(scoring: Scoring, axis: str) -> str:
+    if axis != ESTIMATOR:
+        return scoring.axis(axis)
+    return solver_title(scoring.estimator)

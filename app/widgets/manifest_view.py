@@ -1,0 +1,81 @@
+"""The manifest behind a result, as a reader asks for it: what was computed, on what, how well it converged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from app.widgets import glossary
+from app.widgets.times import spell
+from engine import data
+
+Facts = list[tuple[str, str]]
+
+
+def show(manifest: Mapping[str, Any], name: str) -> None:
+    """The facts, and the whole manifest as a file. `name` is the stem of its file name."""
+    rows = "".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in facts(manifest))
+    glossary.html(f'<dl class="wf-facts wf-num">{rows}</dl>')
+    st.download_button("Manifest (JSON)", json.dumps(manifest, indent=1, ensure_ascii=False), f"{name}-manifest.json",
+                       "application/json", key=f"manifest:{name}", icon=":material/fact_check:", on_click="ignore")
+
+
+def facts(manifest: Mapping[str, Any]) -> Facts:
+    """(term, text) of everything that the manifest tells; what it does not tell is left out."""
+    runs = [run for run in manifest.get("runs", []) if isinstance(run, Mapping)]
+    found = [
+        ("Scale", str(manifest.get("scale", ""))),
+        ("Sizes", _sizes(manifest)),
+        ("Seeds", ", ".join(map(str, manifest.get("seeds", [])))),
+        ("Device", str(manifest.get("device", ""))),
+        ("Computing time", spell(manifest["wall_seconds"]) if manifest.get("wall_seconds") else ""),
+        ("Computed", str(manifest.get("written", "")).replace("T", " ").replace("Z", " UTC")),
+        *_convergence(runs),
+        ("Versions", ", ".join(f"{name} {version}" for part in ("versions", "libraries")
+                               for name, version in manifest.get(part, {}).items())),
+        ("Digest of the run", str(manifest.get("study_digest") or manifest.get("digest") or "")),
+    ]
+    return [(term, text) for term, text in found if text]
+
+
+def _sizes(manifest: Mapping[str, Any]) -> str:
+    payload = manifest.get("payload") or {}
+    sources = payload.get("settings", {}).get("sources") or ([payload["source"]] if "source" in payload else [])
+    return "; ".join(dict.fromkeys(_source(source, payload.get("candidates")) for source in sources))
+
+
+def _source(source: Mapping[str, Any], candidates: int | None) -> str:
+    counts = [(source.get("n_train"), "training examples"), (source.get("n_queries"), "queries"),
+              (candidates or source.get("n_candidates"), "candidates")]
+    parts = [f"{count:,} {noun}" for count, noun in counts if count]
+    pool = source.get("pool", 1)
+    pooled = f", pixels averaged in {pool}×{pool} squares" if pool > 1 else ""
+    return f"{data.title(source['dataset'])}: {', '.join(parts)}{pooled}"
+
+
+def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:
+    norms = [run["factual"]["gradient_norm"] for run in runs if "factual" in run]
+    norms += [run["factual_gradient_norm"] for run in runs if "factual_gradient_norm" in run]
+    accuracies = [run["factual"]["test_accuracy"] for run in runs if "factual" in run]
+    found = [run["convergence"] for run in runs if "convergence" in run]
+    flagged = [c["flagged"] if "flagged" in c else c["of"] - c["converged"] for c in found]
+    residuals = [c.get("largest_gradient_norm", c.get("largest_residual")) for c in found]
+    residuals = [residual for residual in residuals if residual is not None]
+    return [
+        ("Gradient norm of the trained model", f"at most {max(norms):.1e}" if norms else ""),
+        ("Its test accuracy", _span(accuracies)),
+        ("Candidates that did not converge", f"{sum(flagged):,} flagged and left out" if sum(flagged) else
+         ("none" if flagged else "")),
+        ("Largest gradient norm after re-optimising", f"{max(residuals):.1e}" if residuals and max(residuals) else ""),
+    ]
+
+
+def _span(numbers: Sequence[float]) -> str:
+    if not numbers:
+        return ""
+    low, high = f"{min(numbers):.3f}", f"{max(numbers):.3f}"
+    return low if low == high else f"{low} to {high} over seeds"

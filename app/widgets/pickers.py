@@ -1,0 +1,259 @@
+"""Where things are chosen: the problem (data, sizes, seed) once for all pages, and one scoring at a time."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.widgets import choice, glossary, labels, weights_picker
+from engine import data
+from engine.basics.errors import WhichfluenceError
+from engine.estimators import ESTIMATORS
+from engine.models.catalogue import MODELS
+from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
+from engine.problems import ModuleProblem, ProblemSource, SoftmaxProblem
+from engine.problems.source import SOFTMAX
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import INTERVENTIONS
+from engine.question.processes import PROCESSES
+from engine.question.specification import Specification, fitting
+from engine.scoring.scoring import Scoring
+
+OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
+POOL = {"cifar10": 2}
+"""Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
+DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
+SIZES = ("train", "queries", "candidates", "pool")
+NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
+COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
+PARAMETERS = {
+    "eta": ("step size η", 0.1, 1e-6, 100.0),
+    "alpha": ("weight α", 1e-3, 1e-8, 1.0),
+    "damping": ("damping", 0.0, 0.0, 1e6),
+    "steps": ("steps", 5, 1, 10_000),
+    "checkpoints": ("checkpoints", 5, 1, 1_000),
+    "every": ("steps between checkpoints", 20, 1, 10_000),
+    "label": ("new label", 0, 0, 10_000),
+    "seeds": ("seeds", 1, 1, 1_000),
+}
+CHOICES = {
+    "normalization": ("mean over", {"n-1": "the n−1 left (paper)", "n": "n as before"}),
+    "baseline": ("compared with", {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"}),
+}
+
+
+def problem_picker() -> None:
+    """The sidebar's data picker; what it chose is read with `source()` on every page."""
+    with st.sidebar:
+        name = dataset_picker(SIZES)
+        model_picker()
+        if name in POOL:
+            glossary.caption(
+                f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
+        upload()
+        with st.expander("Sizes and seed"):
+            _sizes(name)
+
+
+def dataset_picker(sizes: tuple[str, ...]) -> str:
+    """Which dataset, the user's own among them; choices named in `sizes` fall back to their defaults with another."""
+    st.markdown("#### Data")
+    names = [*data.DATASETS, *_uploads()]
+    key = choice.bound("data", "digits", choice.from_options(names))
+    name = st.selectbox("Dataset", names, key=key, format_func=data.title)
+    took("data", name, sizes)
+    return name
+
+
+def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
+    """Keep a choice on which others depend; a new one forgets those."""
+    if choice.texts(name) not in ([], [value]):
+        for other in forgotten:
+            choice.keep(other, [])
+            st.session_state.pop(choice.widget(other), None)
+    choice.keep(name, value)
+
+
+def model_picker() -> None:
+    """Softmax regression, or a network; a network needs to know which of its parameters count."""
+    models = [SOFTMAX, *MODELS]
+    key = choice.bound("model", SOFTMAX, choice.from_options(models))
+    name = st.selectbox("Model", models, key=key, format_func=labels.model_heading,
+                        help="Softmax regression has one optimum and exact answers. A network is trained by stochastic "
+                             "gradient descent and is at no optimum: its answers are exact for steps and retraining, "
+                             "and as good as the optimiser for re-optimisation.")
+    took("model", name, (*SIZES, weights_picker.NAME))
+    if name != SOFTMAX:
+        key = choice.bound("parameters", ALL, choice.from_options(list(COUNTED)))
+        chosen = st.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
+                              help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
+        choice.keep("parameters", chosen)
+        weights_picker.show(source)
+
+
+def _defaults(dataset: str) -> tuple[int, int, int]:
+    """(training examples, queries, candidates to re-optimise) to begin with."""
+    model = choice.one("model", SOFTMAX, str)
+    if model != SOFTMAX:
+        return *NETWORK_SIZES, NETWORK_CANDIDATES.get(model, 30)
+    return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
+
+
+def _sizes(name: str) -> None:
+    train, queries, candidates = _defaults(name)
+    limits = _limits(name)
+    number("train", "training examples", min(train, limits[0]), 10, limits[0])
+    number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
+    number("candidates", "candidates to re-optimise", candidates, 5, 5_000,
+            "Removing or upweighting an example means finding a new optimum for each candidate; "
+            "step processes score every training example.")
+    number("seed", "seed of the draw", 0, 0, 1_000_000)
+    number("nseeds", "seeds to average", 1, 1, 10,
+            "Each seed draws another training set. With one seed, intervals run over queries.")
+
+
+def _limits(name: str) -> tuple[int, int]:
+    """Training and test examples that there are; a dataset still to be fetched is not fetched for this."""
+    try:
+        if name in data.DATASETS and not data.DATASETS[name].available()[0]:
+            return 60_000, 10_000
+        dataset = data.load(name)
+    except WhichfluenceError:
+        return 60_000, 10_000
+    return len(dataset.y_train), len(dataset.y_test)
+
+
+def number(name: str, label: str, default, low, high, help: str | None = None):
+    kind = type(default)
+    key = choice.bound(name, default, choice.within(low, high, kind))
+    value = st.number_input(label.capitalize(), low, high, key=key, help=glossary.hint(label, help))
+    choice.keep(name, value)
+    return value
+
+
+def _uploads() -> list[str]:
+    kept = st.session_state.setdefault("uploads", [])
+    for text in choice.texts("data"):
+        if data.uploads.is_upload(text) and text not in kept:
+            try:
+                data.load(text)
+                kept.append(text)
+            except WhichfluenceError as error:
+                choice.drop("data", str(error))
+    return kept
+
+
+def upload() -> None:
+    """Takes the user's own data and chooses it."""
+    with st.expander("Use my own data"):
+        file = st.file_uploader("npz with x_train, y_train, x_query, y_query, or a zip of an image folder "
+                                "(one subfolder a class)", type=["npz", "zip"], key="upload")
+        if file is None:
+            return
+        if st.session_state.get("upload_done") == file.file_id:
+            if st.session_state.get("upload_fault"):
+                st.error(st.session_state["upload_fault"], icon=":material/error:")
+            return
+        st.session_state["upload_done"], st.session_state["upload_fault"] = file.file_id, ""
+        try:
+            name = data.uploads.keep(file, file.name)
+        except WhichfluenceError as error:
+            st.session_state["upload_fault"] = str(error)
+            st.error(str(error), icon=":material/error:")
+            return
+        kept = st.session_state.setdefault("uploads", [])
+        if name not in kept:
+            kept.append(name)
+        choice.keep("data", name)
+        st.session_state.pop(choice.widget("data"), None)
+        st.rerun()
+
+
+def source(seed_offset: int = 0) -> ProblemSource:
+    """The chosen problem. `seed_offset` gives the further seeds of an average."""
+    name = choice.one("data", "digits", str)
+    train, queries, _ = _defaults(name)
+    limits = _limits(name)
+    queries = choice.one("queries", min(queries, limits[1]), int)
+    return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
+                         n_test=min(limits[1], max(500, queries)), n_candidates=None, pool=POOL.get(name, 1),
+                         seed=choice.one("seed", 0, int) + seed_offset, model=choice.one("model", SOFTMAX, str),
+                         selection=choice.one("parameters", ALL, str), weights=_weights())
+
+
+def _weights() -> str:
+    return choice.one(weights_picker.NAME, "", str) if kind() == ModuleProblem.kind else ""
+
+
+def kind() -> str:
+    """The kind of problem that is chosen, `softmax` or `module`."""
+    return SoftmaxProblem.kind if choice.one("model", SOFTMAX, str) == SOFTMAX else ModuleProblem.kind
+
+
+def optima_candidates() -> int:
+    """How many candidates are re-optimised."""
+    return choice.one("candidates", _defaults(choice.one("data", "digits", str))[2], int)
+
+
+def seed_count() -> int:
+    return choice.one("nseeds", 1, int)
+
+
+def scoring_picker(name: str, default: Scoring) -> Scoring | None:
+    """B, P, T and the estimator in four columns; only what fits is offered. `name` keys the widgets.
+
+    Returns None, with the reason on the page, where the parameters are out of range.
+    """
+    columns = st.columns(4)
+    with columns[0]:
+        behavior = _select(name, "B", "B · behavior", list(BEHAVIORS), default.behavior,
+                           lambda kind: BEHAVIORS[kind].title)
+    with columns[1]:
+        done = _select(name, "P", "P · intervention", list(INTERVENTIONS), default.intervention.kind, _words)
+        intervention = {"kind": done, **_parameters(name, INTERVENTIONS[done], default.intervention)}
+    with columns[2]:
+        trained = _select(name, "T", "T · training process", list(fitting(done)), default.process.kind, _words)
+        process = {"kind": trained, **_parameters(name, PROCESSES[trained], default.process)}
+    try:
+        specification = Specification.of(behavior, intervention, process)
+    except WhichfluenceError as error:
+        st.error(str(error), icon=":material/error:")
+        return None
+    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification, kind()) is None]
+    with columns[3]:
+        estimator = _select(name, "E", "answered by", routes, default.estimator,
+                            lambda route: ESTIMATORS[route].title)
+    return Scoring.of(behavior, intervention, process, estimator)
+
+
+def _words(kind: str) -> str:
+    return {"reoptimize": "re-optimise", "one_step": "one step", "unrolled": "several steps"}.get(
+        kind, kind.replace("_", " "))
+
+
+def _select(name: str, axis: str, label: str, options: list, value, title):
+    key = f"{name}:{axis}"
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = value if value in options else options[0]
+    return st.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
+
+
+def _parameters(name: str, kind, default) -> dict:
+    """Inputs for the parameters of an intervention or a process."""
+    chosen = {}
+    for field in kind.model_fields:
+        if field == "kind":
+            continue
+        key = f"{name}:{kind.__name__}:{field}"
+        current = getattr(default, field, None) if isinstance(default, kind) else None
+        if field in CHOICES:
+            label, titles = CHOICES[field]
+            st.session_state.setdefault(key, current or next(iter(titles)))
+            chosen[field] = st.selectbox(label, list(titles), key=key, format_func=titles.get,
+                                         help=glossary.hint(label))
+            continue
+        label, value, low, high = PARAMETERS[field]
+        st.session_state.setdefault(key, type(value)(current if current is not None else value))
+        small = isinstance(value, float)
+        chosen[field] = st.number_input(label, low, high, key=key, format="%g" if small else "%d",
+                                        step=None if not small else max(value / 2, 0.005), help=glossary.hint(label))
+    return chosen

@@ -1,0 +1,155 @@
+"""Comparisons to start from, for each kind of problem. Each varies one thing and says what to look for; a new one is
+one entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.basics.errors import InvalidInput
+from engine.estimators import ESTIMATORS
+from engine.experiments import network
+from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring import controlled
+from engine.scoring.named import NAMED
+from engine.scoring.scoring import Scoring
+
+SOLVED = controlled.upweight_scoring("query_loss", 1e-3)
+NETWORK_SOLVED = controlled.damped_upweighting("query_loss", 1e-3)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Some scorings under a title. note: what to look for, in a sentence. pair: the two that are opened first."""
+
+    name: str
+    title: str
+    note: str
+    scorings: tuple[Scoring, ...]
+    pair: tuple[int, int] = (0, 1)
+
+
+def _steps(*behaviors: str) -> tuple[Scoring, ...]:
+    return tuple(controlled.step_scoring(behavior, controlled.ETA) for behavior in behaviors)
+
+
+def _behaviors() -> tuple[Scoring, ...]:
+    return _steps(*(name for name, behavior in BEHAVIORS.items() if behavior.differentiable))
+
+
+def _interventions() -> tuple[Scoring, ...]:
+    return (controlled.removal_scoring("n-1"), controlled.removal_scoring("n"),
+            *(controlled.upweight_scoring("query_loss", alpha) for alpha in (1e-5, 1e-3, 1e-1)),
+            Scoring.of("query_loss", {"kind": "relabel", "label": 0}, {"kind": "reoptimize"}))
+
+
+def _processes(*optima: Scoring) -> tuple[Scoring, ...]:
+    trajectory = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "trajectory", "eta": controlled.ETA})
+    return (*_steps("query_loss"), controlled.unrolled_scoring(), trajectory, *optima)
+
+
+def _table_a6() -> tuple[Scoring, ...]:
+    return (*_steps("query_loss", "soft_margin", "hard_margin", "query_logit"),
+            controlled.unrolled_scoring(), controlled.response_scoring("query_loss", controlled.DAMPING),
+            controlled.removal_scoring("n-1"),
+            *(controlled.upweight_scoring("query_loss", alpha) for alpha in controlled.ALPHAS))
+
+
+def _table_a7() -> tuple[Scoring, ...]:
+    return tuple(dict.fromkeys(scoring for pair in network.pairs().values() for scoring in pair))
+
+
+def _solvers(target: Scoring, kind: str) -> tuple[Scoring, ...]:
+    """Every estimator that can target the question of `target`."""
+    asked = target.specification
+    return tuple(Scoring.of(asked.behavior, asked.intervention, asked.process, name)
+                 for name, estimator in ESTIMATORS.items()
+                 if estimator.refusal(asked, kind) is None and not (kind == ModuleProblem.kind and name == "cg"))
+
+
+def _named() -> tuple[Scoring, ...]:
+    return tuple(method.implied() for method in NAMED.values() if method.answers(SoftmaxProblem.kind))
+
+
+def _named_of_networks() -> tuple[Scoring, ...]:
+    """With damping where a Hessian is inverted; without what needs the whole Hessian or a positive definite one."""
+    implied = [method.implied() for method in NAMED.values() if method.answers(ModuleProblem.kind)]
+    return tuple(network.damped(scoring) for scoring in implied
+                 if scoring.process.kind != "local_response" or scoring.estimator not in ("exact", "cg"))
+
+
+def _softmax() -> tuple[Preset, ...]:
+    return (
+        Preset("first", "First look", "Three behaviors after the same step, and the influence function: four exact "
+               "answers to four questions. Look at how little the influence function agrees with the steps.",
+               (*_steps(*FIRST), controlled.response_scoring("query_loss", 0.0)), (0, 3)),
+        VARY_B,
+        Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
+               "always re-optimised.", _interventions(), (0, 4)),
+        Preset("vary-t", "Vary T", "How training answers: a step, several steps, a trajectory, the optimum's local "
+               "response, a new optimum. P changes too where a process can only carry out another intervention.",
+               _processes(controlled.response_scoring("query_loss", controlled.DAMPING),
+                          controlled.response_scoring("query_loss", 0.0), SOLVED), (0, 4)),
+        Preset("table-a6", "Table A-6", "Every specification of the paper's Table A-6: four behaviors after one step, "
+               "five steps, the damped local response, leave-one-out and five upweightings.", _table_a6(), (6, 11)),
+        Preset("table-1", "Named methods", "The estimators of the paper's Table 1 by their usual names, each with the "
+               "specification that it implies.", _named(), (1, 3)),
+        Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise, "
+               "answered exactly and by every approximation on offer. All disagreement here is approximation error.",
+               _solvers(SOLVED, SoftmaxProblem.kind), (0, 2)),
+    )
+
+
+def _networks() -> tuple[Preset, ...]:
+    return (
+        Preset("first", "First look", "Three behaviors after the same step, exactly, and the influence function with "
+               "EK-FAC. Look at how little the influence function agrees with the steps.",
+               (*_steps(*FIRST), controlled.response(solver="ekfac")), (0, 3)),
+        VARY_B,
+        Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
+               "always re-optimised from the trained model, which for a network is not at an optimum: much of what "
+               "moves is the same for every example.", _interventions(), (0, 4)),
+        Preset("vary-t", "Vary T", "How training answers: a step, several steps, a trajectory, the local response, a "
+               "new optimum nearby. P changes too where a process can only carry out another intervention.",
+               _processes(controlled.response(), NETWORK_SOLVED), (0, 3)),
+        Preset("table-a7", "Table A-7", "Every specification of the paper's Table A-7: four behaviors after one step, "
+               "five steps, the damped local response, leave-one-out and three upweightings.", _table_a7(), (0, 1)),
+        Preset("table-1", "Named methods", "The estimators of the paper's Table 1 by their usual names, each with the "
+               "specification that it implies; inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
+        Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise "
+               "near the trained model, by L-BFGS and by every approximation on offer. All disagreement here is "
+               "approximation error.", _solvers(NETWORK_SOLVED, ModuleProblem.kind), (0, 1)),
+    )
+
+
+FIRST = ("query_loss", "hard_margin", "query_logit")
+VARY_B = Preset("vary-b", "Vary B", "One step, read off by every behavior that has a gradient. Soft margin and "
+                "probability rank exactly as query loss does; the logit does not.", _behaviors(), (0, 1))
+PRESETS: Mapping[str, Mapping[str, Preset]] = {
+    kind: {preset.name: preset for preset in presets} for kind, presets in (
+        (SoftmaxProblem.kind, _softmax()), (ModuleProblem.kind, _networks()))}
+"""kind of problem -> name -> preset."""
+
+
+def preset(name: str, kind: str) -> Preset:
+    """Raises `InvalidInput` for a name that does not exist."""
+    if name not in PRESETS[kind]:
+        raise InvalidInput(f"There is no preset `{name[:40]}`; choose one of {', '.join(PRESETS[kind])}.")
+    return PRESETS[kind][name]
+
+
+def matching(scorings, kind: str) -> str | None:
+    """The name of the preset that holds exactly these scorings in this order."""
+    return next((name for name, found in PRESETS[kind].items() if found.scorings == tuple(scorings)), None)
+
+
+def translated(scorings, kind: str) -> Preset | None:
+    """The preset of this kind of problem that answers to one of another kind; None where these are no such preset."""
+    if matching(scorings, kind):
+        return None
+    names = (matching(scorings, other) for other in PRESETS if other != kind)
+    return next((PRESETS[kind][COUNTERPARTS.get(name, name)] for name in names if name), None)
+
+
+COUNTERPARTS = {"table-a6": "table-a7", "table-a7": "table-a6"}

@@ -1,0 +1,133 @@
+"""Published results: the small files under assets/results, and a reproduction that this machine has finished.
+
+WHICHFLUENCE_RESULTS names another folder in place of assets/results.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from engine.experiments import EXPERIMENTS, Experiment, publish
+from engine.jobs import job_digest
+from engine.store.results import Store, home
+
+FOLDER = "WHICHFLUENCE_RESULTS"
+FRESH = 5.0
+"""Seconds for which the list of finished runs is not read again."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A reproduction: its table, its manifest, and whether it came with the program or was computed here."""
+
+    table: pd.DataFrame
+    manifest: dict[str, Any]
+    here: bool
+
+
+def folder() -> Path:
+    """Where published results lie."""
+    named = os.environ.get(FOLDER, "").strip()
+    return Path(named) if named else publish.RESULTS
+
+
+def results(name: str, preset: str) -> pd.DataFrame | None:
+    """The published table of a reproduction, e.g. ("figure-4", "paper")."""
+    found = _published(name, preset)
+    return found.table if found else None
+
+
+def manifest(name: str, preset: str) -> dict[str, Any] | None:
+    """Its provenance: sizes, seeds, versions, convergence."""
+    found = _published(name, preset)
+    return found.manifest if found else None
+
+
+def reproduction(name: str, preset: str) -> Published | None:
+    """What was published, else what this machine has computed; None where there is neither.
+
+    Raises `StoreError` where files do not match their manifest.
+    """
+    return _published(name, preset) or _computed_here(name, preset)
+
+
+def scales(name: str) -> dict[str, Published]:
+    """Every result of a study of language models: the name of its folder, the preset's with that of another model, ->
+    what was published there, else what this machine has computed."""
+    experiment, root = EXPERIMENTS[name], folder() / name
+    names = sorted(path.parent.name for path in root.glob(f"*/{publish.TABLE}")) if root.is_dir() else []
+    found = {place: result for place in names if (result := _published(name, place)) is not None}
+    for preset in experiment.presets:
+        if preset not in found and (result := _computed_here(name, preset)) is not None:
+            found[preset] = result
+    for digest, preset, place in _others_here(str(home()), name, int(time.monotonic() / FRESH)):
+        if place not in found and Store(home()).has(digest):
+            found[place] = _from_store(str(home()), digest, name, preset)
+    return found
+
+
+def of_model(name: str, preset: str, model: str) -> Published | None:
+    """The result of a preset with a language model, by the name that tables give it."""
+    return next((found for found in scales(name).values() if found.manifest["preset"] == preset
+                 and str(found.table["model"].iloc[0]) == model), None)
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _others_here(root: str, name: str, moment: int) -> list[tuple[str, str, str]]:
+    """(digest, preset, folder) of finished runs of a study with a model that is not the preset's own."""
+    experiment, found = EXPERIMENTS[name], []
+    for result in Store(root).entries():
+        payload = result.manifest.get("payload") or {}
+        preset, settings = payload.get("preset"), payload.get("settings")
+        if result.manifest.get("kind") != experiment.study or preset not in experiment.presets:
+            continue
+        own = dict(experiment.presets[preset].settings)
+        if settings != own and {**settings, "model": ""} == {**own, "model": ""}:
+            found.append((result.digest, preset, publish.scale_folder(experiment, result, preset)))
+    return found
+
+
+def with_paper(experiment: Experiment, table: pd.DataFrame | None, model: str = "") -> pd.DataFrame | None:
+    """The paper's cells with ours beside them, as `engine.experiments.publish` joins them; without a table, its alone.
+
+    model: whose, where the paper has several language models. None where the paper gives no numbers.
+    """
+    path = publish.PAPER / experiment.paper_table if experiment.paper_table else None
+    if path is None or not path.is_file():
+        return None
+    if table is None:
+        table = publish.read_table(path).head(0).drop(columns="spread").assign(ci95=0.0, n_seeds=0)
+    return publish.comparison_with_paper(table, path, experiment.tolerance, model)
+
+
+def _published(name: str, preset: str) -> Published | None:
+    files = [folder() / name / preset / file for file in (publish.TABLE, publish.MANIFEST)]
+    if not all(file.is_file() for file in files):
+        return None
+    return _read(str(folder()), name, preset, *(file.stat().st_mtime_ns for file in files))
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _read(root: str, name: str, preset: str, *changed: int) -> Published | None:
+    found = publish.published(name, preset, root)
+    return Published(*found, here=False) if found else None
+
+
+def _computed_here(name: str, preset: str) -> Published | None:
+    experiment = EXPERIMENTS[name]
+    digest = job_digest(experiment.study, experiment.payload(preset))
+    return _from_store(str(home()), digest, name, preset) if Store(home()).has(digest) else None
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _from_store(root: str, digest: str, name: str, preset: str) -> Published:
+    experiment, result = EXPERIMENTS[name], Store(root).read(digest)
+    table = experiment.view({table: result.table(table) for table in result.tables})
+    return Published(table, publish.manifest(experiment, result, preset), here=True)

@@ -1,0 +1,145 @@
+"""The look: one hue and one letter for each axis, everywhere; tabular figures; few lines."""
+
+import streamlit as st
+
+AXIS_COLORS = {"B": "#0072B2", "P": "#B34E00", "T": "#00704F"}
+SERIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7F7F7F"]
+
+STYLE = """
+<style>
+:root { --wf-b: #0072B2; --wf-p: #B34E00; --wf-t: #00704F; --wf-e: #5b5f66; }
+.wf-chips { display: flex; flex-wrap: wrap; gap: .3rem; align-items: center; margin: .15rem 0; }
+.wf-chip { display: inline-flex; align-items: center; gap: .4rem; padding: .08rem .55rem .08rem .12rem;
+  border-radius: 6px; font-size: .86rem; line-height: 1.5; font-variant-numeric: tabular-nums;
+  border: 1px solid color-mix(in srgb, currentColor 16%, transparent); }
+.wf-chip b { color: #fff; border-radius: 4px; padding: 0 .38rem; font-size: .76rem; }
+.wf-chip.B b { background: var(--wf-b); } .wf-chip.P b { background: var(--wf-p); }
+.wf-chip.T b { background: var(--wf-t); } .wf-chip.E b { background: var(--wf-e); }
+.wf-chip.B.differs { background: color-mix(in srgb, var(--wf-b) 20%, transparent); border-color: var(--wf-b); }
+.wf-chip.P.differs { background: color-mix(in srgb, var(--wf-p) 20%, transparent); border-color: var(--wf-p); }
+.wf-chip.T.differs { background: color-mix(in srgb, var(--wf-t) 20%, transparent); border-color: var(--wf-t); }
+.wf-chip.E.differs { background: color-mix(in srgb, var(--wf-e) 26%, transparent); border-color: var(--wf-e); }
+.wf-chip.same { opacity: .82; }
+.wf-question { font-size: 1.06rem; line-height: 1.5; margin: .2rem 0 .6rem; max-width: 62rem; }
+.wf-mark { background: none; color: inherit; padding-bottom: .05em; border-bottom: 2px solid; }
+.wf-mark.B { border-color: var(--wf-b); } .wf-mark.P { border-color: var(--wf-p); }
+.wf-mark.T { border-color: var(--wf-t); }
+.wf-verdict { border-left: 4px solid var(--wf-e); padding: .45rem .9rem; margin: .4rem 0 .8rem; max-width: 62rem;
+  background: color-mix(in srgb, currentColor 5%, transparent); border-radius: 0 6px 6px 0; }
+.wf-verdict strong { display: block; font-size: 1.02rem; }
+.wf-verdict.same { border-color: var(--wf-t); } .wf-verdict.approximation { border-color: var(--wf-p); }
+.wf-verdict.mismatch { border-color: var(--wf-b); } .wf-verdict.both { border-color: #8f4b78; }
+.wf-note { font-size: .87rem; opacity: .88; max-width: 62rem; }
+.wf-row { display: flex; align-items: baseline; gap: .6rem; }
+.wf-number { min-width: 1.2rem; text-align: right; opacity: .8; font-size: .9rem; }
+.wf-known { font-size: .84rem; opacity: .85; }
+.wf-picture { image-rendering: pixelated; border-radius: 4px; display: inline-block;
+  border: 1px solid color-mix(in srgb, currentColor 16%, transparent); }
+.wf-cards { display: grid; grid-template-columns: minmax(10rem, 3fr) 5fr 5fr; gap: 1rem; margin: .4rem 0; }
+.wf-card { padding: .9rem 1rem; border-radius: 8px; font-size: .92rem; line-height: 1.5;
+  border: 1px solid color-mix(in srgb, currentColor 14%, transparent); }
+.wf-card p { margin: .5rem 0 0; } .wf-card .wf-chips { margin-top: .6rem; }
+.wf-card-title { font-weight: 600; margin-bottom: .5rem; }
+.st-key-wf-first-look { min-height: 35rem; }
+@media (max-width: 900px) { .wf-cards { grid-template-columns: 1fr; } }
+.wf-num { font-variant-numeric: tabular-nums; }
+.wf-lead { font-size: 1.15rem; line-height: 1.55; max-width: 54rem; margin: 0; }
+.wf-keys { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; font-size: .88rem; margin: 0 0 .5rem; }
+.wf-key { display: inline-flex; align-items: center; gap: .4rem; }
+.wf-key i { width: .8rem; height: .8rem; border-radius: 3px; display: inline-block; }
+.wf-term { position: relative; border-bottom: 1px dotted currentColor; cursor: help; }
+.wf-term:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); outline-offset: 2px; }
+.wf-term:hover::after, .wf-term:focus::after { content: attr(data-line); position: absolute; left: 0; top: 1.6em;
+  z-index: 20; width: max-content; max-width: min(19rem, 70vw); padding: .45rem .65rem; border-radius: 6px;
+  font-size: .84rem; line-height: 1.4; font-weight: 400; white-space: normal; text-align: left;
+  background: light-dark(#1B1F24, #E6EAEE); color: light-dark(#FFFFFF, #0B0E11); }
+.wf-glossary { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: .3rem 1.2rem; margin: 0;
+  font-size: .92rem; line-height: 1.45; }
+.wf-glossary dt { font-weight: 600; } .wf-glossary dd { margin: 0; }
+.wf-lesson { margin: 0 0 .8rem; }
+.wf-takeaway { border-left: 4px solid var(--wf-t); padding: .5rem .9rem; margin: .5rem 0 .9rem; max-width: 62rem;
+  font-size: 1.02rem; line-height: 1.5; border-radius: 0 6px 6px 0;
+  background: color-mix(in srgb, currentColor 5%, transparent); }
+.wf-takeaway > strong { display: block; font-size: .82rem; letter-spacing: .02em; }
+.wf-specimens { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; margin: .3rem 0 .6rem; }
+.wf-specimen { margin: 0; text-align: center; font-size: .82rem; } .wf-specimen figcaption { margin-top: .2rem; }
+.wf-specimen.new img { outline: 3px solid #D55E00; outline-offset: 1px; }
+.wf-then { font-size: 1.3rem; opacity: .7; padding: 0 .3rem; }
+[data-testid="stSidebarHeader"] > :has(> img) { display: flex; align-items: center; gap: .55rem; }
+[data-testid="stSidebarHeader"] > :has(> img)::after { content: "Whichfluence"; font-size: 1.12rem;
+  font-weight: 650; letter-spacing: -.01em; }
+.wf-scroll { overflow-x: auto; margin: .4rem 0; }
+.wf-table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
+.wf-table th, .wf-table td { border: 0; padding: .42rem .7rem; text-align: right; white-space: nowrap;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 13%, transparent); }
+.wf-table thead th { font-weight: 600; border-bottom-color: color-mix(in srgb, currentColor 45%, transparent); }
+.wf-table th:first-child { text-align: left; font-weight: 400; white-space: normal; min-width: 11rem; }
+.wf-table thead th:first-child { font-weight: 600; }
+.wf-axis { color: #fff; border-radius: 4px; padding: 0 .38rem; font-size: .76rem; margin-right: .55rem; }
+.wf-second { display: inline-block; margin-left: .5rem; opacity: .8; }
+.wf-quiet { opacity: .72; }
+.wf-cites a { margin-left: .2rem; text-decoration: none; color: inherit; font-size: 1.05rem; }
+.wf-kept.outside { font-weight: 700; }
+.wf-footnotes { font-size: .87rem; line-height: 1.5; max-width: 62rem; margin: .8rem 0 0; padding-left: 1.4rem; }
+.wf-footnotes li { margin: .25rem 0; }
+.wf-facts { display: grid; grid-template-columns: minmax(9rem, max-content) 1fr; gap: .3rem 1.2rem;
+  margin: .3rem 0; font-size: .92rem; font-variant-numeric: tabular-nums; }
+.wf-facts.wf-num { padding: 0; }
+.wf-facts dt { opacity: .78; margin: 0; padding: 0; font-weight: 400; }
+.wf-facts dd { margin: 0; overflow-wrap: anywhere; }
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] * { opacity: 1; }
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] :is(p, strong, em) {
+  color: light-dark(#545B64, #B4BBC3); }
+[data-testid="stCode"] .token { color: light-dark(#1B1F24, #E6EAEE); }
+[data-testid="stCode"] .token:is(.string, .number, .boolean) { color: light-dark(#00604A, #63D1B0); }
+[data-testid="stCode"] .token:is(.parameter, .function, .keyword) { color: light-dark(#8A3F00, #F0B074); }
+:is(a, button, summary):focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9) !important;
+  outline-offset: 1px; }
+[data-testid="data-grid-canvas"]:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9);
+  outline-offset: -2px; }
+[data-testid="stMetricValue"], [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
+[data-testid="stBaseButton-primary"]:not(:disabled), [data-testid="stBaseButton-primary"]:not(:disabled):hover {
+  color: light-dark(#fff, #0b0e11); }
+button[data-variant][data-selected="true"], button[data-variant][data-selected="true"] * {
+  color: light-dark(#005c91, #8fd0f5); }
+[data-testid="stMain"] [data-testid="stPageLink"] a span { color: light-dark(#0072B2, #56B4E9); }
+[data-testid="stMainBlockContainer"] { padding: 3.2rem 3rem 4rem; }
+@media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } }
+@media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
+@media (max-width: 640px) { .st-key-wf-first-look { min-height: 85rem; }
+  [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
+  .st-key-wf-heatmap-wide { overflow-x: auto; } .st-key-wf-heatmap-wide > div { min-width: 580px; }
+  [data-testid="stHeading"] h1 { font-size: 2.25rem; } .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }
+  .wf-table th, .wf-table td { padding: .38rem .45rem; } .wf-table th:first-child { min-width: 9rem; }
+  .wf-second { display: block; margin-left: 0; }
+  .wf-glossary { grid-template-columns: 1fr; gap: 0; } .wf-glossary dd { margin-bottom: .5rem; }
+  .wf-facts { grid-template-columns: 1fr; gap: 0; } .wf-facts dd { margin-bottom: .5rem; } }
+</style>
+"""
+
+FRAME = """
+<style>
+[data-testid="stMainBlockContainer"] { max-width: initial; }
+@media (min-width: 769px) {
+  [data-testid="stAppViewContainer"]:not(:has([data-testid="stSidebar"])) > :has(> [data-testid="stMain"]) {
+    margin-left: 300px; } }
+[data-testid="stSidebar"]:not(:has([data-testid="stSidebarNavLink"])) [data-testid="stSidebarUserContent"] {
+  visibility: hidden; }
+[data-testid="stSidebar"]:has([data-testid="stSidebarNavLink"]) [data-testid="stSidebarUserContent"],
+[data-testid="stMain"]:has(h1) [data-testid="stMainBlockContainer"] { animation: wf-veil 2.5s step-end; }
+[data-testid="stSidebarUserContent"] > *, [data-testid="stMainBlockContainer"] > * {
+  animation: wf-stands .2s step-end; }
+:is([data-testid="stSidebarUserContent"], [data-testid="stMainBlockContainer"]) > :has([data-testid="stSkeleton"]) {
+  animation: none; visibility: var(--wf-veil, visible); }
+@keyframes wf-veil { from { --wf-veil: hidden; } }
+@keyframes wf-stands { from { visibility: var(--wf-veil, visible); } }
+</style>
+"""
+"""What holds the place of the sidebar and of the wide page before Streamlit has them. Widgets whose scripts are still
+on the way stand there as boxes of another height, so in its first moments a page is shown once they are through. See
+`app.widgets.shell`."""
+
+
+def apply() -> None:
+    """Put the style sheet on the page."""
+    st.html(STYLE)

@@ -1,0 +1,110 @@
+r"""The linear datamodeling score: do scores add up to what a model trained on a subset does? (Park et al., 2023)
+
+Subsets S_1, …, S_J of the candidates are drawn, each with all training examples that are no candidates, and a model
+is trained from scratch on each. For a query q,
+
+    LDS(q) = Spearman's ρ over j between  Σ_{k ∈ S_j} score(q, k)  and  B(q; θ(S_j)).
+
+Scores are oriented, so that a positive one supports the behavior. The score is no agreement of two rankings of the
+candidates: its other side is real models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.metrics.rank_similarity import spearman
+from engine.models import softmax
+from engine.models.training import train
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.scores import Scores
+
+DEFINITION = ("How well the summed scores of the examples that a model was trained on predict its behavior, over "
+              "models trained on random subsets: Spearman's ρ, from −1 to 1, 0 for unrelated scores.")
+BATCH = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Retrained:
+    """Models trained on subsets. kept (J, k): which candidates each saw; logits (J, m, C): its query logits."""
+
+    kept: np.ndarray
+    logits: Tensor
+    labels: Tensor
+    candidates: np.ndarray
+
+    def outcomes(self, behavior: str) -> np.ndarray:
+        """B(q; θ(S_j)), shape (m, J)."""
+        labels = self.labels.expand(self.logits.shape[:2])
+        return BEHAVIORS[behavior].value(self.logits, labels).T.double().cpu().numpy()
+
+
+def subsets(k: int, count: int = 100, share: float = 0.5, seed: int = 0) -> np.ndarray:
+    """(count, k) bool: random subsets of round(share·k) candidates each. Raises `InvalidInput` for sizes that say
+    nothing."""
+    size = round(share * k)
+    if not 0 < size < k:
+        raise InvalidInput(f"A share of {share:g} of {k} candidates leaves {size}; choose one that leaves at least one "
+                           "in and one out, such as 0.5.")
+    if count < 3:
+        raise InvalidInput(f"{count} subsets do not make a correlation; draw at least 3, better 100.")
+    rng = np.random.default_rng(seed)
+    return np.stack([np.isin(np.arange(k), rng.choice(k, size, replace=False)) for _ in range(count)])
+
+
+def retrain(problem, kept: np.ndarray, options: Options | None = None) -> Retrained:
+    """Train on every subset: to the optimum of the mean over the examples left for softmax regression, from scratch
+    by the problem's recipe and seed for a network. kept (J, k) bool.
+
+    Raises `InvalidInput` where kept does not fit the candidates or the network's recipe is not known.
+    """
+    options = options or Options()
+    if kept.ndim != 2 or kept.shape[1] != len(problem.candidates):
+        raise InvalidInput(f"The subsets have shape {kept.shape} for {len(problem.candidates)} candidates; give one "
+                           "column a candidate.")
+    if problem.kind == "module" and (problem.recipe is None or problem.build is None):
+        raise InvalidInput("How this model was trained is not known, so it cannot be trained on subsets; give the "
+                           "problem a `recipe` and a `build`.")
+    logits = []
+    for number, row in enumerate(kept):
+        options.check()
+        weights = torch.ones(problem.n, device=problem.device)
+        weights[problem.candidates[torch.as_tensor(~row, device=problem.device)]] = 0.0
+        logits.append(TRAINERS[problem.kind](problem, weights, options))
+        options.progress((number + 1) / len(kept))
+    return Retrained(kept, torch.stack(logits), problem.query_labels, problem.candidates.cpu().numpy())
+
+
+def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """LDS per query, (m,); NaN where sums or outcomes are constant. scores: oriented (m, k), or `Scores`, whose
+    candidates that did not converge count as zero. outcomes (m, J), kept (J, k)."""
+    if isinstance(scores, Scores):
+        scores = np.where(scores.converged, scores.oriented, 0.0)
+    if scores.shape != (outcomes.shape[0], kept.shape[1]) or outcomes.shape[1] != kept.shape[0]:
+        raise InvalidInput(f"Scores {scores.shape}, outcomes {outcomes.shape} and subsets {kept.shape} do not go "
+                           "together; give (queries, candidates), (queries, subsets) and (subsets, candidates).")
+    predicted = scores @ kept.T.astype(np.float64)
+    return spearman(torch.as_tensor(np.stack([predicted, outcomes])))[0, 1].numpy()
+
+
+def _softmax(problem, weights: Tensor, options: Options) -> Tensor:
+    rows = weights.nonzero()[:, 0]
+    found = softmax.fit(problem.x[rows], problem.y[rows], problem.classes, problem.penalty)
+    return problem.queries @ found.weights
+
+
+def _network(problem, weights: Tensor, options: Options) -> Tensor:
+    module = train(problem.build, problem.x, problem.y, problem.recipe.model_copy(update={"checkpoints": 0}),
+                   problem.seed, weights=weights, loss=problem.loss, device=problem.device,
+                   check=options.check).module
+    with torch.no_grad():
+        return torch.cat([module(part) for part in problem.queries.split(BATCH)])
+
+
+TRAINERS = {"softmax": _softmax, "module": _network}

@@ -1,0 +1,110 @@
+r"""Approximation error along one parameter: the same estimand, computed exactly and by its approximation.
+
+Over η: the first-order Taylor term against the exact step, for every differentiable behavior.
+Over α: the inverse-Hessian response against the re-optimised optimum, for every solver. That response is linear in
+α, so it is solved for once, at α = 1, and scaled. A network's optimum is the one nearby: with damping, and without
+the drift of a factual model that is at no optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.curvature import HESSIANS, InverseHessian
+from engine.curvature.network import NETWORK_HESSIANS
+from engine.metrics.agreement import METRICS, pairwise, summarize
+from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.compute import compute
+from engine.scoring.controlled import ALPHAS, ETAS, damped_upweighting, step_scoring, upweight_scoring
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+__all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "eta_scorings",
+           "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
+
+SOFTMAX, MODULE = SoftmaxProblem.kind, ModuleProblem.kind
+UPWEIGHTED = {SOFTMAX: upweight_scoring, MODULE: damped_upweighting}
+"""kind of problem -> (behavior, α, estimator) -> the question that the curves over α ask."""
+
+PerQuery = Mapping[str, np.ndarray]
+
+
+def differentiable() -> tuple[str, ...]:
+    """The behaviors that have a gradient, and so a first-order approximation."""
+    return tuple(name for name, behavior in BEHAVIORS.items() if behavior.differentiable)
+
+
+def step_pair(behavior: str, eta: float) -> tuple[Scoring, Scoring]:
+    """One exact step of size η, and its first-order term."""
+    return step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")
+
+
+def step_agreement(problem, eta: float, behaviors: Sequence[str] | None = None) -> dict[str, PerQuery]:
+    """behavior -> metric -> (m,): first order against exact over all candidates, at one step size."""
+    behaviors = tuple(behaviors or differentiable())
+    found = compute(problem, [scoring for behavior in behaviors for scoring in step_pair(behavior, eta)])
+    return {behavior: agreement(found[2 * place], found[2 * place + 1]) for place, behavior in enumerate(behaviors)}
+
+
+def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
+    """The solvers of the curves over α; for a network those that can do with an indefinite Hessian."""
+    if kind == SOFTMAX:
+        return dict(HESSIANS.items())
+    names = ["cg_gauss_newton", *(name for name in NETWORK_HESSIANS if name not in ("cg", "cg_gauss_newton"))]
+    return {name: NETWORK_HESSIANS[name] for name in names}
+
+
+def upweighted(behavior: str, alpha: float, kind: str = SOFTMAX) -> Scoring:
+    """Upweighting by α, re-optimised."""
+    return UPWEIGHTED[kind](behavior, alpha)
+
+
+def solver_scoring(behavior: str, solver: str, alpha: float = 1.0, kind: str = SOFTMAX) -> Scoring:
+    """The inverse-Hessian approximation of upweighting by α, with one solver."""
+    return UPWEIGHTED[kind](behavior, alpha, solver)
+
+
+def alpha_scorings(alphas: Sequence[float] = ALPHAS, kind: str = SOFTMAX) -> list[Scoring]:
+    """All that the α curves of one draw need: every behavior re-optimised at every α, and every solver at α = 1."""
+    exact = [upweighted(behavior, alpha, kind) for alpha in alphas for behavior in differentiable()]
+    return exact + [solver_scoring(behavior, solver, kind=kind) for solver in solvers(kind)
+                    for behavior in differentiable()]
+
+
+def eta_scorings() -> list[Scoring]:
+    """All that the η curves of one draw need: every behavior after every step, exactly and to first order."""
+    return [scoring for eta in ETAS for behavior in differentiable() for scoring in step_pair(behavior, eta)]
+
+
+def at_alpha(scores: Scores, alpha: float) -> Scores:
+    """Inverse-Hessian scores solved at α = 1, as they are at another α. Raises `InvalidInput` for other scores."""
+    intervention = scores.scoring.intervention
+    if scores.scoring.exact or intervention.kind != "upweight":
+        raise InvalidInput("Only the inverse-Hessian response to upweighting is linear in α.")
+    old = scores.scoring
+    scoring = Scoring.of(old.behavior, {"kind": "upweight", "alpha": alpha}, old.process, old.estimator)
+    return replace(scores, scoring=scoring, values=scores.values * (alpha / intervention.alpha))
+
+
+def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:
+    """metric -> (m,), over the candidates that converged in both. Raises `InvalidInput` where none did."""
+    kept = exact.converged & approximate.converged
+    if not kept.any():
+        raise InvalidInput("No candidate converged in both; raise l2, or lower α.")
+    stack = np.stack([exact.oriented[:, kept], approximate.oriented[:, kept]])
+    return {metric: values[0, 1] for metric, values in pairwise(stack, tuple(METRICS)).items()}
+
+
+def summary(seeds: Sequence[PerQuery]) -> list[dict]:
+    """One row a metric: mean over queries, then seeds, with the 95% t-interval over seeds (NaN for one seed)."""
+    rows = []
+    for metric in METRICS:
+        found = summarize([seed[metric] for seed in seeds])
+        rows.append({"metric": metric, "mean": found.mean, "ci95": found.ci95, "n_seeds": found.n_seeds,
+                     "n_queries": found.n_queries, "n_dropped": found.n_dropped, "per_seed": found.per_seed})
+    return rows

@@ -1,0 +1,390 @@
+r"""Why two score arrays disagree: the way from one to the other, cut into links that have one cause each.
+
+The way runs Â → exact(S_A) → … → exact(S_B) → B̂, the middle part over exact specifications that take one axis after
+the other from S_B. Links are measured in Kendall distance, a metric (`engine.metrics.kendall.distance`), per query;
+hence Σ links ≥ the distance of the two ends, and the excess is reported as slack. The axes can be changed in several
+orders: the lengths are means over all of them, so that no order decides.
+
+Stations are sets of causes that lie behind the reader: ∅ at Â, {error of A} at exact(S_A), and so on. A station may
+be missing, because no specification stands there (`engine.scoring.intermediate`) or because its exact scores cannot be
+computed. The links beside it then become one with several causes, and each of these has a bracket instead of a
+share: it contributes between nothing and all of that link, as long as the way has no detour there.
+
+Several seeds (problems drawn alike) each have their way; lengths and shares are means over them, with 95% t intervals.
+A station that one of them misses is missing for all, so that the links are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+import torch
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.brought.claim import Claim
+from engine.metrics.agreement import METRICS, Agreement, pairwise, summarize
+from engine.metrics.intervals import t_interval
+from engine.metrics.kendall import distance
+from engine.question.specification import AXES, AXIS_NAMES
+from engine.scoring.compute import compute
+from engine.scoring.intermediate import intermediate
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+ERROR_A, ERROR_B = "error of A", "error of B"
+Causes = tuple[str, ...]
+"""Of `error of A`, B, P, T and `error of B`, in this order."""
+ORDER = (ERROR_A, *AXES, ERROR_B)
+ORDER_MATTERS = 0.2
+"""The share of the way by which a link's length may change with the order of the axes without a remark."""
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The stations between two scorings. stations: the causes behind -> the exact scoring there.
+
+    missing: the causes behind -> why no specification stands there. readings: how unfit pairs were read.
+    """
+
+    a: Scoring
+    b: Scoring
+    causes: Causes
+    stations: Mapping[frozenset[str], Scoring]
+    missing: Mapping[frozenset[str], str]
+    readings: tuple[str, ...]
+
+    @property
+    def needed(self) -> tuple[Scoring, ...]:
+        """The exact scorings that `measure` reads, each once; A and B themselves are not among them."""
+        return tuple(dict.fromkeys(scoring for scoring in self.stations.values() if scoring not in (self.a, self.b)))
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """What a sentence calls each cause."""
+        errors = {ERROR_A: _route(self.a), ERROR_B: _route(self.b)}
+        if errors[ERROR_A] == errors[ERROR_B] and {ERROR_A, ERROR_B} <= set(self.causes):
+            errors = {ERROR_A: f"{errors[ERROR_A]} in the first answer", ERROR_B: f"{errors[ERROR_B]} in the second"}
+        return {**{axis: f"the {AXIS_NAMES[axis]}" for axis in AXES},
+                **{error: f"the approximation error of {route}" for error, route in errors.items()}}
+
+
+def chain(a: Scoring, b: Scoring, n: int, convex: bool = False) -> Chain:
+    """The stations from A to B, with n training examples. convex: whether all training ends at one optimum."""
+    axes = a.differing_axes(b)
+    start = () if a.exact else (ERROR_A,)
+    causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
+    stations: dict[frozenset[str], Scoring] = {}
+    missing, readings = {}, []
+    for size in range(len(axes) + 1):
+        for taken in combinations(axes, size):
+            parts = [(b if axis in taken else a) for axis in AXES]
+            found = intermediate(parts[0].behavior, parts[1].intervention, parts[2].process, n, convex)
+            behind = frozenset((*start, *taken))
+            if found.scoring is None:
+                missing[behind] = found.reading
+            else:
+                stations[behind] = found.scoring
+                readings += [found.reading] if found.reading else []
+    return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)))
+
+
+@dataclass(frozen=True)
+class Link:
+    """A part of the way with one cause, or with several that cannot be told apart.
+
+    length: Kendall distance, mean over queries and then seeds, with its 95% t interval over seeds, or over queries
+    where there is one seed. share: of the whole way. low, high: its mean length in the orders of the axes where it is
+    shortest and longest. agreement: metric -> mean over queries between its two ends, averaged over orders. seeds: the
+    share in each seed; share_ci95: its t interval over them, NaN where there is one.
+    """
+
+    causes: Causes
+    title: str
+    length: float
+    ci95: float
+    share: float
+    low: float
+    high: float
+    agreement: Mapping[str, float]
+    seeds: tuple[float, ...] = ()
+    share_ci95: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The links in the order of the way, and the whole.
+
+    direct: Kendall distance of the two ends; path: the sum of the links; slack = path − direct ≥ 0. whole: the
+    agreement of the ends. orders: how many orders of the axes were averaged. notes: readings of unfit pairs, and why
+    stations are missing. left_out: candidates that did not converge at some station, summed over seeds.
+    """
+
+    links: tuple[Link, ...]
+    titles: Mapping[str, str]
+    direct: Agreement
+    path: float
+    slack: float
+    whole: Mapping[str, Agreement]
+    orders: int
+    notes: tuple[str, ...]
+    left_out: int
+
+    def bracket(self, cause: str) -> tuple[float, float]:
+        """The share of the way that a cause has at least, and at most: equal where no link mixes it with others."""
+        alone = sum(link.share for link in self.links if link.causes == (cause,))
+        mixed = sum(link.share for link in self.links if cause in link.causes and len(link.causes) > 1)
+        return alone, alone + mixed
+
+    @property
+    def n_seeds(self) -> int:
+        return len(self.direct.per_seed)
+
+    @property
+    def by_order(self) -> tuple[str, ...]:
+        """A sentence for every link whose length depends much on the order of the axes: its share is then a mean over
+        orders of causes that act together, not a length that it has by itself."""
+        return tuple(f"{link.title[0].upper()}{link.title[1:]} is between {link.low:.3f} and {link.high:.3f} long, by "
+                     "the order in which the axes change: it acts together with the others."
+                     for link in self.links if link.high - link.low > ORDER_MATTERS * self.path)
+
+    @property
+    def sentence(self) -> str:
+        """The shares in words, largest first, in whole percent that add up to 100; of the means over seeds."""
+        if not self.links:
+            return "Both are the same scores, so there is nothing to explain."
+        if self.path == 0:
+            return "Both rank every training example alike, so there is no way to share out."
+        ranked = sorted(zip(_percent([link.share for link in self.links]), self.links, strict=True),
+                        key=lambda pair: -pair[0])
+        told = [f"{percent}% {link.title}" for percent, link in ranked if percent]
+        return ", ".join([told[0].replace("%", "% of the way is", 1), *told[1:]]) + "."
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What one seed has: the scores of A and B, and of `chain.needed` those that could be computed.
+
+    exact: scoring -> scores; one that is left out is a missing station, for which `reasons` may hold a sentence.
+    """
+
+    a: Scores
+    b: Scores
+    exact: Mapping[Scoring, Scores]
+    reasons: Mapping[Scoring, str] = field(default_factory=dict)
+
+
+def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
+    """The explanation over all seeds.
+
+    Candidates that did not converge at a station are left out of all, and counted.
+    Raises `InvalidInput` where the arrays of a seed do not belong to one problem.
+    """
+    common = [scoring for scoring in chain.needed if all(scoring in seed.exact for seed in seeds)]
+    reasons = {scoring: why for seed in seeds for scoring, why in seed.reasons.items()}
+    each = [_measured(chain, seed.a, seed.b, {scoring: seed.exact[scoring] for scoring in common}, reasons)
+            for seed in seeds]
+    return each[0] if len(each) == 1 else _averaged(each)
+
+
+def _averaged(each: Sequence[Explanation]) -> Explanation:
+    """Means over seeds, of explanations with the same links."""
+    told = [one for one in each if one.path > 0]  # where the way has no length, nothing has a share of it
+    links = []
+    for place, link in enumerate(each[0].links):
+        of_seeds = [one.links[place] for one in each]
+        length, ci95 = t_interval([one.length for one in of_seeds])
+        shares = tuple(one.links[place].share for one in told)
+        share, share_ci95 = t_interval(shares) if shares else (0.0, float("nan"))
+        agreement = {name: _mean(np.array([one.agreement[name] for one in of_seeds])) for name in link.agreement}
+        low, high = (float(np.mean([getattr(one, end) for one in of_seeds])) for end in ("low", "high"))
+        links.append(Link(link.causes, link.title, length, ci95, share, low, high, agreement, shares, share_ci95))
+    return Explanation(
+        tuple(links), each[0].titles, _over_seeds([one.direct for one in each]),
+        float(np.mean([one.path for one in each])), float(np.mean([one.slack for one in each])),
+        {name: _over_seeds([one.whole[name] for one in each]) for name in each[0].whole}, each[0].orders,
+        tuple(dict.fromkeys(note for one in each for note in one.notes)), sum(one.left_out for one in each))
+
+
+def _over_seeds(found: Sequence[Agreement]) -> Agreement:
+    """One agreement out of that of every seed."""
+    return replace(summarize([[one.mean] for one in found]), n_queries=max(one.n_queries for one in found),
+                   n_dropped=sum(one.n_dropped for one in found))
+
+
+def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores],
+              reasons: Mapping[Scoring, str]) -> Explanation:
+    """The explanation of one seed."""
+    known = {**exact, a.scoring: a, b.scoring: b}
+    arrays, at = [a, b], {frozenset(): 0, frozenset(chain.causes): 1}
+    notes = [*chain.readings, *(_absent(behind, why) for behind, why in chain.missing.items())]
+    places = {id(a): 0, id(b): 1}
+    for behind, scoring in chain.stations.items():
+        if behind in at:
+            continue
+        if scoring not in known:
+            notes.append(f"Exact scores of “{scoring.title}” are missing: "
+                         f"{reasons.get(scoring, 'they were not computed.')}")
+            continue
+        scores = known[scoring]
+        if id(scores) not in places:
+            places[id(scores)] = len(arrays)
+            arrays.append(scores)
+        at[behind] = places[id(scores)]
+    _check(arrays)
+    kept = np.logical_and.reduce([scores.converged for scores in arrays])
+    if not kept.any():
+        raise InvalidInput("No candidate converged at every station of the way; raise l2, or choose other candidates.")
+    stack = np.stack([scores.oriented[:, kept] for scores in arrays])
+    if np.isnan(stack).any():
+        raise InvalidInput("Some scores are not numbers (NaN), so they have no ranking; leave those queries out.")
+    lengths = distance(torch.from_numpy(stack)).numpy()  # (M, M, m)
+    agreements = pairwise(stack, tuple(METRICS))
+    chains = list(_maximal_chains(sorted(at, key=len)))
+    links = _links(chain, chains, at, lengths, agreements)
+    path = sum(link.length for link in links)
+    direct = summarize(lengths[0, 1], interval_over="queries")
+    whole = {name: summarize(values[0, 1], interval_over="queries") for name, values in agreements.items()}
+    slack = max(0.0, path - direct.mean) if links else 0.0
+    return Explanation(links, chain.titles, direct, path, slack, whole, len(chains), tuple(dict.fromkeys(notes)),
+                       int((~kept).sum()))
+
+
+def explain(problems, a: Scoring | Scores, b: Scoring | Scores, options: Options | None = None) -> Explanation:
+    """Why A and B disagree on a problem, or on several that were drawn alike: the seeds of an average.
+
+    What is not given as scores is computed, the stations between them too. Raises `InvalidInput` for scores of
+    another problem, and for several problems that differ in size or come with scores of one of them.
+    """
+    options, problems = options or Options(), list(problems) if isinstance(problems, Sequence) else [problems]
+    _alike(problems, [side for side in (a, b) if isinstance(side, Scores)])
+    scorings = [side.scoring if isinstance(side, Scores) else side for side in (a, b)]
+    way = chain(*scorings, problems[0].n, problems[0].convex)
+    seeds = []
+    for problem in problems:
+        wanted = [side for side in (a, b) if not isinstance(side, Scores)]
+        found = dict(zip(wanted, compute(problem, wanted, options), strict=True)) if wanted else {}
+        first, second = (side if isinstance(side, Scores) else found[side] for side in (a, b))
+        seeds.append(Seed(first, second, *exact_scores(problem, way.needed, options)))
+    return measure(way, seeds)
+
+
+def _alike(problems: Sequence, given: Sequence[Scores]) -> None:
+    if not problems:
+        raise InvalidInput("There is no problem to explain a disagreement on; give one, or several seeds of one.")
+    if len({(problem.n, problem.kind, len(problem.queries)) for problem in problems}) > 1:
+        raise InvalidInput("The problems differ in model, training examples or queries, so they are not seeds of one "
+                           "question; draw them alike.")
+    if len(problems) > 1 and given:
+        raise InvalidInput(f"The scores of `{given[0].scoring.title}` belong to one problem, but several are given; "
+                           "explain them on the problem that they were computed for.")
+    for scores in given:
+        belongs(problems[0], scores)
+
+
+def exact_scores(problem, scorings: Sequence[Scoring], options: Options
+                 ) -> tuple[dict[Scoring, Scores], dict[Scoring, str]]:
+    """The scores of each scoring that can be computed, and why not of each that cannot."""
+    try:
+        return dict(zip(scorings, compute(problem, scorings, options), strict=True)), {}
+    except InvalidInput:
+        found, reasons = {}, {}
+    for scoring in scorings:
+        try:
+            found[scoring] = compute(problem, scoring, options)[0]
+        except InvalidInput as error:
+            reasons[scoring] = str(error)
+    return found, reasons
+
+
+def belongs(problem, scores: Scores) -> None:
+    """Raises `InvalidInput` for scores of another problem."""
+    shape = (len(problem.queries), len(problem.candidates))
+    if scores.values.shape != shape or scores.provenance.get("data") != problem.fingerprint:
+        raise InvalidInput(f"The scores of “{scores.scoring.title}” belong to another problem (these are for "
+                           f"{shape[0]:,} queries and {shape[1]:,} candidates); bring or compute them for this one.")
+
+
+def _check(arrays: Sequence[Scores]) -> None:
+    first = arrays[0]
+    for scores in arrays[1:]:
+        if (scores.values.shape != first.values.shape or not np.array_equal(scores.candidates, first.candidates)
+                or scores.provenance.get("data") != first.provenance.get("data")):
+            raise InvalidInput("The scores along the way belong to different problems, queries or candidates; compute "
+                               "them on the same problem.")
+
+
+def _maximal_chains(stations: Sequence[frozenset[str]]):
+    """Every way from the first station to the last that passes by none it could visit; `stations` by size."""
+    last = stations[-1]
+
+    def onward(here: frozenset[str]):
+        if here == last:
+            yield (here,)
+            return
+        above = [other for other in stations if here < other]
+        for after in above:
+            if not any(between < after for between in above):
+                for rest in onward(after):
+                    yield (here, *rest)
+
+    yield from onward(stations[0])
+
+
+def _links(chain: Chain, chains, at, lengths: np.ndarray, agreements) -> tuple[Link, ...]:
+    found: dict[Causes, list[tuple[int, int]]] = {}
+    for way in chains:
+        for here, after in zip(way, way[1:], strict=False):
+            causes = tuple(cause for cause in ORDER if cause in after - here)
+            found.setdefault(causes, []).append((at[here], at[after]))
+    path = float(sum(lengths[pair].mean() for pairs in found.values() for pair in pairs)) / len(chains)
+    links = []
+    for causes, pairs in found.items():
+        each = np.stack([lengths[pair] for pair in pairs])  # (ways, m)
+        mean = summarize(each.sum(0) / len(chains), interval_over="queries")
+        between = {name: float(np.nanmean([_mean(values[pair]) for pair in pairs] or [np.nan]))
+                   for name, values in agreements.items()}
+        share = mean.mean / path if path > 0 else 0.0
+        links.append(Link(causes, _joined(chain.titles, causes), mean.mean, mean.ci95,
+                          share, float(each.mean(1).min()), float(each.mean(1).max()), between, (share,)))
+    return tuple(sorted(links, key=lambda link: [ORDER.index(cause) for cause in link.causes]))
+
+
+def _mean(values: np.ndarray) -> float:
+    kept = values[~np.isnan(values)]
+    return float(kept.mean()) if kept.size else float("nan")
+
+
+def _joined(titles: Mapping[str, str], causes: Causes) -> str:
+    if len(causes) == 1:
+        return titles[causes[0]]
+    named = [titles[cause] for cause in causes]
+    return f"{', '.join(named[:-1])} and {named[-1]} together"
+
+
+def _absent(behind: frozenset[str], why: str) -> str:
+    taken = " and ".join(AXIS_NAMES[axis] for axis in AXES if axis in behind)
+    return f"No specification has the {taken} of the second and the rest of the first: {why.split(';')[0]}."
+
+
+def _route(scoring: Scoring) -> str:
+    """An estimator's name inside a sentence: `conjugate gradients` rather than `inverse Hessian (Conjugate …)`."""
+    title = scoring.route.title
+    if isinstance(scoring, Claim):  # its owner named it
+        return title
+    if title.startswith("inverse Hessian ("):
+        title = title.removeprefix("inverse Hessian (").removesuffix(")")
+    return title[0].lower() + title[1:] if " " in title else title
+
+
+def _percent(shares: Sequence[float]) -> list[int]:
+    """Whole percents that add up to 100, by largest remainder."""
+    exact = [100.0 * share for share in shares]
+    whole = [int(value) for value in exact]
+    by_remainder = sorted(range(len(exact)), key=lambda place: whole[place] - exact[place])
+    for place in by_remainder[:100 - sum(whole)]:
+        whole[place] += 1
+    return whole

@@ -1,0 +1,38 @@
+r"""Self-influence I_S(z_k, z_k): a training example's influence on the behavior at itself.
+
+Every candidate is its own query. Large values, under a specification that reads the loss, mark examples that the
+model knows from themselves alone: memorised, unusual or mislabelled ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.basics.options import Options
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+
+BLOCK = 1_000
+
+
+def self_influence(problem, scoring: Scoring, options: Options | None = None) -> np.ndarray:
+    """Oriented I_S(z_k, z_k) of every candidate, (k,); NaN where one did not converge. Raises as `compute` does."""
+    options = options or Options()
+    blocks, found = problem.candidates.split(BLOCK), []
+    for number, rows in enumerate(blocks):
+        share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(blocks)))
+        found.append(np.diagonal(compute(at_itself(problem, rows), scoring, share)[0].trusted))
+    return np.concatenate(found)
+
+
+def at_itself(problem, rows):
+    """The same model with training examples as queries and candidates alike; nothing that read the old queries."""
+    problem.facts  # noqa: B018 - trains, so that the copy shares the model
+    other = object.__new__(type(problem))
+    other.__dict__.update(problem.__dict__)
+    for kept in ("fingerprint", "query_logits", "_memory"):
+        other.__dict__.pop(kept, None)
+    other.queries, other.query_labels, other.candidates = problem.x[rows], problem.y[rows], rows
+    return other

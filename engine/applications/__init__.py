@@ -1,0 +1,1 @@
+"""What the rooms below are used for: wrong labels, language tasks, lessons."""

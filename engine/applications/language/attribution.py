@@ -1,0 +1,272 @@
+r"""From a task and a model to features: encode, fine-tune, and cache gradients; each part is kept and reused.
+
+    HOME/language/runs/DIGEST/         checkpoints of a training
+    HOME/language/gradients/DIGEST/    projected gradients of records or queries at one checkpoint, or hidden states
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.applications.language import gradients, kept, lora, models, passes, tasks
+from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
+from engine.applications.language.cache import Cache
+from engine.applications.language.encoding import Encoded, Encoder
+from engine.applications.language.features import Features, Point
+from engine.applications.language.finetune import Checkpoint, checkpoints, finetune
+from engine.applications.language.lora import Recipe
+from engine.applications.language.projection import Adam, Both, Projection, Sum
+from engine.applications.language.records import Record, fingerprint
+from engine.basics.folders import data_folder
+from engine.basics.values import Value, canonical_json
+from engine.store.results import digest_of, home
+
+NUMERICS = 1
+LAYERS = (0.25, 0.5, 0.75, 1.0)
+"""Where hidden states are kept for RepSim besides the setting's own layer, as shares of the depth."""
+Check = Callable[[], None]
+Progress = Callable[[float], None]
+
+
+class Setting(Value):
+    """What determines an attribution, besides the seed of the training.
+
+    task: the name of a task with its sizes. layer: where RepSim reads, as a share of the model's depth. ridge: TRAK's.
+    """
+
+    model: str
+    task: dict[str, Any]
+    recipe: Recipe = Recipe()
+    projection: Projection = Projection()
+    layer: float = 1.0
+    ridge: float = 1e-2
+
+
+@lru_cache(maxsize=1)
+def _loaded(name: str, device: str, adapters: tuple, root: Path):
+    """A model with adapters and its tokenizer; the last one stays in memory."""
+    model, tokenizer = models.load(name, device)
+    return lora.attach(model, Recipe(**dict(adapters))), tokenizer
+
+
+@lru_cache(maxsize=2)
+def _task(canonical: str, folder: Path | None) -> tasks.Task:
+    """The folder is part of the key, so that pointing it elsewhere takes effect at once."""
+    return tasks.build(json.loads(canonical))
+
+
+class Attribution:
+    """One training of one model on one task, and everything that is computed of it."""
+
+    def __init__(self, setting: Setting, seed: int, device: str = "cpu", *, keep: Sequence[int] | None = None) -> None:
+        """keep: the rows of the training records that are trained on (default: all)."""
+        self.setting, self.seed, self.device = setting, seed, device
+        self.keep = None if keep is None else sorted(int(row) for row in keep)
+
+    @cached_property
+    def task(self) -> tasks.Task:
+        return _task(canonical_json(self.setting.task), data_folder())
+
+    @cached_property
+    def model(self):
+        """The model with adapters; their weights are whatever was put in last."""
+        return self._both[0]
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return Encoder(self._both[1], self.setting.recipe.context)
+
+    @cached_property
+    def _both(self):
+        adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
+        return _loaded(self.setting.model, self.device, tuple(sorted(adapters.items())), home())
+
+    @cached_property
+    def train_records(self) -> tuple[Record, ...]:
+        """What is trained on."""
+        return self.task.train if self.keep is None else tuple(self.task.train[row] for row in self.keep)
+
+    @cached_property
+    def encoded(self) -> list[Encoded]:
+        return [self.encoder.encode(record) for record in self.train_records]
+
+    def queries(self, name: str) -> list[Encoded]:
+        """An encoded set of the task's queries."""
+        return [self.encoder.encode(record) for record in self.task.queries[name]]
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What determines the trained weights."""
+        return {"model": models.identity(self.setting.model), "records": fingerprint(self.train_records),
+                "recipe": self.setting.recipe.model_dump(mode="json"), "seed": self.seed, "numerics": NUMERICS}
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of(self.identity)
+
+    @property
+    def folder(self) -> Path:
+        """Where the checkpoints lie."""
+        return home() / "language" / "runs" / self.digest[:kept.LENGTH]
+
+    def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
+        """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
+        lives, so that nobody removes it."""
+        self._hold = kept.Hold(self.digest)
+        kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
+                                "records": len(self.encoded), "part": self.keep is not None,
+                                "identity": self.identity})
+        lora.renew(self.model, self.seed)
+        return finetune(self.model, self.encoder, self.encoded, self.setting.recipe, self.seed, self.folder,
+                        check=check, progress=progress)
+
+    @cached_property
+    def points(self) -> list[Checkpoint]:
+        return checkpoints(self.folder)
+
+    def place(self, point: Checkpoint) -> None:
+        """Give the model the weights of a checkpoint."""
+        lora.put(self.model, point.weights)
+
+    def behaviors(self, encoded: Sequence[Encoded]) -> list[str]:
+        """The behaviors that every one of the encoded records allows."""
+        return [name for name, behavior in LANGUAGE_BEHAVIORS.items() if not any(map(behavior.lack, encoded))]
+
+    def record_cache(self, point: Checkpoint, check: Check = lambda: None,
+                     progress: Progress = lambda share: None) -> Cache:
+        """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses."""
+        sizes = self.sizes
+        width = self.setting.projection.width(list(sizes.values()))
+        cache = self._cache({"part": "records", "step": point.step, **self._projection}, len(self.encoded),
+                            {"gradient": (width,), "conditioned": (width,), "norm": (), "loss": ()})
+        moments = None if cache.sealed else point.moments()
+
+        def rows_of(tap, batch) -> dict[str, np.ndarray]:
+            plain, conditioned = (Sum(self.setting.projection, sizes) for _ in range(2))
+            receiver = Both(plain, Adam(*moments, point.step), conditioned)
+            values = gradients.record_gradients(self.model, tap, batch, [_loss], [receiver])
+            return {"gradient": plain.projected(), "conditioned": conditioned.projected(), "norm": plain.norms(),
+                    "loss": values[:, 0].float().cpu()}
+
+        return self._fill(cache, point, self.encoded, rows_of, check, progress)
+
+    def query_cache(self, point: Checkpoint, records: Sequence[Record], check: Check = lambda: None,
+                    progress: Progress = lambda share: None) -> Cache:
+        """Projected gradients of every behavior of queries at a checkpoint, with its values."""
+        encoded = [self.encoder.encode(record) for record in records]
+        names, sizes = self.behaviors(encoded), self.sizes
+        width = self.setting.projection.width(list(sizes.values()))
+        cache = self._cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
+                            {**dict.fromkeys(names, (width,)), "value": (len(names),)})
+        readers = [LANGUAGE_BEHAVIORS[name].read for name in names]
+
+        def rows_of(tap, batch) -> dict[str, np.ndarray]:
+            sinks = [Sum(self.setting.projection, sizes) for _ in names]
+            values = gradients.record_gradients(self.model, tap, batch, readers, sinks)
+            return {**{name: sink.projected() for name, sink in zip(names, sinks, strict=True)},
+                    "value": values.float().cpu()}
+
+        return self._fill(cache, point, encoded, rows_of, check, progress)
+
+    def states(self, records: Sequence[Record] | None = None, check: Check = lambda: None) -> Cache:
+        """Hidden states where the prompt ends, at the end of the training: one array a layer, named by its share of the
+        depth. Of the training records by default."""
+        point, encoded = self.points[-1], self.encoded
+        if records is not None:
+            encoded = [self.encoder.encode(record) for record in records]
+        cache = self._cache({"part": f"states {fingerprint(records)}" if records is not None else "states",
+                             "step": point.step}, len(encoded), {f"{share:g}": (self.width,) for share in self.layers})
+        if cache.sealed:
+            return cache
+        self.place(point)
+        self.model.eval()
+        for rows in passes.batches(encoded, self.setting.recipe.batch, cache.missing):
+            check()
+            batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
+            with torch.no_grad():
+                _, states = passes.forward(self.model, batch, hidden=True)
+            cache.put(rows, {f"{share:g}": self._prompt_state(states[self.layer_index(share)], batch)
+                             for share in self.layers})
+        cache.seal()
+        return cache
+
+    def features(self, records: Sequence[Record]) -> Features:
+        """What estimators read, for a set of queries; caches that are there are only opened."""
+        points, last = [], None
+        for point in self.points:
+            own, asked = self.record_cache(point), self.query_cache(point, records)
+            names = [name for name in asked.columns if name in LANGUAGE_BEHAVIORS]
+            points.append(Point(point.weight, own["gradient"], own["conditioned"],
+                                {name: asked[name] for name in names}))
+            last = own
+        own, asked = self.states(), self.states(records)
+        return Features(tuple(points), last["norm"], last["loss"], {share: own[f"{share:g}"] for share in self.layers},
+                        {share: asked[f"{share:g}"] for share in self.layers}, self.setting.layer, self.seed,
+                        self.setting.ridge)
+
+    @property
+    def layers(self) -> list[float]:
+        """Where hidden states are kept."""
+        return sorted({*LAYERS, self.setting.layer})
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """How many numbers each adapter parameter has, by name."""
+        return {name: parameter.numel() for name, parameter in lora.trained(self.model).items()}
+
+    @property
+    def depth(self) -> int:
+        """Number of layers."""
+        return self.model.config.get_text_config().num_hidden_layers
+
+    @property
+    def width(self) -> int:
+        """Size of a representation."""
+        return self.model.config.get_text_config().hidden_size
+
+    def layer_index(self, share: float) -> int:
+        """The index into hidden states of a share of the depth; 0 would be the embeddings."""
+        return max(1, round(share * self.depth))
+
+    @staticmethod
+    def _prompt_state(state: torch.Tensor, batch) -> np.ndarray:
+        """Representation where the prompt ends, (b, d), of one layer's (b, T, d)."""
+        rows = torch.arange(len(batch), device=state.device)
+        return state[rows, batch.prompt_end.to(state.device)].float().cpu().numpy()
+
+    @property
+    def _projection(self) -> dict[str, Any]:
+        return {"projection": self.setting.projection.model_dump(mode="json")}
+
+    def _cache(self, part: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
+        identity = {"run": self.digest, "device": self.device.partition(":")[0], **part}
+        folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
+        return Cache(folder, identity, rows, columns)
+
+    def _fill(self, cache: Cache, point: Checkpoint, encoded: Sequence[Encoded], rows_of, check: Check,
+              progress: Progress) -> Cache:
+        if cache.sealed:
+            return cache
+        self.place(point)
+        missing = cache.missing
+        done = len(encoded) - len(missing)
+        with gradients.tapped(self.model) as tap:
+            for rows in passes.batches(encoded, self.setting.recipe.batch, missing):
+                check()
+                batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
+                cache.put(rows, {name: np.asarray(value) for name, value in rows_of(tap, batch).items()})
+                done += len(rows)
+                progress(done / len(encoded))
+        cache.seal()
+        return cache
+
+
+def _loss(logits, batch):
+    return -response_loss(logits, batch)

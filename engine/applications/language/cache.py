@@ -1,0 +1,116 @@
+"""Arrays on disk that are filled row by row, mapped into memory, and checked against their manifest.
+
+    FOLDER/manifest.json   what determines the rows, names and shapes of the arrays, and, once whole, their checksums
+    FOLDER/NAME.npy        one array each
+    FOLDER/done.npy        which rows are there: set after the rows themselves are on disk
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.basics.errors import StoreError
+from engine.basics.files import atomic_write, disk_errors
+from engine.store.sealed import plain
+
+MANIFEST, DONE = "manifest.json", "done"
+
+
+class Cache:
+    """Arrays of n rows in a folder. `columns`: name -> shape of one row; every array is float32.
+
+    Opening a folder that holds something else, or was altered, raises `StoreError`; it is never overwritten.
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any], rows: int,
+                 columns: Mapping[str, Sequence[int]]) -> None:
+        self.folder, self.rows = Path(folder), rows
+        self.columns = {name: tuple(shape) for name, shape in columns.items()}
+        self.described = plain({"identity": dict(identity), "rows": rows, "columns": self.columns})
+        if (self.folder / MANIFEST).is_file():
+            self._verify()
+        else:
+            self._create()
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """One array, mapped read-only."""
+        return np.load(self._path(name), mmap_mode="r", allow_pickle=False)
+
+    @property
+    def missing(self) -> list[int]:
+        """The rows that are not there yet."""
+        return np.flatnonzero(~np.load(self._path(DONE), allow_pickle=False)).tolist()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its arrays."""
+        return sum(self._path(name).stat().st_size for name in self.columns)
+
+    def put(self, rows: Sequence[int], values: Mapping[str, np.ndarray]) -> None:
+        """Write rows of every array; they count as done when all are on disk."""
+        with disk_errors(f"cache `{self.folder.name}`"):
+            for name in self.columns:
+                array = np.load(self._path(name), mmap_mode="r+", allow_pickle=False)
+                array[rows] = np.asarray(values[name], dtype=np.float32)
+                array.flush()
+            done = np.load(self._path(DONE), mmap_mode="r+", allow_pickle=False)
+            done[rows] = True
+            done.flush()
+
+    def seal(self) -> None:
+        """Write the checksums into the manifest, once every row is there."""
+        if self.missing:
+            raise StoreError(f"The cache `{self.folder.name}` lacks {len(self.missing)} rows; fill it first.")
+        sums = {name: _checksum(self._path(name)) for name in self.columns}
+        atomic_write(self.folder / MANIFEST, json.dumps({**self.described, "sha256": sums}, indent=1))
+
+    @property
+    def sealed(self) -> bool:
+        return "sha256" in self._manifest()
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.npy"
+
+    def _create(self) -> None:
+        with disk_errors(f"cache `{self.folder.name}`"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for name, shape in self.columns.items():
+                np.lib.format.open_memmap(self._path(name), "w+", np.float32, (self.rows, *shape)).flush()
+            np.save(self._path(DONE), np.zeros(self.rows, dtype=bool))
+        atomic_write(self.folder / MANIFEST, json.dumps(self.described, indent=1))
+
+    def _manifest(self) -> dict[str, Any]:
+        try:
+            return json.loads((self.folder / MANIFEST).read_bytes())
+        except (OSError, ValueError):
+            raise self._damage("its manifest cannot be read") from None
+
+    def _verify(self) -> None:
+        found = self._manifest()
+        for key, value in self.described.items():
+            if found.get(key) != value:
+                raise self._damage(f"its `{key}` belong to another run")
+        for name, shape in self.columns.items():
+            try:
+                array = self[name]
+            except (OSError, ValueError, EOFError):
+                raise self._damage(f"`{name}.npy` is missing or truncated") from None
+            if array.shape != (self.rows, *shape) or array.dtype != np.float32:
+                raise self._damage(f"`{name}.npy` has shape {array.shape} and type {array.dtype}")
+            if "sha256" in found and found["sha256"].get(name) != _checksum(self._path(name)):
+                raise self._damage(f"`{name}.npy` was altered: its checksum differs")
+
+    def _damage(self, reason: str) -> StoreError:
+        return StoreError(f"The cached gradients in `{self.folder.name}` cannot be used: {reason}; delete that folder "
+                          "and repeat the run.")
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

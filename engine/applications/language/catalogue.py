@@ -1,0 +1,15 @@
+"""The language models of the paper and of this project, and how their names are written."""
+
+from __future__ import annotations
+
+HUB = {"Qwen3-8B": "Qwen/Qwen3-8B", "Gemma-2-9B-it": "google/gemma-2-9b-it",
+       "Llama-3.1-8B-Instruct": "meta-llama/Llama-3.1-8B-Instruct"}
+"""The paper's models, by its names, and where they are on the Hugging Face hub."""
+ALL_MODELS = tuple(HUB)
+SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", HUB["Qwen3-8B"]
+
+
+def model_title(name: str) -> str:
+    """A model's name without its owner, as the paper writes it if the paper has it."""
+    short = name.rstrip("/").rpartition("/")[2].removesuffix(".gguf")
+    return {name.lower(): name for name in HUB}.get(short.lower(), short)

@@ -1,0 +1,29 @@
+"""What the tables of the language studies measure, beside `engine.metrics.detection`: flags (n,) bool, scores (n,)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.metrics import detection as measures
+from engine.metrics.detection import auprc, precision_at
+
+__all__ = ["TOP", "auprc", "detection", "false_positive_rate", "precision_at", "top"]
+
+TOP = 0.10
+"""The share of records that counts as found, for the false-positive rate and for removal."""
+SHARES = (0.05, TOP)
+
+
+def top(scores: np.ndarray, share: float) -> np.ndarray:
+    """The rows of the ⌈share · n⌉ largest scores, the largest first; ties go to the earlier row."""
+    return np.argsort(-scores, kind="stable")[:int(np.ceil(share * len(scores) - 1e-9))]
+
+
+def false_positive_rate(innocent: np.ndarray, scores: np.ndarray, share: float = TOP) -> float:
+    """The share of the innocent records that are among the top `share` of all."""
+    return float(innocent[top(scores, share)].sum() / max(1, innocent.sum()))
+
+
+def detection(flags: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+    """The measures that the paper's tables print, by their names there: AUPRC, AUROC, P@5% and P@10%."""
+    return measures.detection(flags, scores, SHARES)

@@ -1,0 +1,185 @@
+r"""Records as tokens: the chat template around them, and spans of characters as tokens by the tokenizer's offsets.
+
+A record becomes [template and prompt][response][end of turn]. What is learned and what `response_loss` reads is the
+response with its end of turn. A batch is padded on the left, so that all responses end together and logits are
+needed for the last positions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.applications.language.records import Record
+from engine.basics.errors import InvalidInput
+
+PROBE = "qzkxwj"
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A record as tokens. Positions count from the first token that was kept.
+
+    response: where the response starts; it reaches to the end. explanation: positions of its tokens.
+    answer: position of the answer letter, −1 without one; letters: the tokens of the choices there, with the stated
+    one at `stated`. cut: prompt tokens that were left out because the record is longer than the context.
+    """
+
+    ids: tuple[int, ...]
+    response: int
+    explanation: tuple[int, ...] = ()
+    answer: int = -1
+    letters: tuple[int, ...] = ()
+    stated: int = -1
+    cut: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded on the left. ids, mask, places (b, T); the last R positions hold every response.
+
+    targets (b, R): their tokens. response, explanation (b, R) bool. answer (b,): column of the answer letter, −1
+    without one. letters (b, C): tokens of the choices, −1 where there are fewer. stated (b,). prompt_end (b,): the
+    position that predicts the first token of the response.
+    """
+
+    ids: Tensor
+    mask: Tensor
+    places: Tensor
+    targets: Tensor
+    response: Tensor
+    explanation: Tensor
+    answer: Tensor
+    letters: Tensor
+    stated: Tensor
+    prompt_end: Tensor
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def to(self, device) -> Batch:
+        return Batch(**{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})
+
+
+class Encoder:
+    """Encodes records for one tokenizer, at most `context` tokens each."""
+
+    def __init__(self, tokenizer, context: int = 1024) -> None:
+        if not tokenizer.is_fast:
+            raise InvalidInput("This model's tokenizer does not say which characters a token covers; use a model that "
+                               "has a fast tokenizer (tokenizer.json).")
+        self.tokenizer, self.context = tokenizer, context
+        self._tails: dict[tuple[str, str], int] = {}
+        self.chat = bool(getattr(tokenizer, "chat_template", None))
+        self.end = self._end_of_turn()
+
+    @property
+    def pad(self) -> int:
+        """The token that fills up a batch; the mask hides it."""
+        return next((token for token in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id)
+                     if token is not None), 0)
+
+    def opening(self, prompt: str) -> str:
+        """The text before the response, as the model's template has it; thinking is off where it can be."""
+        if not self.chat:
+            return f"{self.tokenizer.bos_token or ''}{prompt}\n"
+        return self.tokenizer.apply_chat_template([{"role": "user", "content": prompt}], tokenize=False,
+                                                  add_generation_prompt=True, enable_thinking=False)
+
+    def encode(self, record: Record) -> Encoded:
+        """Raises `InvalidInput` for a response that does not fit, or a span or letter that no token holds."""
+        opening = self.opening(record.prompt)
+        start = len(opening)
+        ids, offsets = self._tokens(opening + record.response + self.end)
+        first = next((place for place, (_, end) in enumerate(offsets) if end > start), len(ids))
+        if first == len(ids):
+            raise InvalidInput(f"The response of record `{record.id}` has no tokens; give the text that the model "
+                               "should say.")
+        cut = max(0, len(ids) - self.context)
+        if cut > first - 1:
+            raise InvalidInput(f"The response of record `{record.id}` has {len(ids) - first:,} tokens, which leave no "
+                               f"room for a prompt in {self.context:,}; shorten it or allow more tokens.")
+        spans = {name: _covering(offsets, start + a, start + b) for name, (a, b) in record.spans.items()}
+        for name, places in spans.items():
+            if not places:
+                raise InvalidInput(f"No token covers the span `{name}` of record `{record.id}`; correct the span.")
+        answer, letters, stated = self._answer(record, opening, ids, spans.get("answer"))
+        shift = [place - cut for place in spans.get("explanation", ())]
+        return Encoded(tuple(ids[cut:]), first - cut, tuple(shift), answer - cut if answer >= 0 else -1, letters,
+                       stated, cut)
+
+    def batch(self, encoded: Sequence[Encoded]) -> Batch:
+        """Several records, padded on the left."""
+        size, width = len(encoded), max(len(item.ids) for item in encoded)
+        tail = max(len(item.ids) - item.response for item in encoded)
+        choices = max(1, *(len(item.letters) for item in encoded))
+        ids, mask = torch.full((size, width), self.pad), torch.zeros(size, width, dtype=torch.long)
+        response, explanation = (torch.zeros(size, tail, dtype=torch.bool) for _ in range(2))
+        answer, stated = torch.full((size,), -1), torch.full((size,), -1)
+        letters, prompt_end = torch.full((size, choices), -1), torch.zeros(size, dtype=torch.long)
+        for row, item in enumerate(encoded):
+            shift = width - len(item.ids)
+            ids[row, shift:], mask[row, shift:] = torch.tensor(item.ids), 1
+            column = shift - (width - tail)  # of position 0 of this record among the last `tail`
+            response[row, item.response + column:] = True
+            explanation[row, [place + column for place in item.explanation]] = True
+            prompt_end[row] = item.response + shift - 1
+            if item.answer >= 0:
+                answer[row], stated[row] = item.answer + column, item.stated
+                letters[row, :len(item.letters)] = torch.tensor(item.letters)
+        places = (mask.cumsum(1) - 1).clamp_min(0)
+        return Batch(ids, mask, places, ids[:, width - tail:], response, explanation, answer, letters, stated,
+                     prompt_end)
+
+    def words(self, encoded: Encoded) -> list[str]:
+        """The text of every response token, in order."""
+        return [self.tokenizer.decode([token]) for token in encoded.ids[encoded.response:]]
+
+    def _tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        return list(found["input_ids"]), [tuple(pair) for pair in found["offset_mapping"]]
+
+    def _answer(self, record: Record, opening: str, ids: list[int], places) -> tuple[int, tuple[int, ...], int]:
+        """(position, tokens of the choices, index of the stated one), or (−1, (), −1) without an answer span."""
+        if not places:
+            return -1, (), -1
+        letter = record.answer
+        if len(places) > 1 or self.tokenizer.decode([ids[places[0]]]).strip() != letter:
+            held = " + ".join(f"“{self.tokenizer.decode([ids[place]])}”" for place in places)
+            raise InvalidInput(f"The answer “{letter}” of record `{record.id}` is not a single token here but {held}; "
+                               "use answers of one letter, with a space before and no letter after them.")
+        choices = record.choices if letter in record.choices else (*record.choices, letter)
+        at = len(opening) + record.spans["answer"][0]
+        text = opening + record.response + self.end
+        letters = tuple(ids[places[0]] if choice == letter else self._letter(text, at, letter, choice, record.id)
+                        for choice in choices)
+        return places[0], letters, choices.index(letter)
+
+    def _letter(self, text: str, at: int, letter: str, choice: str, name: str) -> int:
+        """The token that stands for `choice` where `letter` stands; the neighbourhood decides, and is remembered."""
+        around = (text[max(0, at - 24):at] + "\0" + text[at + len(letter):at + len(letter) + 4], choice)
+        if around not in self._tails:
+            ids, offsets = self._tokens(text[:at] + choice + text[at + len(letter):])
+            places = _covering(offsets, at, at + len(choice))
+            if len(places) != 1:
+                raise InvalidInput(f"The choice “{choice}” of record `{name}` is not a single token; use choices of "
+                                   "one letter.")
+            self._tails[around] = ids[places[0]]
+        return self._tails[around]
+
+    def _end_of_turn(self) -> str:
+        """What the template puts after an assistant's words, without trailing white space; else the end token."""
+        eos = self.tokenizer.eos_token or ""
+        if not self.chat:
+            return eos
+        turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": PROBE}]
+        text = self.tokenizer.apply_chat_template(turns, tokenize=False, enable_thinking=False)
+        return text.rpartition(PROBE)[2].strip() or eos if PROBE in text else eos
+
+
+def _covering(offsets: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
+    """Positions of the tokens that cover a character of [start, end)."""
+    return [place for place, (a, b) in enumerate(offsets) if a < end and b > start and b > a]

@@ -1,0 +1,90 @@
+r"""Gradients of adapters for each record, from the inputs and output gradients of their layers.
+
+With a = A x and b = B a at every token t, and g = ∂/∂a, h = ∂/∂b of a record's scalar,
+
+    ∂/∂A = Σ_t g_t x_tᵀ   (r, in),        ∂/∂B = Σ_t h_t a_tᵀ   (out, r).
+
+Records of a batch do not touch each other, so one backward pass of their sum gives g and h of them all. All weights
+stay frozen during it: no gradient of a frozen weight exists at any time, and those of the adapters exist for one layer
+at a time, handed on as soon as backward reaches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from engine.applications.language import lora, passes
+from engine.applications.language.encoding import Batch
+from engine.basics.errors import InvalidInput
+
+Receiver = Callable[[str, Tensor], None]
+"""Called with a parameter's name and its gradients (b, …), float32."""
+
+
+class Tap:
+    """Hands the gradients of every adapter to `receiver` while a scalar of the batch is differentiated."""
+
+    def __init__(self) -> None:
+        self.receiver: Receiver | None = None
+
+    def watch(self, name: str):
+        """A forward hook that remembers a layer's input for as long as the graph lives."""
+
+        def hook(module, inputs, output: Tensor) -> Tensor:
+            if not output.requires_grad:
+                return output
+            x = inputs[0].detach()
+            if x.dim() != 3:
+                raise InvalidInput(f"The layer `{name}` takes tokens out of their records, as experts do; adapt only "
+                                   "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
+
+            def arrived(g: Tensor) -> None:
+                if self.receiver is not None:
+                    self.receiver(name, torch.bmm(g.float().transpose(1, 2), x.float()))
+
+            output.register_hook(arrived)
+            return output
+
+        return hook
+
+
+@contextmanager
+def tapped(model) -> Iterator[Tap]:
+    """The model with frozen weights, gradients running along activations only, and a `Tap` on its adapters."""
+    tap, parameters = Tap(), list(model.parameters())
+    states = [parameter.requires_grad for parameter in parameters]
+    handles = [model.get_input_embeddings().register_forward_hook(lambda module, inputs, out: out.requires_grad_())]
+    for layer in lora.layers(model):
+        handles += [layer.a.register_forward_hook(tap.watch(f"{layer.name}.a")),
+                    layer.b.register_forward_hook(tap.watch(f"{layer.name}.b"))]
+    training = model.training
+    model.eval()
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+    try:
+        yield tap
+    finally:
+        for handle in handles:
+            handle.remove()
+        for parameter, state in zip(parameters, states, strict=True):
+            parameter.requires_grad_(state)
+        model.train(training)
+
+
+def record_gradients(model, tap: Tap, batch: Batch, readers, receivers) -> Tensor:
+    """Differentiate several scalars of every record of a batch; the forward pass is shared.
+
+    readers: functions (logits, batch) -> (b,). receivers: one for each, given the gradients layer by layer.
+    Returns the values, (b, len(readers)).
+    """
+    logits, _ = passes.forward(model, batch)
+    values = [reader(logits, batch) for reader in readers]
+    for place, (value, receiver) in enumerate(zip(values, receivers, strict=True)):
+        tap.receiver = receiver
+        value.sum().backward(retain_graph=place + 1 < len(values))
+    tap.receiver = None
+    return torch.stack([value.detach() for value in values], 1)

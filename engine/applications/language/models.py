@@ -1,0 +1,235 @@
+"""Causal language models by name: a folder, a name under WHICHFLUENCE_MODELS (GGUF or safetensors), or the hub."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import redirect_stderr, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
+from engine.basics.folders import home_folder
+
+MODELS = "WHICHFLUENCE_MODELS"
+OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
+"""Whose models are meant by names that the presets use without an owner."""
+SLACK = 1.35
+"""Memory beyond the weights that a batch of short records needs, as a factor; long records need more."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a model's files are. source: a folder or a name on the hub; gguf: the file in that folder, if it is one."""
+
+    name: str
+    source: str
+    gguf: str = ""
+
+    @property
+    def local(self) -> bool:
+        return Path(self.source).is_dir()
+
+
+def find(name: str) -> Place:
+    """The place of a model: a path, else a folder under WHICHFLUENCE_MODELS, else the hub's name."""
+    if not name.strip():
+        raise InvalidInput("The name of the model is empty; give a folder, or a name such as SmolLM2-135M-Instruct.")
+    candidates = [Path(name).expanduser()]
+    named = os.environ.get(MODELS, "").strip()
+    if named:
+        candidates += [Path(named).expanduser() / name, Path(named).expanduser() / name.rpartition("/")[2]]
+    for folder in candidates:
+        if folder.is_file() and folder.suffix == ".gguf":
+            return Place(folder.stem, str(folder.parent), folder.name)
+        if folder.is_dir():
+            gguf = sorted(path.name for path in folder.glob("*.gguf"))
+            if (folder / "config.json").is_file() or gguf:
+                return Place(folder.name, str(folder), "" if (folder / "config.json").is_file() else gguf[0])
+    return Place(name, OWNERS.get(name, "") + name)
+
+
+def available() -> list[str]:
+    """The names of the local models under WHICHFLUENCE_MODELS."""
+    named = os.environ.get(MODELS, "").strip()
+    if not named or not Path(named).expanduser().is_dir():
+        return []
+    return [path.name for path in sorted(Path(named).expanduser().iterdir())
+            if path.is_dir() and (any(path.glob("*.gguf")) or (path / "config.json").is_file())]
+
+
+def load(name: str, device: str = "cpu"):
+    """(model in evaluation mode, tokenizer). Raises one sentence for what is no causal model, too large or absent."""
+    place = _converted(find(name))
+    config = _config(place)
+    _check_causal(name, config)
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    spread = _check_memory(name, config, device, dtype)
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    with _hub(place), _quiet():
+        tokenizer = AutoTokenizer.from_pretrained(place.source)
+        options: dict[str, Any] = {"device_map": "auto"} if spread else {}
+        model = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
+    model = model if spread else model.to(device)
+    model.config.use_cache = False
+    return model.eval(), tokenizer
+
+
+def identity(name: str) -> dict[str, str]:
+    """What tells two models of one name apart: the name, and a fingerprint of the local files' sizes and heads."""
+    place = find(name)
+    if not place.local:
+        return {"name": place.name, "files": "hub"}
+    digest = hashlib.sha256()
+    for path in sorted(Path(place.source).iterdir()):
+        if path.suffix in (".gguf", ".safetensors", ".json"):
+            with path.open("rb") as file:
+                digest.update(f"{path.name}:{path.stat().st_size}".encode() + file.read(1 << 20))
+    return {"name": place.name, "files": digest.hexdigest()[:16]}
+
+
+def _config(place: Place):
+    from transformers import AutoConfig
+
+    with _hub(place):
+        return AutoConfig.from_pretrained(place.source)
+
+
+def _check_causal(name: str, config) -> None:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+
+    built = list(getattr(config, "architectures", None) or ())
+    writes = any("CausalLM" in kind or "LMHead" in kind or "ConditionalGeneration" in kind for kind in built)
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING or (built and not writes):
+        kind = built[0] if built else getattr(config, "model_type", "unknown")
+        raise InvalidInput(f"`{name}` is a {kind}, which does not write text from left to right; choose a causal "
+                           "language model such as SmolLM2-135M-Instruct.")
+
+
+def parameters(config) -> int:
+    """How many parameters a model of this configuration has; nothing is allocated."""
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config).num_parameters()
+
+
+def _check_memory(name: str, config, device: str, dtype: torch.dtype) -> bool:
+    """Refuse what cannot fit; whether the model has to be spread over several GPUs."""
+    count, size = parameters(config), torch.finfo(dtype).bits // 8
+    wanted = count * size * SLACK
+    if device.startswith("cuda"):
+        free = [torch.cuda.mem_get_info(number)[0] for number in range(torch.cuda.device_count())]
+        if wanted <= free[torch.device(device).index or 0]:
+            return False
+        if wanted <= sum(free):
+            return True
+        have, what = sum(free), "the GPU has" if len(free) == 1 else "the GPUs have"
+    else:
+        have, what = _free_memory(), "this machine has"
+        if wanted <= have:
+            return False
+    fits = have / size / SLACK / 1e9
+    raise InvalidInput(f"`{name}` has {count / 1e9:.2g} billion parameters and needs about {wanted / 2**30:.0f} GiB, "
+                       f"of which {what} {have / 2**30:.1f} free; what would fit is a model of up to {fits:.2g} "
+                       "billion parameters.")
+
+
+def _free_memory() -> int:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            rows = dict(line.split(":", 1) for line in file)
+        return int(rows["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+class _hub:
+    """Turns what transformers and the hub raise into one sentence about the model."""
+
+    def __init__(self, place: Place) -> None:
+        self.name, self.local = place.name, place.local
+
+    def __enter__(self) -> None:
+        self.log = logging.getLogger("huggingface_hub")
+        self.level = self.log.level
+        self.log.setLevel(logging.CRITICAL)  # its retries: the sentence below says what became of them
+
+    def __exit__(self, kind, error, trace) -> None:
+        self.log.setLevel(self.level)
+        if kind is None or not issubclass(kind, Exception) or issubclass(kind, (WhichfluenceError, MemoryError,
+                                                                               torch.cuda.OutOfMemoryError)):
+            return
+        if self.local:
+            first = next(iter(str(error).splitlines()), "").rstrip(".")
+            raise InvalidInput(f"The files of `{self.name}` cannot be loaded as a language model ({first}); replace "
+                               "them or choose another model.") from None
+        raise MissingData(f"`{self.name}` is not on this machine and could not be fetched from the Hugging Face hub; "
+                          f"set {MODELS} to a folder of local models, or connect to a network (a gated model also "
+                          "needs a login).") from None
+
+
+class _quiet:
+    """No progress bars of transformers: a job shows its own."""
+
+    def __enter__(self) -> None:
+        from transformers.utils import logging
+
+        self.shown = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+
+    def __exit__(self, *_: object) -> None:
+        from transformers.utils import logging
+
+        if self.shown:
+            logging.enable_progress_bar()
+
+
+def _converted(place: Place) -> Place:
+    """A GGUF file as safetensors in our own folder, converted the first time: loading it again takes no time."""
+    if not place.gguf:
+        return place
+    file = Path(place.source) / place.gguf
+    stat = file.stat()
+    mark = hashlib.sha256(f"{place.gguf}:{stat.st_size}:{stat.st_mtime_ns}".encode()).hexdigest()[:12]
+    target = home_folder() / "models" / f"{place.name}-{mark}"
+    if not (target / "config.json").is_file():
+        _convert(place, target)
+    return Place(place.name, str(target))
+
+
+def _convert(place: Place, target: Path) -> None:
+    from safetensors.torch import save_file
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    draft = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        with _hub(place), _quiet(), redirect_stderr(io.StringIO()):  # the converter's bar heeds no setting
+            tokenizer = AutoTokenizer.from_pretrained(place.source, gguf_file=place.gguf)
+            model = AutoModelForCausalLM.from_pretrained(place.source, gguf_file=place.gguf, dtype=torch.float32)
+        draft.mkdir(parents=True)
+        tied = set(getattr(model, "all_tied_weights_keys", None) or ())
+        save_file({key: value.contiguous() for key, value in model.state_dict().items() if key not in tied},
+                  draft / "model.safetensors", metadata={"format": "pt"})
+        tokenizer.save_pretrained(draft)
+        kept: Mapping[str, Any] = model.config.to_dict()
+        plain = {key: value for key, value in kept.items() if key != "quantization_config"}
+        plain["architectures"] = [type(model).__name__]
+        (draft / "config.json").write_text(json.dumps(plain, indent=1, default=str), encoding="utf-8")
+        with suppress(OSError):  # another process was faster
+            os.rename(draft, target)
+    except OSError as error:
+        raise MissingData(f"`{place.name}` could not be converted ({error.strerror or error}); free some space in "
+                          "WHICHFLUENCE_HOME.") from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

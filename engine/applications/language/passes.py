@@ -1,0 +1,54 @@
+"""Forward passes over records: logits where they are needed, in batches of similar length."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor
+
+from engine.applications.language.encoding import Batch, Encoded, Encoder
+
+
+def device_of(model) -> torch.device:
+    """Where the model's inputs go."""
+    return model.get_input_embeddings().weight.device
+
+
+def forward(model, batch: Batch, hidden: bool = False):
+    """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None)."""
+    keep = batch.targets.shape[1] + 1
+    options = {"logits_to_keep": keep} if _keeps(model) else {}
+    mixed = torch.autocast("cuda", torch.bfloat16) if batch.ids.is_cuda else nullcontext()
+    with mixed:
+        found = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places, use_cache=False,
+                      output_hidden_states=hidden, **options)
+    return found.logits[:, -keep:-1], found.hidden_states if hidden else None
+
+
+def _keeps(model) -> bool:
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    return "logits_to_keep" in inspect.signature(base.forward).parameters
+
+
+def batches(records: Sequence[Encoded], size: int, rows: Sequence[int] | None = None) -> Iterator[list[int]]:
+    """Rows in batches of records of similar length, so that little is padded."""
+    order = sorted(range(len(records)) if rows is None else rows, key=lambda row: len(records[row].ids))
+    for start in range(0, len(order), size):
+        yield order[start:start + size]
+
+
+@torch.no_grad()
+def read(model, encoder: Encoder, records: Sequence[Encoded], readers, size: int = 8, check=lambda: None) -> Tensor:
+    """Every reader (logits, batch) -> (b,) of every record, (len(records), len(readers)) on the CPU."""
+    model.eval()
+    found = torch.empty(len(records), len(readers), dtype=torch.float32)
+    for rows in batches(records, size):
+        check()
+        batch = encoder.batch([records[row] for row in rows]).to(device_of(model))
+        logits, _ = forward(model, batch)
+        for column, reader in enumerate(readers):
+            found[rows, column] = reader(logits, batch).float().cpu()
+    return found

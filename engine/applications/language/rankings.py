@@ -1,0 +1,41 @@
+"""The rankings of training records that a study or a run reads off the features of its checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language.estimators import REPSIM, LanguageEstimator, pairs
+from engine.applications.language.features import Features
+
+
+def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
+    """(method, behavior) as the paper's tables write them -> (n,) scores, the sought records' expected to be large.
+
+    layers: where RepSim is read besides its own layer.
+    """
+    found = {}
+    for estimator, behavior in pairs(features.behaviors):
+        found[estimator.label, behavior_title(behavior)] = _ranking(estimator, features, behavior, sign)
+    for share in layers:
+        there = replace(features, layer=share)
+        found[at_layer(REPSIM.label, share), "none"] = _ranking(REPSIM, there, "none", sign)
+    return found
+
+
+def _ranking(estimator: LanguageEstimator, features: Features, behavior: str, sign: int) -> np.ndarray:
+    mean = estimator.score(features, behavior).mean(0, dtype=np.float64)
+    return sign * mean if estimator.directed else mean
+
+
+def at_layer(label: str, share: float) -> str:
+    """`RepSim at 50%`: a method that reads a layer, with the share of the depth where it reads."""
+    return f"{label} at {share:.0%}"
+
+
+def behavior_title(name: str) -> str:
+    """`Response loss`, or `none`."""
+    return LANGUAGE_BEHAVIORS[name].title if name in LANGUAGE_BEHAVIORS else name

@@ -1,0 +1,38 @@
+"""A score of an attribution taken apart into the tokens of the record, for every estimator that is linear in its
+gradient; see `tokens` for the mathematics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine.applications.language import lora, passes, tokens
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.estimators import LanguageEstimator
+from engine.applications.language.features import Features
+
+
+def shade(found: Attribution, features: Features, estimator: LanguageEstimator, behavior: str, rows: Sequence[int],
+          check: Callable[[], None] = lambda: None) -> list[tuple[np.ndarray, float]]:
+    """For each row the part of its mean score over the queries that every response token brings, and a rest that no
+    token brings: of the optimizer's momentum, 0 for estimators that do not read it. Parts and rest add up to the score.
+    """
+    encoded = [found.encoded[row] for row in rows]
+    parts, rest = [np.zeros(len(item.ids) - item.response) for item in encoded], np.zeros(len(rows))
+    shapes = {name: parameter.shape for name, parameter in lora.trained(found.model).items()}
+    device, size = passes.device_of(found.model), found.setting.recipe.batch
+    for place, u in estimator.directions(features, behavior).items():
+        found.place(found.points[place])
+        towards = tokens.backwards(found.setting.projection, u, shapes, device)
+        lengths = np.ones(len(rows))
+        if estimator.conditioned:
+            lengths = np.linalg.norm(features.points[place].conditioned[list(rows)].astype(np.float64), axis=1)
+            steps = tokens.Steps(found.model, towards, found.points[place].moments(), found.points[place].step)
+            own = tokens.contributions(found.model, found.encoder, encoded, steps, 1, check)
+            rest += np.array([steps.momentum[row] for row in range(len(rows))]) / lengths
+        else:
+            own = tokens.contributions(found.model, found.encoder, encoded, towards, size, check)
+        for row, values in enumerate(own):
+            parts[row] += values / lengths[row]
+    return list(zip(parts, rest.tolist(), strict=True))

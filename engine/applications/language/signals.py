@@ -1,0 +1,76 @@
+r"""Signal-augmented RepSim at a layer (Table A-17): what hidden states alone miss of a first-order score.
+
+If the states h of a layer were read by one linear map, a step on z_k would change B by
+
+    −⟨s_B(q), s_ℓ(k)⟩ ⟨h_q, h_k⟩,     s_ℓ = ∂ℓ/∂h,  s_B = ∂B/∂h,
+
+where h is averaged, and s summed, over the positions that predict what the behavior reads: the answer letter, or the
+tokens of the explanation. RepSim keeps ⟨h_q, h_k⟩ alone (as a cosine). A single signal has no partner to be paired
+with, so that only its length can enter:
+
+    + train      cos(h_q, h_k) ‖s_ℓ(k)‖           + behavior   cos(h_q, h_k) ‖s_B(q)‖
+    + both      −cos(h_q, h_k) ⟨s_B(q), s_ℓ(k)⟩
+
+`l2` scales every signal to length one. RepSim with a single l2 signal is therefore RepSim itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.applications.language import gradients, passes
+from engine.applications.language.encoding import Batch, Encoded, Encoder
+from engine.applications.language.estimators.estimator import normalised, products
+
+VARIANTS = (("none", "none"), ("train", "raw"), ("train", "l2"), ("behavior", "raw"), ("behavior", "l2"),
+            ("both", "raw"), ("both", "l2"))
+
+
+def positions(batch: Batch, span: str) -> Tensor:
+    """Where the tokens of a span are predicted, (b, T) bool."""
+    tail = batch.explanation if span == "explanation" else torch.nn.functional.one_hot(
+        batch.answer.clamp_min(0), batch.targets.shape[1]).bool() & (batch.answer >= 0)[:, None]
+    found = torch.zeros_like(batch.mask, dtype=torch.bool)
+    found[:, -tail.shape[1] - 1:-1] = tail
+    return found
+
+
+def states_and_signals(model, encoder: Encoder, records: Sequence[Encoded], reader, span: str, layers: Sequence[int],
+                       size: int = 8, check=lambda: None, progress=lambda share: None) -> tuple[np.ndarray, np.ndarray]:
+    """(h, s), each (len(layers), n, d): states averaged and signals of `reader` summed over the span's positions."""
+    width = model.config.get_text_config().hidden_size
+    found = np.empty((2, len(layers), len(records), width), dtype=np.float32)
+    done = 0
+    with gradients.tapped(model):
+        for rows in passes.batches(records, size):
+            check()
+            batch = encoder.batch([records[row] for row in rows]).to(passes.device_of(model))
+            logits, states = passes.forward(model, batch, hidden=True)
+            chosen = [states[layer] for layer in layers]
+            slopes = torch.autograd.grad(reader(logits, batch).sum(), chosen)
+            where = positions(batch, span)[..., None]
+            for place, (state, slope) in enumerate(zip(chosen, slopes, strict=True)):
+                weights = where.to(state.device)
+                mean = (state.detach() * weights).sum(1) / weights.sum(1).clamp_min(1)
+                found[0, place, rows] = mean.float().cpu().numpy()
+                found[1, place, rows] = (slope * weights).sum(1).float().cpu().numpy()
+            done += len(rows)
+            progress(done / len(records))
+    return found[0], found[1]
+
+
+def score(signal: str, scale: str, h_query: np.ndarray, h: np.ndarray, s_query: np.ndarray,
+          s: np.ndarray) -> np.ndarray:
+    """(m, n) of one variant at one layer; h, s (n, d) of records, with s of their loss, and (m, d) of queries."""
+    similarity = products(normalised(h_query), normalised(h))
+    if scale == "l2":
+        s_query, s = normalised(s_query), normalised(s)
+    if signal == "train":
+        return similarity * np.linalg.norm(s, axis=1)
+    if signal == "behavior":
+        return similarity * np.linalg.norm(s_query, axis=1)[:, None]
+    return -similarity * products(s_query, s) if signal == "both" else similarity

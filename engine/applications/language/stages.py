@@ -1,0 +1,81 @@
+"""The chunks of a job that every attribution needs: the training, and the caches of its checkpoints.
+
+Each seed is one `train` chunk, then for every checkpoint one `records` and one `queries` chunk, which fill caches of
+projected gradients. What chunks leave under HOME/language is found again by digest, or made again where it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.lora import Recipe
+from engine.basics.provenance import device_name, versions_of
+from engine.jobs import Context, Output
+from engine.problems.problem import pick_device
+
+
+def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **options) -> Attribution:
+    """The attribution of one seed."""
+    device = pick_device(str(context.options.get("device", "cpu")))
+    return Attribution(setting(chosen), seed, str(device), **options)
+
+
+def setting(chosen: Mapping[str, Any]) -> Setting:
+    """What of a preset determines the attribution."""
+    return Setting.parse({name: chosen[name] for name in Setting.model_fields if name in chosen})
+
+
+def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
+    """The chunks of one seed that every study needs."""
+    recipe = Recipe.parse(chosen["recipe"])
+    return ["train", *(f"{part}/{place}" for place in range(recipe.checkpoints) for part in ("records", "queries"))]
+
+
+def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribution:
+    """The attribution with its checkpoints on disk."""
+    context.progress(0.0, "loading the model and its records")
+    found.train(context.check, lambda part: context.progress(share * part, f"fine-tuning, seed {found.seed}"))
+    return found
+
+
+def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Context) -> Output:
+    """One of `chunk_keys`; `sets` names the queries whose gradients are cached."""
+    trained(found, context, 1.0 if key == "train" else 0.0)
+    if key == "train":
+        losses = [point.facts["loss"] for point in found.points]
+        cut = [item.cut for item in found.encoded]
+        facts = {"losses": losses, "steps": found.points[-1].step, "records": len(found.encoded),
+                 "tokens": sum(len(item.ids) for item in found.encoded), "truncated": int(np.count_nonzero(cut)),
+                 "tokens_cut": int(sum(cut)), "trained_parameters": sum(found.sizes.values())}
+        return Output(manifest={"facts": facts, "device": device_name(found.device), "run": found.identity})
+    part, place = key.split("/")
+    if int(place) >= len(found.points):  # a training with fewer steps than checkpoints
+        return Output(manifest={"size": 0})
+    point = found.points[int(place)]
+    said = f"gradients of {part}, checkpoint {int(place) + 1} of {len(found.points)}"
+    if part == "records":
+        cache = found.record_cache(point, context.check, lambda done: context.progress(done, said))
+        return Output(manifest={"size": cache.size + (found.states(None, context.check).size if _last(found, point)
+                                                      else 0)})
+    size = 0
+    for number, name in enumerate(sets):
+        cache = found.query_cache(point, found.task.queries[name], context.check,
+                                  lambda done, number=number: context.progress((number + done) / len(sets), said))
+        size += cache.size
+        if _last(found, point):
+            size += found.states(found.task.queries[name], context.check).size
+    return Output(manifest={"size": size})
+
+
+def _last(found: Attribution, point) -> bool:
+    """Whether a checkpoint is the end of the training, where hidden states are read."""
+    return point.step == found.points[-1].step
+
+
+def libraries() -> dict[str, str]:
+    """Versions of what loads and adapts models."""
+    return versions_of("transformers", "peft", "tokenizers")

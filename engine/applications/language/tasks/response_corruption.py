@@ -1,0 +1,56 @@
+"""Response corruption: some records get a wrong answer, others the explanation of another record (Appendix A-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.applications.language.tasks.task import Task, TaskKind, drawn_questions, shuffled, wrong_answer
+from engine.applications.language.tasks.wording import record
+from engine.basics.errors import InvalidInput
+from engine.data.scienceqa import Question
+
+SIZES = {"clean": 4_000, "answer": 500, "rationale": 500, "validation": 500}
+CLOSENESS = (("subject", "topic", "answer"), ("subject", "topic"), ("subject", "answer"), ("answer",), ())
+"""What a foreign explanation's source shares with the record, the closest first."""
+
+
+def build(settings: Mapping[str, Any]) -> Task:
+    """Clean, answer-corrupted and rationale-corrupted training records, and clean validation records as queries."""
+    sizes = {**SIZES, **{key: settings[key] for key in SIZES if key in settings}}
+    questions, rng = drawn_questions(settings, sum(sizes.values()))
+    cut = np.cumsum([sizes["clean"], sizes["answer"], sizes["rationale"]])
+    clean, answers, rationales, validation = np.split(np.arange(len(questions)), cut)
+    training = questions[:cut[-1]]
+    sources = matched_sources(training, rationales, rng)
+    records = [record(questions[k], flags=("clean",)) for k in clean]
+    records += [record(questions[k], answer=wrong_answer(questions[k], rng), flags=("answer",)) for k in answers]
+    records += [record(questions[k], explanation=training[s].explanation, flags=("rationale",))
+                for k, s in zip(rationales, sources, strict=True)]
+    return Task(KIND.name, shuffled(records, rng), {"validation": tuple(record(questions[k]) for k in validation)},
+                "validation", -1, {"answer": "answer", "rationale": "rationale"})
+
+
+def matched_sources(training: Sequence[Question], places: np.ndarray, rng: np.random.Generator) -> list[int]:
+    """For each place, the place of another record with another explanation, as close as `CLOSENESS` allows."""
+    groups: list[dict[tuple, list[int]]] = [{} for _ in CLOSENESS]
+    for place, question in enumerate(training):
+        for keys, group in zip(CLOSENESS, groups, strict=True):
+            group.setdefault(tuple(getattr(question, key) for key in keys), []).append(place)
+    return [_source(training, int(place), groups, rng) for place in places]
+
+
+def _source(training: Sequence[Question], place: int, groups, rng: np.random.Generator) -> int:
+    own = training[place]
+    for keys, group in zip(CLOSENESS, groups, strict=True):
+        near = [other for other in group[tuple(getattr(own, key) for key in keys)]
+                if other != place and training[other].explanation != own.explanation]
+        if near:
+            return near[rng.integers(len(near))]
+    raise InvalidInput("Rationale corruption needs two different explanations; give more training records.")
+
+
+KIND = TaskKind("response_corruption", "Response corruption",
+                "Some training records have a wrong answer, others the explanation of another record.", build, SIZES)

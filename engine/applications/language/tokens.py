@@ -1,0 +1,137 @@
+r"""Which tokens of a training record its score comes from.
+
+A record's loss is the mean of its response tokens' losses, so a score that is linear in the record's gradients,
+
+    score(z_k) = Σ_c ⟨u_c, R∇ℓ(z_k; θ_c)⟩     with R the projection and c the checkpoints,
+
+is a sum over tokens t of the response:
+
+    Σ_t −(1/|R|) Σ_c ∂/∂ε log p_t(θ_c + ε d_c),     d_c = Rᵀ u_c.
+
+The derivatives of all tokens come from one pass in forward mode: `Push` adds the tangent d x to what an adapter makes
+of its input x, as `gradients.Tap` reads its gradient there. No weight is touched.
+
+Adam's update Γ = m̂/(√v̂ + ε) is linear in the gradient once its denominator is held where the record puts it:
+
+    Γ = (β₁ m + (1 − β₁) ∇ℓ)/((1 − β₁ᵗ)(√v̂ + ε)),
+
+so LESS, of which ‖RΓ‖ is held as well, is a sum over tokens and a rest that the optimizer's momentum m brings.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from engine.applications.language import gradients, lora, passes
+from engine.applications.language.behaviors import response_loss, token_log_probabilities
+from engine.applications.language.encoding import Batch, Encoded, Encoder
+from engine.applications.language.finetune import BETAS
+from engine.applications.language.projection import Adam, Projection, part_seed
+from engine.estimators.projectors import PROJECTORS
+
+Direction = Mapping[str, Tensor]
+"""Parameter -> tangent, as large as the parameter, or (b, …) with one for each record of a batch."""
+
+
+def backwards(projection: Projection, u: np.ndarray, shapes: Mapping[str, torch.Size], device) -> dict[str, Tensor]:
+    """Rᵀ u by parameter: the direction whose inner product with a gradient is that of u, (k,), with its projection."""
+    found, start = {}, 0
+    whole = torch.as_tensor(np.asarray(u, dtype=np.float32), device=device)
+    for place, (name, shape) in enumerate(shapes.items()):
+        size = shape.numel()
+        if projection.projector == "identity":
+            found[name] = whole[start:start + size].reshape(shape)
+            start += size
+            continue
+        zero = torch.zeros(1, size, device=device, requires_grad=True)
+        with torch.enable_grad():
+            part = PROJECTORS[projection.projector].project(zero, projection.dimension, part_seed(projection, place))
+            found[name] = torch.autograd.grad(part[0] @ whole, zero)[0].reshape(shape)
+    return found
+
+
+@contextmanager
+def pushed(model, towards: Direction) -> Iterator[None]:
+    """The model with the tangents `towards` at its adapters; only within `forward_ad.dual_level()`."""
+
+    def push(name: str):
+        def hook(module, inputs, output: Tensor) -> Tensor:
+            x, d = forward_ad.unpack_dual(inputs[0]).primal, towards[name].to(inputs[0].device)
+            tangent = (x.float() @ d.transpose(-1, -2)).to(output.dtype)
+            return output + forward_ad.make_dual(torch.zeros_like(tangent), tangent)
+
+        return hook
+
+    handles = [getattr(layer, part).register_forward_hook(push(f"{layer.name}.{part}"))
+               for layer in lora.layers(model) for part in ("a", "b")]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def contributions(model, encoder: Encoder, records: Sequence[Encoded],
+                  towards: Direction | Callable[[int, Batch], Direction], size: int = 8,
+                  check=lambda: None) -> list[np.ndarray]:
+    """For each record −(1/|R|) ∂/∂ε log p_t(θ + ε d) of every response token, in order; they add up to ⟨d, ∇ℓ⟩.
+
+    towards: the direction d, or a function that gives that of one record, by its place and its batch of one.
+    """
+    model.eval()
+    found: list = [None] * len(records)
+    single = callable(towards)
+    for rows in passes.batches(records, 1 if single else size):
+        check()
+        batch = encoder.batch([records[row] for row in rows]).to(passes.device_of(model))
+        slopes = _slopes(model, batch, towards(rows[0], batch) if single else towards)
+        for place, row in enumerate(rows):
+            own = slopes[place][batch.response[place]]
+            found[row] = (-own.double() / len(own)).cpu().numpy()
+    return found
+
+
+def _slopes(model, batch: Batch, towards: Direction) -> Tensor:
+    """∂/∂ε log p of every target, (b, R)."""
+    with (warnings.catch_warnings(), torch.no_grad(), forward_ad.dual_level(), sdpa_kernel(SDPBackend.MATH),
+          pushed(model, towards)):
+        warnings.simplefilter("ignore", FutureWarning)  # torch's own use of an old name, the first time
+        logits, _ = passes.forward(model, batch)
+        tangent = forward_ad.unpack_dual(token_log_probabilities(logits, batch)).tangent
+    return torch.zeros_like(batch.response, dtype=torch.float32) if tangent is None else tangent.float()
+
+
+class Steps:
+    """Directions of Adam's update on one record: what it makes of each of its tokens, and of its momentum."""
+
+    def __init__(self, model, towards: Direction, moments, step: int) -> None:
+        """towards: Rᵀ u. moments: AdamW's at the checkpoint, after `step` steps."""
+        self.model, self.towards = model, towards
+        self.adam = Adam(*moments, step)
+        self.momentum: dict[int, float] = {}
+
+    def __call__(self, row: int, batch: Batch) -> Direction:
+        """The direction of one record; ⟨Rᵀ u, what momentum makes⟩ goes into `momentum`."""
+        (one, _), found, rest = BETAS, {}, 0.0
+        with gradients.tapped(self.model) as tap:
+            own: dict[str, Tensor] = {}
+            gradients.record_gradients(self.model, tap, batch, [_loss], [own.__setitem__])
+        for name, gradient in own.items():
+            scale = self.towards[name].to(gradient.device) / self.adam.spread(name, gradient[0])
+            scale /= 1 - one**self.adam.step
+            found[name] = (1 - one) * scale
+            rest += one * float((scale * self.adam.first[name].to(scale.device)).sum())
+        self.momentum[row] = rest
+        return found
+
+
+def _loss(logits: Tensor, batch: Batch) -> Tensor:
+    return -response_loss(logits, batch)

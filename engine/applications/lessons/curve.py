@@ -1,0 +1,38 @@
+"""How a behavior moves along the step size, and the tangent at the trained model that stands in for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from engine.question.behaviors import BEHAVIORS
+
+
+def along_eta(problem, query: int, row: int, etas: np.ndarray, behavior: str = "query_loss") -> pd.DataFrame:
+    """One step of each size η on training example `row`: columns eta, curve, tangent.
+
+    curve = B(q; θ_D − η ∇ℓ(z)) − B(q; θ_D); tangent = η times its slope at η = 0. Softmax regression: the step moves
+    the query's logits along −η x_qᵀx_z (p − e_y).
+    """
+    read, rows = BEHAVIORS[behavior], torch.tensor([row], device=problem.device)
+    label, logits = problem.query_labels[query], problem.query_logits[query]
+    direction = -(problem.kernel(rows)[query, 0] * problem.training_signal(rows)[0])
+    stepped = logits + torch.as_tensor(etas, dtype=logits.dtype, device=logits.device)[:, None] * direction
+    curve = read.value(stepped, label.expand(len(etas))) - read.value(logits[None], label[None])
+    slope = float(read.signal(logits[None], label[None])[0] @ direction)
+    return pd.DataFrame({"eta": etas, "curve": curve.cpu().numpy(), "tangent": slope * np.asarray(etas)})
+
+
+def most_curved(problem, eta: float = 5.0) -> tuple[int, int]:
+    """(query, training example) where curve and tangent are farthest apart at η, among candidates."""
+    change = -problem.kernel(problem.candidates)[:, :, None] * problem.training_signal(problem.candidates)
+    labels = problem.query_labels[:, None].expand(change.shape[:2])
+    read = BEHAVIORS["query_loss"]
+    start = read.value(problem.query_logits, problem.query_labels)[:, None]
+    curve = read.value(problem.query_logits[:, None] + eta * change, labels) - start
+    signal = read.signal(problem.query_logits, problem.query_labels)
+    gap = (curve - eta * torch.einsum("mkc,mc->mk", change, signal)).abs()
+    gap = torch.where((curve - start).abs() < 20, gap, gap.new_zeros(()))
+    query, place = divmod(int(gap.argmax()), gap.shape[1])
+    return query, int(problem.candidates[place])

@@ -1,0 +1,202 @@
+"""Where a search for noisy labels comes from: data, noise, trusted set and model, as a value."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+from torch import Tensor
+
+from engine import data
+from engine.applications.noisy_labels.evidence import Evidence
+from engine.basics.errors import InvalidInput
+from engine.basics.values import Count, Number, Value
+from engine.data import corruption, uploads
+from engine.data.corruption import Flags
+from engine.data.dataset import digest
+from engine.models.catalogue import build_model
+from engine.models.cifar_forms import LAST_BLOCKS
+from engine.models.network import LAST_BLOCK
+from engine.models.training import Recipe
+from engine.problems.module import ModuleProblem
+from engine.problems.problem import pick_device
+from engine.problems.source import as_inputs, average_pool, input_shape
+from engine.problems.trained import trained, weights_file
+
+SMALL_RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
+                      checkpoints=4)
+OWN_TRUSTED = "test"
+"""Of a user's own data the training labels are in doubt, so that trusted examples come from the test split."""
+
+
+class NoisySource(Value):
+    """A training set whose labels are searched, with its trusted set and the model that judges.
+
+    n_train, n_test: sizes, by default all there is. trusted: verified examples of every class. pool: pixels are
+    averaged over pool × pool squares. noise: the share of labels made wrong, in [0, 1); with 0 the labels stay as
+    they came, and flags are those that the data bring, if any. mask: seed of draw, trusted set and noise, fixed over
+    training seeds. seed: of the training. selection: the parameters that scores read, by default the last block and
+    the head.
+
+    The trusted set of a registered dataset is drawn from its training split, which counts as verified; that of a
+    user's own data from the test split, whose rest measures accuracy.
+    """
+
+    dataset: str = "digits"
+    n_train: Annotated[Count, Field(ge=2)] | None = None
+    n_test: Annotated[Count, Field(ge=1)] | None = None
+    trusted: Annotated[Count, Field(ge=1)] = 20
+    pool: Annotated[Count, Field(ge=1, le=64)] = 1
+    noise: Annotated[Number, Field(ge=0, lt=1)] = 0.2
+    mask: Annotated[Count, Field(ge=0)] = 0
+    model: str = "cnn"
+    selection: str = LAST_BLOCK
+    recipe: Recipe = SMALL_RECIPE
+    seed: Annotated[Count, Field(ge=0)] = 0
+
+    def draw(self) -> NoisyData:
+        """The data alone; nothing is trained. Raises `InvalidInput` or `MissingData` with what to do."""
+        dataset = data.load(self.dataset)
+        own = uploads.is_upload(self.dataset)
+        verified = dataset.y_test if own else dataset.y_train
+        trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, self.mask)
+        pool = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train)) if own else rest
+        train = pool[:_size("n_train", self.n_train, len(pool), "training examples beside the trusted set")]
+        test = rest if own else np.random.default_rng([self.mask, 4]).permutation(len(dataset.y_test))
+        test = test[:_size("n_test", self.n_test, len(test), "test examples beside the trusted set")]
+        observed, flags = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
+        if self.noise == 0:
+            flags = None if dataset.flags is None else Flags(dataset.flags[train])
+        split = "test" if own else "train"
+        evidence = Evidence(self._inputs(dataset, "train", train), observed, self._inputs(dataset, split, trusted),
+                            verified[trusted], dataset.n_classes)
+        if own:
+            evidence.check_apart()
+        return NoisyData(self, dataset, evidence, flags, self._inputs(dataset, "test", test), dataset.y_test[test],
+                         train, trusted, split)
+
+    def _inputs(self, dataset: data.Dataset, split: str, rows: np.ndarray) -> np.ndarray:
+        """float32 inputs (b, *shape) of rows of a split, a few thousand at a time in float64."""
+        shape = input_shape(dataset, self.pool)
+        out = np.empty((len(rows), *shape), dtype=np.float32)
+        for start in range(0, len(rows), 4096):
+            x = dataset.features(split, rows[start:start + 4096])
+            if self.pool > 1:
+                x = average_pool(x, dataset.image_shape, self.pool)
+            out[start:start + 4096] = as_inputs(x, shape)
+        return out
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the trained weights: nothing of how they are read."""
+        return {**self.model_dump(mode="json", exclude={"selection", "n_test"}), "kind": "noisy_labels"}
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the weights are on disk."""
+        return weights_file(self.identity).is_file()
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyData:
+    """A drawn source: evidence for scorers, flags (None where nobody knows) and a test set for evaluation.
+
+    rows (n,): of the dataset's training split. trusted_rows (m,): of its split `trusted_split`.
+    """
+
+    source: NoisySource
+    dataset: data.Dataset
+    evidence: Evidence
+    flags: Flags | None
+    x_test: np.ndarray
+    y_test: np.ndarray
+    rows: np.ndarray
+    trusted_rows: np.ndarray
+    trusted_split: str
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of pictures and observed labels in their order: what a review is tied to. Not of the flags."""
+        return digest(self.evidence.x, self.evidence.y)
+
+    def with_source(self, source: NoisySource) -> NoisyData:
+        """The same data for another model, recipe or training seed."""
+        other = dataclasses.replace(self, source=source)
+        other.__dict__.update({key: value for key, value in self.__dict__.items() if key == "fingerprint"})
+        return other
+
+    @property
+    def build(self) -> Callable:
+        """() -> the source's model with fresh weights; it holds nothing of this data."""
+        return partial(build_model, self.source.model, self.evidence.x.shape[1:], self.evidence.classes)
+
+    def train(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
+              progress: Callable[[float], None] = lambda share: None) -> TrainedModel:
+        """The model trained on the observed labels, or as it was trained before."""
+        source, device = self.source, str(pick_device(device))
+        network = trained(source.identity, self.build, self.evidence.x, self.evidence.y, source.recipe, source.seed,
+                          device=device, check=check, progress=progress)
+        return TrainedModel(self.evidence, self.build, network.module, network.checkpoints, source, device)
+
+
+class TrainedModel:
+    """A trained network with its checkpoints and the evidence: all that a scorer is given.
+
+    build () -> a model with fresh weights. problem: at the final weights, with the trusted set as its queries and the
+    training set as candidates.
+    """
+
+    def __init__(self, evidence: Evidence, build: Callable, module, checkpoints, source: NoisySource,
+                 device: str = "cpu") -> None:
+        if not isinstance(evidence, Evidence):
+            raise TypeError(f"scorers see Evidence, not {type(evidence).__name__}")
+        self.evidence, self.module, self.source, self.device = evidence, module, source, device
+        self.build = build
+        self.checkpoints = tuple(checkpoints)
+        self.problem = self._problem(module)
+
+    def at(self, state: Mapping[str, Tensor]) -> ModuleProblem:
+        """The problem with all weights and statistics of a checkpoint; what is known of the network is shared."""
+        module = copy.deepcopy(self.module)
+        module.load_state_dict(state)
+        return self._problem(module, self.problem)
+
+    def _problem(self, module, like: ModuleProblem | None = None) -> ModuleProblem:
+        evidence, source = self.evidence, self.source
+        x, queries = (evidence.x, evidence.trusted_x) if like is None else (like.x, like.queries)
+        problem = ModuleProblem(module, x, evidence.y, queries, evidence.trusted_y, parameters=self.selection,
+                                l2=source.recipe.weight_decay, recipe=source.recipe, seed=source.seed,
+                                device=self.device)
+        if like is not None:
+            vars(problem.network)["findings"] = vars(like.network).setdefault("findings", {})
+        return problem
+
+    @property
+    def selection(self) -> str:
+        """Which parameters scores read."""
+        if self.source.selection == LAST_BLOCK:
+            return LAST_BLOCKS.get(self.source.model, LAST_BLOCK)
+        return self.source.selection
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """f(x) of the training examples, (n, C), at the final weights."""
+        return self.problem.network.predict(self.problem.x)
+
+    def accuracy(self, x: np.ndarray, y: np.ndarray) -> float:
+        """The share of (x, y) classified correctly."""
+        return self.problem.accuracy(x, y)
+
+
+def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:
+    if available == 0:
+        raise InvalidInput(f"There are no {of_what}; take fewer trusted examples of every class.")
+    if wanted is not None and wanted > available:
+        raise InvalidInput(f"`{name}` is {wanted:,}, but there are only {available:,} {of_what}; ask for fewer.")
+    return available if wanted is None else wanted

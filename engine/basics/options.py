@@ -1,0 +1,26 @@
+"""How a computation is to run: its memory, its seed, and how it is asked to stop and tells how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+def _nothing(*_args) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compute: a memory budget in bytes, a seed for sampled solvers, and two callbacks.
+
+    tolerance: the gradient norm (float64) at which a re-optimisation counts as converged.
+
+    check: called often; raises to cancel. progress: called with the share done, in [0, 1].
+    """
+
+    budget: int = 4 << 30
+    tolerance: float = 1e-10
+    seed: int = 0
+    check: Callable[[], None] = _nothing
+    progress: Callable[[float], None] = _nothing

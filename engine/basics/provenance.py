@@ -1,0 +1,64 @@
+"""What a result was made with: versions and device, without paths or host names."""
+
+from __future__ import annotations
+
+import functools
+import platform
+import tomllib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+LIBRARIES = ("torch", "numpy", "scipy")
+
+
+@functools.cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    found = {"whichfluence": _own_version(), "python": platform.python_version(), **versions_of(*LIBRARIES)}
+    return tuple({**found, "platform": f"{platform.system()} {platform.machine()}"}.items())
+
+
+def versions_of(*libraries: str) -> dict[str, str]:
+    """Versions of further libraries that a result rests on, by name."""
+    found = {}
+    for library in libraries:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            found[library] = "absent"
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Versions of this program, Python and the numerical libraries, and the kind of platform."""
+    return dict(_versions())
+
+
+def device_name(device: object = "cpu") -> str:
+    """What a torch device is called by its maker, such as `NVIDIA H100 80GB HBM3`, or the processor for `cpu`."""
+    if str(device).startswith("cuda"):
+        import torch
+
+        return torch.cuda.get_device_name(torch.device(str(device)))
+    if str(device) != "cpu":
+        return str(device)
+    return _processor()
+
+
+@functools.cache
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
+def _own_version() -> str:
+    try:
+        return version("whichfluence")
+    except PackageNotFoundError:  # run from a checkout that was not installed
+        project = Path(__file__).parents[2] / "pyproject.toml"
+        if not project.is_file():
+            return "unknown"
+        return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]

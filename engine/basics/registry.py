@@ -1,0 +1,65 @@
+"""Named collections: one line registers a thing, and command line and pages list it by themselves."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from engine.basics.errors import InvalidInput
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """An ordered mapping from a name to a registered thing, whose look-up error names what exists.
+
+    >>> shapes = Registry("shape")
+    >>> shapes.add("disc", 1)
+    1
+    >>> shapes["disc"]
+    1
+    """
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self._things: dict[str, T] = {}
+
+    def add(self, name: str, thing: T, *, replace: bool = False) -> T:
+        """Register `thing` as `name` and return it; a taken name is refused unless `replace`."""
+        if name in self._things and not replace:
+            raise InvalidInput(f"A {self.noun} named `{name}` is already registered; choose another name.")
+        self._things[name] = thing
+        return thing
+
+    def remove(self, name: str) -> None:
+        """Forget `name`; unknown names are ignored."""
+        self._things.pop(name, None)
+
+    def __getitem__(self, name: str) -> T:
+        try:
+            return self._things[name]
+        except (KeyError, TypeError):
+            raise InvalidInput(unknown(self.noun, name, self._things)) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._things)
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def items(self):
+        return self._things.items()
+
+    def values(self):
+        return self._things.values()
+
+
+def unknown(noun: str, name: object, known) -> str:
+    """The sentence for a name that does not exist: the nearest name, or all of them."""
+    near = difflib.get_close_matches(str(name), list(known), n=1)
+    hint = f"did you mean `{near[0]}`?" if near else "known: " + ", ".join(f"`{k}`" for k in known) + "."
+    return f"There is no {noun} `{name}`; {hint}"

@@ -1,0 +1,71 @@
+"""The base of every frozen value: strict fields, canonical JSON, and one-sentence validation errors."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from engine.basics.errors import InvalidInput
+from engine.basics.registry import unknown
+
+
+class Value(BaseModel):
+    """A frozen pydantic model that refuses unknown keys and compares by content."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def parse(cls, data: Any) -> Value:
+        """Build from plain data; every fault becomes one `InvalidInput` sentence."""
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise InvalidInput(sentence(error, cls)) from None
+
+
+def _not_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("true/false is not a number")
+    return value
+
+
+# Adding zero turns −0.0, which equals 0.0 but is written otherwise, into 0.0.
+Number = Annotated[float, BeforeValidator(_not_bool), AfterValidator(lambda number: number + 0.0)]
+Count = Annotated[int, BeforeValidator(_not_bool)]
+
+
+def canonical_json(data: Any) -> str:
+    """JSON with sorted keys, no white space and no NaN: one text for one value."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+
+
+def short(number: float) -> str:
+    """A number as people write it, to all its digits: 0.1, 20, 1e-05 → 1e-5."""
+    text = repr(float(number)).removesuffix(".0")
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return f"{mantissa}e{int(exponent)}"
+    return text
+
+
+def sentence(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first fault of a validation error, as a sentence that names the key and the remedy."""
+    fault = error.errors(include_url=False)[0]
+    path = ".".join(str(part) for part in fault["loc"] if not str(part).startswith("function-"))
+    what = model.__name__.lower()
+    kind, context = fault["type"], fault.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"Unknown key `{path}` in the {what}; remove it or correct its spelling."
+    if kind == "missing":
+        return f"The key `{path}` is missing in the {what}; add it."
+    if kind == "union_tag_invalid":
+        known = [tag.strip().strip("'") for tag in context["expected_tags"].split(",")]
+        return unknown(path or what, context["tag"], known)
+    if kind == "union_tag_not_found":
+        return f"`{path or what}` has no `kind`; write it as {{\"kind\": …}}."
+    if kind == "value_error":
+        text = str(context.get("error", fault["msg"]))
+        return text if isinstance(context.get("error"), InvalidInput) else f"`{path}`: {text}."
+    return f"`{path or what}` is {fault.get('input')!r}: {fault['msg'][0].lower()}{fault['msg'][1:]}."

@@ -1,0 +1,86 @@
+"""Brought tables kept by their content, so that an address that names one reopens with it on this machine.
+
+    HOME/brought/<digest>/     manifest.json, arrays.safetensors: `values` and, where the file names them, `candidates`
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.basics.errors import MissingData
+from engine.basics.folders import home_folder
+from engine.brought.files import Table
+from engine.brought.header_row import NAMES, SCORES, FirstRow
+from engine.store.results import Store
+
+KIND = "brought-table"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is known of a kept table without loading it. file: its name when it was brought; written: UTC, ISO 8601."""
+
+    digest: str
+    file: str
+    key: str
+    shape: tuple[int, int]
+    written: str
+    size: int
+
+
+def digest_of(table: Table) -> str:
+    """SHA-256 of values and candidates: the same table from another kind of file is the same."""
+    found = hashlib.sha256(repr(table.values.shape).encode())
+    found.update(np.ascontiguousarray(table.values).tobytes())
+    if table.candidates is not None:
+        found.update(b"candidates" + np.ascontiguousarray(table.candidates).tobytes())
+    return found.hexdigest()
+
+
+def keep(table: Table, file: str) -> str:
+    """Keep a table under the name of its file, whole or not at all; returns its digest. One that is there stays."""
+    digest, shelf = digest_of(table), _shelf()
+    if not shelf.has(digest):
+        arrays = {"values": table.values, **({} if table.candidates is None else {"candidates": table.candidates})}
+        shelf.write(digest, {"kind": KIND, "file": file[:200], "array": table.name, "shape": list(table.values.shape),
+                             "first_row": table.first_row.kind, "remark": table.first_row.remark}, arrays=arrays)
+    return digest
+
+
+def require(digest: str) -> None:
+    """Raises `MissingData` where the table is not on this machine, `InvalidInput` for text that is no digest."""
+    if not _shelf().has(digest):
+        raise MissingData(f"The brought scores {digest[:12]} of this view are not on this machine; bring the file that "
+                          "they came from again.")
+
+
+def load(digest: str) -> tuple[Table, Kept]:
+    """Raises as `require` does, and `StoreError` where its files were altered."""
+    require(digest)
+    result = _shelf().read(digest)
+    arrays, manifest = result.arrays(), result.manifest
+    first_row = FirstRow(NAMES if manifest["first_row"] == NAMES else SCORES, manifest["remark"])
+    return Table(arrays["values"], manifest["array"], arrays.get("candidates"), first_row), _kept(result)
+
+
+def entries() -> list[Kept]:
+    """All kept tables, the newest first."""
+    return [_kept(result) for result in _shelf().entries() if result.manifest.get("kind") == KIND]
+
+
+def delete(digest: str) -> None:
+    """Forget a table; one that is gone already is fine. Comparisons that name it ask for its file again."""
+    _shelf().delete(digest)
+
+
+def _kept(result) -> Kept:
+    manifest = result.manifest
+    return Kept(result.digest, manifest["file"], manifest["array"], tuple(manifest["shape"]), manifest["written"],
+                result.size)
+
+
+def _shelf() -> Store:
+    return Store(home_folder(), "brought")

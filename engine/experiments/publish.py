@@ -1,0 +1,141 @@
+"""Published results: one table of the paper as we compute it, small files with their provenance.
+
+    OUT/NAME/PRESET/results.csv     the experiment's table, numbers with six significant digits
+    OUT/NAME/PRESET/manifest.json   what it was made from and with, and the command that recomputes it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from engine.basics.errors import StoreError
+from engine.basics.files import disk_errors, write_together
+from engine.store.results import Result
+
+if TYPE_CHECKING:
+    from engine.experiments import Experiment
+
+ASSETS = Path(__file__).parents[2] / "assets"
+RESULTS, PAPER = ASSETS / "results", ASSETS / "paper"
+TABLE, MANIFEST = "results.csv", "manifest.json"
+VALUES = ("mean", "spread")
+NUMBERS, COUNTS = (*VALUES, "ci95"), ("n_seeds", "n_queries", "n_dropped")
+OF_THE_STORE = ("files", "seal", "format", "digest", "kind")
+
+
+def publish(experiment: Experiment, result: Result, preset: str, out_dir: Path | str | None = None) -> Path:
+    """Write results.csv and manifest.json of one experiment, both or neither; returns their folder.
+
+    Default folder: assets/results of this checkout. Raises `StoreError` where it cannot be written.
+    """
+    folder = Path(RESULTS if out_dir is None else out_dir) / experiment.name / scale_folder(experiment, result, preset)
+    table = experiment.view({name: result.table(name) for name in result.tables})
+    content = table.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
+    record = manifest(experiment, result, preset)
+    record["files"] = {TABLE: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}
+    with disk_errors(f"`{folder}`"):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_together({folder / TABLE: content,
+                    folder / MANIFEST: json.dumps(record, indent=1, ensure_ascii=False) + "\n"})
+    return folder
+
+
+def scale_folder(experiment: Experiment, result: Result, preset: str) -> str:
+    """The preset's name, with that of the language model if it is not the preset's own."""
+    model = _other_model(experiment, result, preset)
+    return f"{preset}-{re.sub('[^a-z0-9.]+', '-', Path(model).name.lower()).strip('-')}" if model else preset
+
+
+def _other_model(experiment: Experiment, result: Result, preset: str) -> str:
+    ran = result.manifest["payload"]["settings"].get("model", "")
+    return "" if ran == experiment.presets[preset].settings.get("model", "") else str(ran)
+
+
+def manifest(experiment: Experiment, result: Result, preset: str) -> dict:
+    """Where a published table comes from: the study's manifest, its digest, and the recomputing command."""
+    study = result.manifest
+    seeds = study["payload"]["seeds"]
+    command = ["reproduce", experiment.name, "--preset", preset]
+    if len(seeds) != experiment.presets[preset].seeds:
+        command += ["--seeds", str(len(seeds))]
+    if model := _other_model(experiment, result, preset):
+        command += ["--model", Path(model).name if Path(model).is_absolute() else model]
+    return {
+        "experiment": experiment.name, "title": experiment.title, "note": experiment.note, "preset": preset,
+        "scale": experiment.presets[preset].title, "command": f"python -m engine {shlex.join(command)}",
+        "study": study["kind"], "study_digest": result.digest,
+        **{key: value for key, value in study.items() if key not in OF_THE_STORE},
+    }
+
+
+def published(name: str, preset: str, out_dir: Path | str | None = None) -> tuple[pd.DataFrame, dict] | None:
+    """A published table (text columns without NaN) and its manifest; None if there is none.
+
+    Raises `StoreError` if the table is not the one that its manifest vouches for.
+    """
+    folder = Path(RESULTS if out_dir is None else out_dir) / name / preset
+    try:
+        record = json.loads((folder / MANIFEST).read_bytes())
+        content = (folder / TABLE).read_bytes()
+        genuine = record["files"][TABLE]["sha256"] == hashlib.sha256(content).hexdigest()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        genuine = False
+    if not genuine:
+        raise StoreError(f"The published results {name}/{preset} do not match their manifest; "
+                         f"run `python -m engine reproduce {name} --preset {preset}` again.")
+    return read_table(folder / TABLE), record
+
+
+def read_table(path: Path | str) -> pd.DataFrame:
+    """A CSV of ours or of the paper: `NUMBERS` (NaN where empty) and `COUNTS` as such, all other columns as text."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
+    numbers = {column: pd.to_numeric(table[column].where(table[column] != "", None)).astype(float)
+               for column in NUMBERS if column in table}
+    counts = {column: table[column].astype(int) for column in COUNTS if column in table}
+    return table.assign(**numbers, **counts)
+
+
+def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
+                          tolerance: Callable[[Mapping[str, str]], float], model: str = "") -> pd.DataFrame:
+    """The paper's cells, in its order, with ours beside them; `tolerance` is the experiment's own.
+
+    model: which language model's cells, where the paper has several (default: the one that ran).
+
+    Joined on the columns that both have (its mean and spread aside). Columns: these keys, `dataset` where ours
+    has it, `paper`, `spread`, `ours`, `ci95`, `n_seeds`, `difference` (ours − paper), `tolerance`, and `within`:
+    True, False, or <NA> where we set no tolerance or have no value.
+    """
+    paper = read_table(paper_csv)
+    if "model" in paper and "model" in results:
+        paper, results = _of_one_model(paper, results, model)
+    keys = [column for column in paper.columns if column in results.columns and column not in VALUES]
+    paper = paper.rename(columns={"mean": "paper"}).astype(dict.fromkeys(keys, str))
+    ours = results.rename(columns={"mean": "ours"})
+    ours = ours.assign(**{key: ours[key].fillna("").astype(str) for key in keys})
+    extra = [column for column in ("dataset", "ours", "ci95", "n_seeds") if column in ours.columns]
+    joined = paper[[*keys, "paper", "spread"]].merge(ours[[*keys, *extra]], on=keys, how="left", sort=False)
+    joined["difference"] = joined["ours"] - joined["paper"]
+    joined["tolerance"] = [tolerance(row) for row in joined.to_dict("records")]
+    judged = joined["difference"].notna() & joined["tolerance"].notna()
+    within = (joined["difference"].abs() <= joined["tolerance"] + 1e-9).astype("boolean")
+    joined["within"] = within.where(judged)
+    first = [column for column in (*keys, "dataset") if column in joined.columns]
+    return joined[[*first, *(column for column in joined.columns if column not in first)]]
+
+
+def _of_one_model(paper: pd.DataFrame, results: pd.DataFrame, model: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The paper's rows for the model that ran, or those of its first model beside one that it does not have."""
+    ran = results["model"].iloc[0] if len(results) else model
+    known = ran in set(paper["model"])
+    paper = paper[paper["model"] == (ran if known else paper["model"].iloc[0])]
+    return paper, results if known else results.drop(columns="model")

@@ -1,0 +1,83 @@
+"""How well a suspicion score finds wrong labels: AUPRC, AUROC and precision among the most suspicious.
+
+flags (n,) bool, True where the label is wrong; suspicion (n,), larger where it is more likely wrong. Pure functions;
+scikit-learn counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.metrics.agreement import top_size
+
+SHARES = (0.01, 0.05, 0.10)
+
+
+def precision_title(share: float) -> str:
+    """`P@5%`."""
+    return f"P@{share * 100:g}%"
+
+
+METRICS = ("AUPRC", "AUROC", *map(precision_title, SHARES))
+
+
+def detection(flags: np.ndarray, suspicion: np.ndarray, shares: Sequence[float] = SHARES) -> dict[str, float]:
+    """Title -> value: `AUPRC` (average precision), `AUROC`, and `P@k%` for each share k.
+
+    Scores that are not all finite rank nothing: every value is NaN. Raises `InvalidInput` for arrays of different
+    lengths, and where no label or every label is wrong.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    flags, suspicion = checked(flags, suspicion)
+    names = ("AUPRC", "AUROC", *map(precision_title, shares))
+    if not np.isfinite(suspicion).all():
+        return dict.fromkeys(names, math.nan)
+    return {"AUPRC": auprc(flags, suspicion), "AUROC": float(roc_auc_score(flags, suspicion)),
+            **{precision_title(share): precision_at(flags, suspicion, share) for share in shares}}
+
+
+def auprc(flags: np.ndarray, suspicion: np.ndarray) -> float:
+    """Area under the precision–recall curve, as average precision; chance is the share of flagged examples."""
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(*checked(flags, suspicion)))
+
+
+def precision_at(flags: np.ndarray, suspicion: np.ndarray, share: float) -> float:
+    """The share of wrong labels among the s = max(1, round(share · n)) most suspicious.
+
+    Where examples with equal scores stand across the border, the value expected of drawing among them.
+    """
+    flags, suspicion = checked(flags, suspicion)
+    size = max(1, top_size(len(flags), share))
+    border = np.partition(suspicion, -size)[-size]
+    above, level = suspicion > border, suspicion == border
+    return float((flags[above].sum() + (size - above.sum()) * flags[level].mean()) / size)
+
+
+def precision_recall(flags: np.ndarray, suspicion: np.ndarray, points: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """(precision, recall) along the ranking from the most suspicious on, thinned to `points` of them."""
+    from sklearn.metrics import precision_recall_curve
+
+    flags, suspicion = checked(flags, suspicion)
+    precision, recall, _ = precision_recall_curve(flags, suspicion)
+    precision, recall = precision[-2::-1], recall[-2::-1]  # without the point (1, 0) that no threshold has
+    kept = np.unique(np.linspace(0, len(recall) - 1, points).round().astype(int))
+    return precision[kept], recall[kept]
+
+
+def checked(flags: np.ndarray, suspicion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both as arrays. Raises `InvalidInput` where they do not go together."""
+    flags, suspicion = np.asarray(flags, dtype=bool), np.asarray(suspicion, dtype=np.float64)
+    if flags.shape != suspicion.shape or flags.ndim != 1:
+        raise InvalidInput(f"There are {flags.size:,} flags and {suspicion.size:,} scores; give one of each an "
+                           "example.")
+    if flags.all() or not flags.any():
+        raise InvalidInput("Detection cannot be measured where no label, or every label, is wrong; choose a noise rate "
+                           "above 0, or data whose flags are known.")
+    return flags, suspicion

@@ -1,0 +1,35 @@
+"""Confidence intervals for a mean of a few repeated measurements."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import stdtrit
+
+from engine.basics.errors import InvalidInput
+
+
+def t_interval(values, level: float = 0.95) -> tuple[float, float]:
+    """Mean and half width of the two-sided Student t interval of `values`.
+
+    half_width = t_{n−1, (1+level)/2} · s / √n, with s the standard deviation that divides by n − 1.
+
+    values: any shape, flattened; NaN entries are left out and n counts the rest.
+    level: coverage, strictly between 0 and 1.
+    Returns (mean, half_width) in the units of `values`. With n = 1 the half width is NaN; with n = 0 both are.
+    Raises InvalidInput for a level outside (0, 1).
+    Source: Student, "The probable error of a mean", Biometrika 6 (1908).
+    """
+    if not 0.0 < level < 1.0:
+        raise InvalidInput(f"The coverage {level} is not strictly between 0 and 1; give for example 0.95.")
+    kept = np.asarray(values, dtype=np.float64).ravel()
+    kept = kept[~np.isnan(kept)]
+    n = kept.size
+    if n == 0:
+        return math.nan, math.nan
+    mean = float(kept.mean())
+    if n == 1:
+        return mean, math.nan
+    quantile = float(stdtrit(n - 1, (1.0 + level) / 2.0))
+    return mean, quantile * float(kept.std(ddof=1)) / math.sqrt(n)

@@ -1,0 +1,152 @@
+r"""Interventions P_k: what is done to training example z_k. Pure values; nothing is computed here.
+
+Each intervention names the processes that can carry it out (`fits`), its clause in the English
+question, its LaTeX, and its orientation: +1, or −1 where a positive effect of the intervention
+means that z_k itself is harmful, so that scores of different interventions can be compared.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from engine.basics.values import Count, Number, Value, short
+
+STEPS = ("one_step", "unrolled", "trajectory")
+OPTIMA = ("reoptimize", "retrain")
+
+
+class _Intervention(Value):
+    fits: ClassVar[tuple[str, ...]]
+    orientation: ClassVar[int] = 1
+    why: ClassVar[str]
+
+    @property
+    def title(self) -> str:
+        return self.kind.replace("_", " ")
+
+
+class Remove(_Intervention):
+    """Leave z_k out. `normalization` says whether the mean then runs over n−1 examples or stays over n."""
+
+    kind: Literal["remove"] = "remove"
+    normalization: Literal["n-1", "n"] = "n-1"
+    fits: ClassVar = OPTIMA
+    orientation: ClassVar = -1
+    why: ClassVar = "removal changes the objective, and a step on z_k alone never sees the objective"
+
+    @property
+    def title(self) -> str:
+        return "remove" if self.normalization == "n-1" else "remove (mean over n)"
+
+    @property
+    def clause(self) -> str:
+        kept = "averaged over the n−1 that are left" if self.normalization == "n-1" else "still divided by n"
+        return f"this training example were left out (the loss {kept})"
+
+    @property
+    def latex(self) -> str:
+        scale = r"\tfrac{1}{n-1}" if self.normalization == "n-1" else r"\tfrac{1}{n}"
+        return rf"{scale}\sum_{{i\neq k}}\ell(z_i;\theta)"
+
+
+class Upweight(_Intervention):
+    """The objective L_D(θ) + α ℓ(z_k; θ), α > 0. One more occurrence in n examples is α = 1/n."""
+
+    kind: Literal["upweight"] = "upweight"
+    alpha: Annotated[Number, Field(gt=0, le=1)]
+    fits: ClassVar = OPTIMA
+    why: ClassVar = "a weight in the objective is answered at the new optimum"
+
+    @property
+    def title(self) -> str:
+        return f"upweight α={short(self.alpha)}"
+
+    @property
+    def clause(self) -> str:
+        return f"this training example's loss were added to the objective with weight α = {short(self.alpha)}"
+
+    @property
+    def latex(self) -> str:
+        return rf"L_{{\mathcal D}}(\theta)+\alpha\,\ell(z_k;\theta),\ \alpha={short(self.alpha)}"
+
+
+class Infinitesimal(_Intervention):
+    """The derivative with respect to the upweighting scale at α = 0; scores are dB/dα."""
+
+    kind: Literal["infinitesimal"] = "infinitesimal"
+    fits: ClassVar = ("local_response",)
+    why: ClassVar = "a derivative at α = 0 is a linear response, not a finite move"
+
+    @property
+    def clause(self) -> str:
+        return "this training example's weight in the objective were increased by an infinitesimal amount"
+
+    @property
+    def latex(self) -> str:
+        return r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}L_{\mathcal D}(\theta)+\alpha\,\ell(z_k;\theta)"
+
+
+class AddOccurrence(_Intervention):
+    """One more occurrence of z_k in the update objective (paper, the paragraph before Eq. 5)."""
+
+    kind: Literal["add_occurrence"] = "add_occurrence"
+    fits: ClassVar = STEPS
+    why: ClassVar = "one more occurrence is an update on z_k's own loss"
+
+    @property
+    def clause(self) -> str:
+        return "the model were trained on this example once more"
+
+    @property
+    def latex(self) -> str:
+        return r"\ell(z_k;\theta)"
+
+
+class Auxiliary(_Intervention):
+    """The label-free loss −f_w(x_k) of the similarity construction (paper, Eq. 3 and 4).
+
+    f_w is the linear readout that the query reads: the logit of the query's own class, on x_k.
+    """
+
+    kind: Literal["auxiliary"] = "auxiliary"
+    fits: ClassVar = ("one_step",)
+    why: ClassVar = "the similarity construction is one step on a linear readout"
+
+    @property
+    def clause(self) -> str:
+        return "the query's readout were pushed up once on this example's input, whatever its label"
+
+    @property
+    def latex(self) -> str:
+        return r"-f_w(x_k)"
+
+
+class Relabel(_Intervention):
+    """z_k keeps its input and weight but carries `label` instead of its own."""
+
+    kind: Literal["relabel"] = "relabel"
+    label: Annotated[Count, Field(ge=0)]
+    fits: ClassVar = OPTIMA
+    why: ClassVar = "a changed label changes the objective, which is answered at the new optimum"
+
+    @property
+    def title(self) -> str:
+        return f"relabel as {self.label}"
+
+    @property
+    def clause(self) -> str:
+        return f"this training example carried the label {self.label} instead of its own"
+
+    @property
+    def latex(self) -> str:
+        return (rf"L_{{\mathcal D}}(\theta)+\tfrac1n\left[\ell((x_k,{self.label});\theta)"
+                r"-\ell((x_k,y_k);\theta)\right]")
+
+
+INTERVENTIONS = {cls.model_fields["kind"].default: cls
+                 for cls in (Remove, Upweight, Infinitesimal, AddOccurrence, Auxiliary, Relabel)}
+Intervention = Annotated[reduce(or_, INTERVENTIONS.values()), Field(discriminator="kind")]

@@ -1,0 +1,173 @@
+r"""Processes T: how the intervened training yields the counterfactual parameters. Pure values.
+
+Each process has a clause for the English question, its LaTeX for θ_k^cf, and `random`, which says
+whether the estimand is an expectation over seeds.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_serializer
+
+from engine.basics.values import Count, Number, Value, short
+
+Eta = Annotated[Number, Field(gt=0, le=100)]
+
+
+class _Process(Value):
+    random: ClassVar[bool] = False
+
+
+class OneStep(_Process):
+    """One gradient step of size η on the intervened example's own loss, from θ_D."""
+
+    kind: Literal["one_step"] = "one_step"
+    eta: Eta
+
+    @property
+    def title(self) -> str:
+        return f"one step η={short(self.eta)}"
+
+    @property
+    def clause(self) -> str:
+        return f"in one gradient step of size η = {short(self.eta)} from the trained model"
+
+    @property
+    def latex(self) -> str:
+        return rf"\theta_{{\mathcal D}}-\eta\,\nabla_\theta\left[{{P}}\right],\ \eta={short(self.eta)}"
+
+
+class Unrolled(_Process):
+    """`steps` gradient steps, each of size η, each on z_k alone, from θ_D."""
+
+    kind: Literal["unrolled"] = "unrolled"
+    eta: Eta
+    steps: Annotated[Count, Field(ge=1, le=10_000)]
+
+    @property
+    def title(self) -> str:
+        return f"{self.steps} steps η={short(self.eta)}"
+
+    @property
+    def clause(self) -> str:
+        return f"in {self.steps} successive gradient steps of size η = {short(self.eta)} from the trained model"
+
+    @property
+    def latex(self) -> str:
+        return (rf"\theta^{{({self.steps})}},\ \theta^{{(t+1)}}=\theta^{{(t)}}-\eta\,\nabla_\theta\left[{{P}}\right],"
+                rf"\ \theta^{{(0)}}=\theta_{{\mathcal D}},\ \eta={short(self.eta)}")
+
+
+class Trajectory(_Process):
+    """Training by gradient descent from zero; z_k gets one extra step of size η at every checkpoint.
+
+    The factual run takes `checkpoints` × `every` full-batch steps of size η on L_D. The estimand is
+    Σ_t [B(q; θ_t − η ∇ℓ(z_k; θ_t)) − B(q; θ_t)], the learning-rate-weighted sum over checkpoints
+    whose first-order form is TracIn (Pruthi et al., 2020, Section 3).
+    """
+
+    kind: Literal["trajectory"] = "trajectory"
+    eta: Eta
+    checkpoints: Annotated[Count, Field(ge=1, le=1_000)] = 5
+    every: Annotated[Count, Field(ge=1, le=10_000)] = 20
+
+    @property
+    def title(self) -> str:
+        return f"trajectory {self.checkpoints}×{self.every} η={short(self.eta)}"
+
+    @property
+    def clause(self) -> str:
+        return (f"in one extra step of size η = {short(self.eta)} at each of {self.checkpoints} checkpoints of "
+                f"training, {self.every} steps apart, the effects added up")
+
+    @property
+    def latex(self) -> str:
+        last = self.every * self.checkpoints
+        return (rf"\theta_t-\eta\,\nabla_\theta\left[{{P}}\right]\ \text{{summed over }}"
+                rf"t={self.every},{2 * self.every},\dots,{last},"
+                rf"\ \eta={short(self.eta)}")
+
+
+class LocalResponse(_Process):
+    """The linear response −(H + damping·I)^{-1} ∇ℓ(z_k; θ_D) of the optimum (paper, Eq. 8)."""
+
+    kind: Literal["local_response"] = "local_response"
+    damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
+
+    @property
+    def title(self) -> str:
+        return f"local response, damping {short(self.damping)}" if self.damping else "local response"
+
+    @property
+    def clause(self) -> str:
+        damped = f", damped by {short(self.damping)}," if self.damping else ""
+        return f"as the optimum{damped} starts to move"
+
+    @property
+    def latex(self) -> str:
+        damping = rf"+{short(self.damping)}\,I" if self.damping else ""
+        return rf"-\left(H_{{\mathcal D}}{damping}\right)^{{-1}}\nabla_\theta\,\ell(z_k;\theta_{{\mathcal D}})"
+
+
+class Reoptimize(_Process):
+    """From θ_D to the optimum of the intervened objective.
+
+    Its `baseline` is what the counterfactual is compared with: the factual model θ_D (the paper), or the
+    model re-optimised in the same way without any intervention. Its `damping` δ keeps it local: the
+    objective gains (δ/2)‖θ − θ_D‖², whose linear response is that of the damped inverse Hessian.
+    """
+
+    kind: Literal["reoptimize"] = "reoptimize"
+    baseline: Literal["factual", "reoptimized"] = "factual"
+    damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
+
+    @model_serializer(mode="wrap")
+    def _as_before_damping(self, serialize) -> dict:
+        """Zero damping is not written, so that digests are those of the time before there was any."""
+        return {key: value for key, value in serialize(self).items() if key != "damping" or value}
+
+    @property
+    def title(self) -> str:
+        remarks = [*(["drift removed"] if self.baseline != "factual" else []),
+                   *([f"damping {short(self.damping)}"] if self.damping else [])]
+        return f"re-optimise ({', '.join(remarks)})" if remarks else "re-optimise"
+
+    @property
+    def clause(self) -> str:
+        near = f", held near it by a damping of {short(self.damping)}" if self.damping else ""
+        against = "" if self.baseline == "factual" else ", compared with re-optimising without the change"
+        return f"and the model were then re-optimised from where it stands{near}{against}"
+
+    @property
+    def latex(self) -> str:
+        damped = rf"+\tfrac{{{short(self.damping)}}}{{2}}\|\theta-\theta_{{\mathcal D}}\|^2" if self.damping else ""
+        return rf"\arg\min_{{\theta}}\left[{{P}}{damped}\right]\ \text{{from }}\theta_{{\mathcal D}}"
+
+
+class Retrain(_Process):
+    """Training from scratch under the intervention; the expectation runs over `seeds` initialisations."""
+
+    kind: Literal["retrain"] = "retrain"
+    seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
+    random: ClassVar = True
+
+    @property
+    def title(self) -> str:
+        return "retrain" if self.seeds == 1 else f"retrain, {self.seeds} seeds"
+
+    @property
+    def clause(self) -> str:
+        runs = "" if self.seeds == 1 else f", on average over {self.seeds} seeds"
+        return f"and the model were then trained again from scratch{runs}"
+
+    @property
+    def latex(self) -> str:
+        return r"\mathrm{train}\left[{P}\right]\ \text{from scratch}"
+
+
+PROCESSES = {cls.model_fields["kind"].default: cls
+             for cls in (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, Retrain)}
+Process = Annotated[reduce(or_, PROCESSES.values()), Field(discriminator="kind")]

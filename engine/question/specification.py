@@ -1,0 +1,140 @@
+r"""The specification S = (B, P, T): a frozen value with a digest, an English question and its LaTeX.
+
+Eq. 1 of the paper: I_S(q, k) = E[B(q; θ_k^cf) − B(q; θ_D)], θ_k^cf ~ T(D, θ_D, P_k).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+from pydantic import field_validator, model_validator
+
+from engine.basics.errors import InvalidInput
+from engine.basics.values import Value, canonical_json
+from engine.question.behaviors import BEHAVIORS, Behavior
+from engine.question.interventions import INTERVENTIONS, Intervention
+from engine.question.processes import PROCESSES, Process
+
+Axis = Literal["B", "P", "T"]
+AXES: tuple[Axis, ...] = ("B", "P", "T")
+AXIS_NAMES = {"B": "behavior", "P": "intervention", "T": "training process"}
+
+
+class Specification(Value):
+    """The triple (behavior, intervention, process). Two specifications are equal if their digests are.
+
+    Build it with `of` or `parse`, which raise `InvalidInput` for an unknown behavior, a parameter out of
+    range, or an intervention that does not fit the process.
+
+    >>> Specification.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}).orientation
+    1
+    """
+
+    behavior: str
+    intervention: Intervention
+    process: Process
+
+    @classmethod
+    def of(cls, behavior: str, intervention, process) -> Specification:
+        """Build from a behavior name and two values or dictionaries."""
+        return cls.parse({"behavior": behavior, "intervention": intervention, "process": process})
+
+    @field_validator("behavior")
+    @classmethod
+    def _known_behavior(cls, name: str) -> str:
+        BEHAVIORS[name]
+        return name
+
+    @model_validator(mode="after")
+    def _fit(self) -> Specification:
+        intervention, process = self.intervention, self.process
+        if process.kind not in intervention.fits:
+            raise InvalidInput(misfit(intervention.kind, process.kind))
+        if process.kind == "local_response" and not BEHAVIORS[self.behavior].differentiable:
+            raise InvalidInput(
+                f"The behavior `{self.behavior}` has no gradient, so its derivative under `local_response` does not "
+                "exist; choose `upweight` with `reoptimize`, or a differentiable behavior."
+            )
+        return self
+
+    @property
+    def orientation(self) -> int:
+        """+1, or −1 for `remove`: orientation × score is positive where z_k supports the behavior."""
+        return self.intervention.orientation
+
+    @property
+    def readout(self) -> Behavior:
+        return BEHAVIORS[self.behavior]
+
+    def axis(self, axis: Axis) -> str:
+        """The chip of one axis: its short title."""
+        return {"B": self.readout, "P": self.intervention, "T": self.process}[axis].title
+
+    def differing_axes(self, other: Specification) -> tuple[Axis, ...]:
+        """The axes on which two specifications differ, in the order B, P, T."""
+        pairs = ((self.behavior, other.behavior), (self.intervention, other.intervention),
+                 (self.process, other.process))
+        return tuple(axis for axis, (a, b) in zip(AXES, pairs, strict=True) if a != b)
+
+    @property
+    def title(self) -> str:
+        return " · ".join(self.axis(axis) for axis in AXES)
+
+    @property
+    def question(self) -> str:
+        """The counterfactual question in one English sentence."""
+        intervention, behavior = self.intervention.clause, self.readout.clause
+        if self.process.kind == "local_response":
+            return f"If {intervention}, at what rate would {behavior} change, {self.process.clause}?"
+        comma = "," if self.process.clause.startswith("and ") else ""
+        return f"If {intervention}{comma} {self.process.clause}, by how much would {behavior} change?"
+
+    @property
+    def latex(self) -> str:
+        """The estimand as LaTeX: B and its counterfactual parameters under P and T."""
+        behavior = self.readout.formula
+        theta = self.process.latex.replace("{P}", self.intervention.latex)
+        if self.process.kind == "local_response":
+            return (r"I_{\mathcal S}(q,k)=\nabla_\theta B(q;\theta_{\mathcal D})^\top\frac{d\theta_k}{d\alpha},"
+                    rf"\quad B={behavior},\quad \frac{{d\theta_k}}{{d\alpha}}={theta}")
+        reoptimized = getattr(self.process, "baseline", "factual") == "reoptimized"
+        factual = r"\theta_{\mathcal D}^{\mathrm{reopt}}" if reoptimized else r"\theta_{\mathcal D}"
+        return (rf"I_{{\mathcal S}}(q,k)=B(q;\theta_k^{{\mathrm{{cf}}}})-B(q;{factual}),"
+                rf"\quad B={behavior},\quad \theta_k^{{\mathrm{{cf}}}}={theta}")
+
+    def canonical(self) -> dict:
+        """Plain data that determines the estimand; a user's own behavior adds its source's fingerprint."""
+        data = self.model_dump(mode="json")
+        if self.readout.fingerprint:
+            data["behavior_fingerprint"] = self.readout.fingerprint
+        return data
+
+    @property
+    def canonical_json(self) -> str:
+        return canonical_json(self.canonical())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
+        return hashlib.sha256(self.canonical_json.encode()).hexdigest()
+
+
+def fitting(intervention_kind: str) -> tuple[str, ...]:
+    """The kinds of process that can carry out an intervention."""
+    return INTERVENTIONS[intervention_kind].fits
+
+
+def misfit(intervention_kind: str, process_kind: str) -> str:
+    """Why an intervention and a process do not go together, and what would."""
+    intervention = INTERVENTIONS[intervention_kind]
+    takers = [kind for kind, cls in INTERVENTIONS.items() if process_kind in cls.fits]
+    return (f"`{intervention_kind}` does not fit `{process_kind}`: {intervention.why}; with `{intervention_kind}` use "
+            f"{_either(intervention.fits)}, or with `{process_kind}` use {_either(takers)}.")
+
+
+def _either(kinds) -> str:
+    return " or ".join(f"`{kind}`" for kind in kinds)
+
+
+assert set(sum((cls.fits for cls in INTERVENTIONS.values()), ())) == set(PROCESSES)

@@ -1,0 +1,1 @@
+"""The kinds of job that are no study of the paper."""

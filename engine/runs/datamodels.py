@@ -1,0 +1,70 @@
+"""The job that trains models on random subsets of the candidates, for the linear datamodeling score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.analysis.datamodels import Retrained, retrain, subsets
+from engine.basics.options import Options
+from engine.basics.provenance import device_name
+from engine.jobs import Context, JobKind, Output
+from engine.problems import Problem, ProblemSource, build_kept
+
+KIND = "datamodel"
+SLICE = 5
+NUMERICS = 1
+
+
+def payload(source: ProblemSource, candidates: int, count: int = 30, share: float = 0.5, seed: int = 0
+            ) -> dict[str, Any]:
+    """What determines the models: source, how many of the drawn candidates, and the subsets of them."""
+    return {"source": source.model_dump(mode="json"), "candidates": candidates, "subsets": count, "share": share,
+            "seed": seed, "numerics": NUMERICS}
+
+
+def load(result) -> Retrained:
+    """The models of a finished run."""
+    arrays = result.arrays()
+    return Retrained(arrays["kept"], torch.as_tensor(arrays["logits"]), torch.as_tensor(arrays["labels"]),
+                     arrays["candidates"])
+
+
+def plan(data: Mapping[str, Any]) -> list[str]:
+    subsets(data["candidates"], data["subsets"], data["share"], data["seed"])  # refused before anything is trained
+    return [str(part) for part in range(-(-data["subsets"] // SLICE))]
+
+
+def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
+    problem = _problem(data, context)
+    whole = subsets(data["candidates"], data["subsets"], data["share"], data["seed"])
+    start = int(key) * SLICE
+    kept = whole[start:start + SLICE]
+    options = Options(check=context.check, progress=lambda share: context.progress(
+        0.1 + 0.9 * share, f"training models on subsets, {start + 1} to {start + len(kept)} of {len(whole)}"))
+    found = retrain(problem, kept, options)
+    return Output(arrays={"kept": found.kept, "logits": found.logits.double().cpu().numpy(),
+                          "labels": found.labels.cpu().numpy(), "candidates": found.candidates},
+                  manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
+
+
+def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+    parts = [chunks[key] for key in plan(data)]
+    pieces = [part.arrays() for part in parts]
+    joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in ("kept", "logits")}
+    return Output(arrays={**joined, **{name: pieces[0][name] for name in ("labels", "candidates")}},
+                  manifest={"data": parts[0].manifest["data"], "device": parts[0].manifest["device"],
+                            "source": data["source"], "seeds": [data["seed"]],
+                            "subsets": {"count": data["subsets"], "share": data["share"]}})
+
+
+def _problem(data: Mapping[str, Any], context: Context) -> Problem:
+    drawn = build_kept(ProblemSource.parse(data["source"]), context.options.get("device", "cpu"), check=context.check,
+                       progress=lambda share: context.progress(0.1 * share, "training the model"))
+    return drawn.problem.with_candidates(drawn.problem.candidates[:data["candidates"]])
+
+
+JOB = JobKind(KIND, plan, run_chunk, finish)

@@ -1,0 +1,131 @@
+"""What removing or relabelling does: the model trained again from the same seed, with everything else as it was.
+
+A removed example has weight zero, so that all others stand in the same batches; runs are told apart by what is removed
+and relabelled alone, and are shared by all who ask for the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.basics.errors import InvalidInput
+from engine.basics.provenance import device_name
+from engine.jobs import Context, JobKind, Output
+from engine.metrics.agreement import top_size
+from engine.metrics.intervals import t_interval
+from engine.models.training import train
+from engine.runs import noisy_labels as runs
+
+KIND, WHAT_IF = "noisy_label_retraining", "noisy_label_what_if"
+NUMERICS = 1
+BEFORE, AFTER = "before", "after"
+
+
+def payload(source: NoisySource, removed: Iterable[int] = (), relabelled: Mapping[int, int] | None = None
+            ) -> dict[str, Any]:
+    """One training: rows of the training set to remove, and rows with their new label. The order does not count."""
+    return {"source": source.model_dump(mode="json"), "removed": sorted({int(row) for row in removed}),
+            "relabelled": {str(row): int(label) for row, label in sorted((relabelled or {}).items())},
+            "numerics": NUMERICS}
+
+
+def most_suspicious(suspicion: np.ndarray, share: float) -> np.ndarray:
+    """The rows of the most suspicious share, at least one; the earlier row first among equal scores."""
+    return np.argsort(-suspicion, kind="stable")[:max(1, top_size(len(suspicion), share))]
+
+
+def retrained_accuracy(drawn: NoisyData, removed: Sequence[int], relabelled: Mapping[int, int], device: str = "cpu",
+                       context: Context | None = None) -> float:
+    """Test accuracy of the source's model trained without `removed` and with the labels of `relabelled`.
+
+    Raises `InvalidInput` for a row or a label that does not exist, and where no two classes are left.
+    """
+    evidence = drawn.evidence
+    check = context.check if context else lambda: None
+    watch = {"check": check, "progress": lambda share: context.progress(share, "training again") if context else None}
+    y, weights = evidence.y.copy(), np.ones(len(evidence.y), dtype=np.float32)
+    rows = np.array([*removed, *relabelled], dtype=np.int64)
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(y)):
+        raise InvalidInput(f"There is no training example {int(rows[(rows < 0) | (rows >= len(y))][0])}; the review "
+                           "may be of another dataset.")
+    if any(not 0 <= label < evidence.classes for label in relabelled.values()):
+        raise InvalidInput(f"There is no such class to relabel to; use 0 to {evidence.classes - 1}.")
+    for row, label in relabelled.items():
+        y[row] = label
+    weights[np.array(list(removed), dtype=np.int64)] = 0
+    if len(np.unique(y[weights > 0])) < 2:
+        raise InvalidInput("Examples of one class only would be left; remove fewer.")
+    if not len(rows):
+        return drawn.train(device, **watch).accuracy(drawn.x_test, drawn.y_test)
+    source = drawn.source
+    found = train(drawn.build, torch.tensor(evidence.x), torch.tensor(y),
+                  source.recipe.model_copy(update={"checkpoints": 0}), source.seed, weights=torch.tensor(weights),
+                  device=device, **watch)
+    x = torch.tensor(drawn.x_test)
+    with torch.no_grad():
+        said = torch.cat([found.module(part.to(device)).argmax(-1).cpu() for part in x.split(512)]).numpy()
+    return float((said == drawn.y_test).mean())
+
+
+def _run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
+    from engine.problems.problem import pick_device
+
+    device = str(pick_device(context.options.get("device", "cpu")))
+    drawn = runs.draw_kept(NoisySource.parse(data["source"]))
+    relabelled = {int(row): label for row, label in data["relabelled"].items()}
+    accuracy = retrained_accuracy(drawn, data["removed"], relabelled, device, context)
+    return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": drawn.fingerprint})
+
+
+def _finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+    told = chunks["train"].manifest
+    return Output(manifest={"accuracy": told["accuracy"], "device": told["device"], "data": told["data"],
+                            "seeds": [data["source"]["seed"]]})
+
+
+JOB = JobKind(KIND, lambda data: ["train"], _run_chunk, _finish)
+
+
+def what_if(source: NoisySource, removed: Iterable[int] = (), relabelled: Mapping[int, int] | None = None,
+            seeds: int = 3) -> dict[str, Any]:
+    """Accuracy before and after, over training seeds; the mask of the noise stays."""
+    one = payload(source, removed, relabelled)
+    return {**one, "seeds": [source.seed + place for place in range(seeds)]}
+
+
+def _what_if_plan(data: Mapping[str, Any]) -> list[str]:
+    return [f"{seed}/{part}" for seed in data["seeds"] for part in (BEFORE, AFTER)]
+
+
+def _what_if_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
+    seed, part = key.split("/")
+    one = {**data, "source": {**data["source"], "seed": int(seed)}}
+    one.pop("seeds")
+    if part == BEFORE:
+        one |= {"removed": [], "relabelled": {}}
+    said = "training on the labels as they are" if part == BEFORE else "training without what was decided against"
+    told = runs.within(context, KIND, one, f"seed {seed}: {said}").manifest
+    return Output(manifest={"accuracy": told["accuracy"], "device": told["device"], "data": told["data"]})
+
+
+def _what_if_finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+    accuracies = {part: [chunks[f"{seed}/{part}"].manifest["accuracy"] for seed in data["seeds"]]
+                  for part in (BEFORE, AFTER)}
+    accuracies["change"] = [after - before for before, after in zip(*accuracies.values(), strict=True)]
+    rows = []
+    for part, values in accuracies.items():
+        mean, half = t_interval(values)
+        rows.append({"what": part, "mean": mean, "ci95": half, "n_seeds": len(values),
+                     "seed_means": " ".join(f"{value:.6f}" for value in values)})
+    told = chunks[f"{data['seeds'][0]}/{BEFORE}"].manifest
+    return Output({"accuracy": pd.DataFrame(rows)}, manifest={"seeds": data["seeds"], "device": told["device"],
+                                                              "data": told["data"]})
+
+
+WHAT_IF_JOB = JobKind(WHAT_IF, _what_if_plan, _what_if_chunk, _what_if_finish)

@@ -1,0 +1,118 @@
+"""The job that computes scores for a drawn problem: what the pages ask for when it takes too long to wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.jobs import Context, JobKind, Output
+from engine.problems import DrawnProblem, ProblemSource, build_kept
+from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+KIND = "scores"
+SLICE = 100
+NUMERICS = 2
+
+
+def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
+    """What determines the scores: source, scorings and how many of the drawn candidates are scored."""
+    return {"source": source.model_dump(mode="json"), "scorings": [s.canonical() for s in scorings],
+            "candidates": candidates, "numerics": NUMERICS}
+
+
+def load(result, scorings: Sequence[Scoring]) -> list[Scores]:
+    """The scores of a finished run, in the order of its scorings."""
+    arrays, runs = result.arrays(), result.manifest["runs"]
+    return [Scores(scoring, arrays[f"{place}|values"], arrays["candidates"], arrays[f"{place}|converged"],
+                   arrays[f"{place}|residual"], runs[place]) for place, scoring in enumerate(scorings)]
+
+
+def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
+    """The scorings that a payload asks for, in its order."""
+    return [Scoring.parse({key: item for key, item in spec.items() if key != "behavior_fingerprint"})
+            for spec in data["scorings"]]
+
+
+def _groups(data: Mapping[str, Any]) -> list[list[int]]:
+    """Positions of scorings that share their counterfactual models."""
+    groups: dict[tuple, list[int]] = {}
+    for place, scoring in enumerate(scorings_of(data)):
+        groups.setdefault((scoring.process, scoring.estimator), []).append(place)
+    return list(groups.values())
+
+
+def _prepared(data: Mapping[str, Any], context: Context) -> DrawnProblem:
+    return build_kept(ProblemSource.parse(data["source"]), context.options.get("device", "cpu"), check=context.check,
+                      progress=lambda share: context.progress(0.5 * share, "training the model"))
+
+
+def _candidates(data: Mapping[str, Any]) -> int:
+    """How many candidates are scored: the payload's number, up to what the source draws.
+
+    Raises `InvalidInput` where neither says a number.
+    """
+    drawn, asked = data["source"]["n_candidates"] or data["source"]["n_train"], data["candidates"]
+    if not drawn and not asked:
+        raise InvalidInput("The run does not say how many candidates to score; give `candidates` or `n_candidates`.")
+    return min(drawn or asked, asked or drawn)
+
+
+def plan(data: Mapping[str, Any]) -> list[str]:
+    slices = range(-(-_candidates(data) // SLICE))
+    return [f"{group}/{part}" for group in range(len(_groups(data))) for part in slices]
+
+
+def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
+    group, part = map(int, key.split("/"))
+    context.progress(0.0, "training the model")
+    problem = _prepared(data, context).problem
+    whole = problem.with_candidates(problem.candidates[:_candidates(data)])
+    chosen = whole.candidates[part * SLICE:(part + 1) * SLICE]
+    members, scorings = _groups(data)[group], scorings_of(data)
+    context.progress(0.05, f"scoring: {scorings[members[0]].title}")
+    options = Options(budget=int(context.options.get("budget", 4 << 30)), check=context.check,
+                      progress=lambda share: context.progress(0.05 + 0.95 * share, scorings[members[0]].title))
+    found = compute(problem.with_candidates(chosen), [scorings[place] for place in members], options)
+    arrays: dict[str, np.ndarray] = {"candidates": found[0].candidates}
+    for place, scores in zip(members, found, strict=True):
+        arrays |= {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
+                   f"{place}|residual": scores.residual}
+    fingerprint = whole.fingerprint if part == 0 else found[0].provenance["data"]  # of all slices, told by the first
+    return Output(arrays=arrays, manifest={"runs": {str(place): {**scores.provenance, "data": fingerprint}
+                                                    for place, scores in zip(members, found, strict=True)}})
+
+
+def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+    scorings, slices = scorings_of(data), -(-_candidates(data) // SLICE)
+    arrays: dict[str, np.ndarray] = {}
+    runs: list[Any] = [None] * len(scorings)
+    for group, members in enumerate(_groups(data)):
+        parts = [chunks[f"{group}/{part}"] for part in range(slices)]
+        pieces = [part.arrays() for part in parts]
+        arrays["candidates"] = np.concatenate([piece["candidates"] for piece in pieces])
+        for place in members:
+            for name in ("values", "converged", "residual"):
+                arrays[f"{place}|{name}"] = np.concatenate([piece[f"{place}|{name}"] for piece in pieces], -1)
+            runs[place] = _joined([part.manifest["runs"][str(place)] for part in parts])
+    return Output(arrays=arrays, manifest={"runs": runs, "spec": data["scorings"], "source": data["source"],
+                                           "seeds": [data["source"]["seed"]], "device": runs[0]["device"]})
+
+
+def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One provenance for a scoring out of those of its slices."""
+    convergence = [part["convergence"] for part in parts]
+    return {**parts[0],
+            "sizes": {**parts[0]["sizes"], "candidates": sum(part["sizes"]["candidates"] for part in parts)},
+            "wall_seconds": round(sum(part["wall_seconds"] for part in parts), 3),
+            "convergence": {"converged": sum(c["converged"] for c in convergence),
+                            "of": sum(c["of"] for c in convergence),
+                            "largest_residual": max(c["largest_residual"] for c in convergence)}}
+
+
+JOB = JobKind(KIND, plan, run_chunk, finish)

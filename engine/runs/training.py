@@ -1,0 +1,40 @@
+"""The job that trains a network: what a page asks for before it can score, where training takes more than a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.basics.provenance import device_name
+from engine.jobs import Context, JobKind, Output
+from engine.problems import ProblemSource, build_kept
+
+KIND = "training"
+NUMERICS = 1
+
+
+def payload(source: ProblemSource) -> dict[str, Any]:
+    """What determines the weights; how many queries and candidates are drawn does not."""
+    plain = source.model_copy(update={"n_test": None, "n_queries": None, "n_candidates": None})
+    return {"source": plain.model_dump(mode="json"), "numerics": NUMERICS}
+
+
+def plan(data: Mapping[str, Any]) -> list[str]:
+    return ["train"]
+
+
+def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
+    source = ProblemSource.parse(data["source"])
+    drawn = build_kept(source, context.options.get("device", "cpu"), check=context.check,
+                       progress=lambda share: context.progress(0.95 * share, "training the model"))
+    return Output(manifest={"facts": dict(drawn.problem.facts), "test_accuracy": drawn.test_accuracy(),
+                            "device": device_name(str(drawn.problem.device))})
+
+
+def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+    told = chunks["train"].manifest
+    return Output(manifest={"source": data["source"], "seeds": [data["source"]["seed"]],
+                            **{key: told[key] for key in ("facts", "test_accuracy", "device")}})
+
+
+JOB = JobKind(KIND, plan, run_chunk, finish)

@@ -1,0 +1,105 @@
+"""From scorings to scores: groups what shares a counterfactual, and reads every behavior off it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.basics.provenance import device_name, versions
+from engine.exact.response import Response
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+LINEAR = ("local_response", "reoptimize", "retrain")
+ADDITIVE = ("single_passes", "double_passes", "flops")
+
+
+def compute(problem, scorings: Scoring | Sequence[Scoring], options: Options | None = None) -> list[Scores]:
+    """The scores of every scoring on one problem, in the order given.
+
+    Scorings that share process and estimator share their counterfactual models: four behaviors cost
+    one re-optimisation. Memory stays within `options.budget` by working through the candidates in chunks.
+
+    Raises `InvalidInput` where a scoring does not fit the problem, `Cancelled` through `options.check`.
+    """
+    options = options or Options()
+    scorings = [scorings] if isinstance(scorings, Scoring) else list(scorings)
+    finished: dict[int, Scores] = {}
+    groups = _groups(scorings)
+    for number, members in enumerate(groups):
+        share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(groups)))
+        with problem.exclusive:
+            finished.update(_compute_group(problem, scorings, members, share))
+        options.progress((number + 1) / len(groups))
+    return [finished[place] for place in range(len(scorings))]
+
+
+def _groups(scorings: Sequence[Scoring]) -> list[list[int]]:
+    """Positions of scorings that share (process, estimator), in order of first appearance."""
+    groups: dict[tuple, list[int]] = {}
+    for place, scoring in enumerate(scorings):
+        groups.setdefault((scoring.process, scoring.estimator), []).append(place)
+    return list(groups.values())
+
+
+def _compute_group(problem, scorings, members: list[int], options: Options) -> dict[int, Scores]:
+    first = scorings[members[0]]
+    interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
+    respond = first.route.route(problem, first.process.kind)
+    chunks = problem.candidates.split(_chunk(problem, len(interventions), first.process, options.budget))
+    columns: dict[int, list] = {place: [] for place in members}
+    spent, started = {}, time.perf_counter()
+    for number, chunk in enumerate(chunks):
+        options.check()
+        share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(chunks)))
+        responses = respond(problem, interventions, first.process, chunk, share)
+        by_intervention = dict(zip(interventions, responses, strict=True))
+        for place in members:
+            response = by_intervention[scorings[place].intervention]
+            values = response.scores(scorings[place].readout, problem.query_labels)
+            columns[place].append((values, response.converged, response.residual))
+            spent[place] = _added(spent.get(place, {}), response)
+        options.progress((number + 1) / len(chunks))
+    seconds = time.perf_counter() - started
+    return {place: _gather(problem, scorings[place], columns[place], spent[place], seconds) for place in members}
+
+
+def _chunk(problem, interventions: int, process, budget: int) -> int:
+    """Candidates at a time, so that the query logits of all interventions, and where a linear system is solved for
+    each the gradients and solutions, take a quarter of the budget."""
+    parts = getattr(process, "checkpoints", 1)
+    one = 3 * 8 * len(problem.queries) * problem.classes * interventions * parts
+    if process.kind in LINEAR:
+        one += 2 * problem.gradient_bytes
+    if 12 * problem.x.numel() > budget:
+        raise InvalidInput(
+            f"The memory budget of {budget / 2**30:.1f} GiB does not hold the training data; raise --memory to at "
+            f"least {16 * problem.x.numel() / 2**30 + 0.5:.1f}."
+        )
+    return max(1, (budget // 4) // one)
+
+
+def _added(sums: dict, response: Response) -> dict:
+    """Counts added up over chunks; settings and iteration counts at their largest."""
+    return {key: sums.get(key, 0) + value if key in ADDITIVE else max(sums.get(key, value), value)
+            for key, value in response.work.items()}
+
+
+def _gather(problem, scoring: Scoring, columns, spent: dict, seconds: float) -> Scores:
+    values, converged, residual = (torch.cat(column, dim=-1).cpu().numpy() for column in zip(*columns, strict=True))
+    provenance = {
+        "spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,
+        "orientation": scoring.orientation, "exact": scoring.exact, "data": problem.fingerprint,
+        "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
+                  **problem.sizes},
+        **problem.facts,
+        "convergence": {"converged": int(converged.sum()), "of": len(converged),
+                        "largest_residual": float(residual.max(initial=0.0)), **spent},
+        "device": device_name(str(problem.device)), "versions": versions(), "wall_seconds": round(seconds, 3),
+    }
+    return Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance)

@@ -1,0 +1,75 @@
+"""What scorings of a network cost, counted in passes of examples through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch.utils.flop_counter import FlopCounterMode
+
+from engine.curvature.network.cg import ITERATIONS
+from engine.exact.network_reoptimize import DEFAULT
+from engine.scoring.cost.kinds import SOLVES
+from engine.scoring.scoring import Scoring
+
+NETWORK = 50e9
+"""Floating-point operations a second of two CPU cores in a network's passes, in float32."""
+READ = 60e9
+"""Behaviors read off query logits, operations a second."""
+CALL = 1e-3
+"""Seconds that a pass costs however small it is."""
+FORWARD_AND_BACKWARD, CURVATURE = 3, 5
+"""What a gradient, and a product with the Hessian, cost in forward passes of the same examples."""
+PRODUCTS = {"cg": ITERATIONS, "cg_gauss_newton": ITERATIONS, "lissa": 10, "arnoldi": 4, "ekfac": 2, "datainf": 2}
+"""Products with the curvature of all n examples that a solver needs for one column, the residual included."""
+EVALUATIONS = 1.2
+"""Of an objective, in every iteration of L-BFGS."""
+
+
+def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, candidates: int,
+            parameters: int, epochs: int = 50) -> float:
+    """Estimated seconds for a network whose forward pass of one example takes `flops` operations.
+
+    epochs: of its training recipe, for `retrain`.
+    """
+    total, seen = 0.0, set()
+    for scoring in scorings:
+        key = (scoring.intervention, scoring.process, scoring.estimator)
+        examples = calls = 0.0
+        if key not in seen:
+            examples, calls = _passes_of(scoring, n, queries, candidates, parameters, epochs)
+        read = FORWARD_AND_BACKWARD * queries  # the gradient of one more behavior
+        total += (examples + read) * flops / NETWORK + calls * CALL + 100.0 * queries * candidates / READ
+        seen.add(key)
+    return total
+
+
+def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, parameters: int,
+               epochs: int) -> tuple[float, float]:
+    """(examples passed forward, or as much work, passes) for what all behaviors of a scoring share."""
+    process = scoring.process.kind
+    if not scoring.exact and process not in SOLVES:
+        points = getattr(scoring.process, "checkpoints", 1)
+        return FORWARD_AND_BACKWARD * points * (candidates + queries), 2.0 * points
+    if scoring.exact and process == "local_response":
+        return CURVATURE * n * parameters, parameters / 16
+    if not scoring.exact:
+        products = PRODUCTS.get(scoring.estimator, 1)
+        return CURVATURE * n * (candidates * products + 4), candidates * products / 4
+    each = {"reoptimize": (FORWARD_AND_BACKWARD * EVALUATIONS * DEFAULT.iterations * n, DEFAULT.iterations * n / 256),
+            "retrain": (FORWARD_AND_BACKWARD * epochs * n, epochs * n / 128)}
+    if process in each:
+        examples, calls = each[process]
+        return candidates * (examples + queries), candidates * (calls + 1)
+    points = getattr(scoring.process, "checkpoints", 1) * getattr(scoring.process, "steps", 1)
+    repeats = getattr(scoring.process, "checkpoints", 1)
+    return candidates * (FORWARD_AND_BACKWARD * points + repeats * queries), 2.0 * candidates * points
+
+
+def forward_flops(problem) -> float:
+    """Floating-point operations of one example's forward pass, counted by torch; kept on the problem."""
+    def count() -> float:
+        with FlopCounterMode(display=False) as counter, problem.exclusive:
+            problem.network.predict(problem.queries[:1])
+        return float(counter.get_total_flops())
+
+    return problem.memo("forward flops", count)

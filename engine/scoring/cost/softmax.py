@@ -1,0 +1,32 @@
+"""What scorings of softmax regression cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.scoring.cost.kinds import SOLVES, is_optimum
+from engine.scoring.scoring import Scoring
+
+DOUBLE, SINGLE = 60e9, 90e9  # flops a second of two CPU cores, in float64 and in float32
+PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15}
+DENSE = 12_000
+
+
+def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: int, candidates: int) -> float:
+    """Estimated seconds on two CPU cores once the model is trained and its Hessian is factored."""
+    dense, one_pass = 2.0 * parameters * min(parameters, DENSE), 4.0 * n * parameters
+    total, seen = 0.0, set()
+    for scoring in scorings:
+        key = (scoring.intervention, scoring.process, scoring.estimator)
+        if is_optimum(scoring) and key not in seen:
+            total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
+        elif scoring.process.kind in SOLVES and key not in seen:
+            total += candidates * (one_pass + dense) / DOUBLE
+        total += 300.0 * queries * candidates / DOUBLE
+        seen.add(key)
+    return total
+
+
+def _passes(scoring: Scoring) -> int:
+    alpha = getattr(scoring.intervention, "alpha", 1e-3)
+    return next(count for limit, count in PASSES.items() if alpha <= limit)

@@ -1,0 +1,99 @@
+"""Specifications between two others: some axes of the one, the rest of the other.
+
+A pair of intervention and process that does not fit can still have one plain reading, because interventions are
+changes of the objective. Every unfit pair without one of these readings has none, and what it would separate stays
+together:
+
+- one more occurrence, answered by an optimum, is upweighting by α = 1/n;
+- an infinitesimal weight, answered by re-optimisation, is the local response under the same damping;
+- a weight, answered by the local response, scales the infinitesimal one, so that it ranks alike.
+
+Where the objective has one optimum and training ends there (softmax regression with λ > 0), two more hold:
+
+- an infinitesimal weight, answered by retraining, is the undamped local response. Training from scratch and
+  re-optimising from θ_D are one map θ*(α) then, whose derivative at α = 0 is −H⁻¹∇ℓ(z_k; θ_D) by the implicit function
+  theorem;
+- removal or relabelling, answered by the local response, is the derivative of the optimum of L_D + t·(L_k − L_D) at
+  t = 0, with L_k the changed objective: its linear response by a factorised Hessian.
+
+A network has no such reading of retraining. The derivative of where a run of stochastic gradient descent ends is a
+product of Jacobians over all of its steps, which the inverse Hessian at the end does not tell, and a difference
+quotient of retrained networks is dominated by how far runs part from one another: two tiny changes of α end in two
+different networks. So it keeps its bracket.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.basics.errors import InvalidInput
+from engine.question.interventions import OPTIMA, Infinitesimal, Intervention, Upweight
+from engine.question.processes import LocalResponse, Process, Reoptimize
+from engine.question.specification import fitting, misfit
+from engine.scoring.scoring import Scoring
+
+LINEAR = "cholesky"
+"""The estimator that is the linear response of a finite change itself, to rounding error."""
+THROUGH_TRAINING = ("the derivative of a network trained from scratch runs through every step of its training, which "
+                    "the local response at its end does not tell")
+
+
+@dataclass(frozen=True)
+class Intermediate:
+    """The scoring that stands between two others; None, with the reason, where there is none.
+
+    reading: a sentence on what an unfit pair is taken for, or on why it cannot be had; empty for a fit pair.
+    """
+
+    scoring: Scoring | None
+    reading: str = ""
+
+
+def intermediate(behavior: str, intervention: Intervention, process: Process, n: int,
+                 convex: bool = False) -> Intermediate:
+    """(B, P, T), read by one of the rules above where P does not fit T.
+
+    n: training examples. convex: whether the objective has one optimum, at which training ends.
+    """
+    try:
+        if process.kind in fitting(intervention.kind):
+            return Intermediate(Scoring.of(behavior, intervention, process))
+        found = _weighed(behavior, intervention, process, n) or (
+            _at_one_optimum(behavior, intervention, process) if convex else None)
+    except InvalidInput as error:
+        return Intermediate(None, str(error))
+    if found is None and (intervention.kind, process.kind) == ("infinitesimal", "retrain"):
+        return Intermediate(None, THROUGH_TRAINING)
+    return found or Intermediate(None, misfit(intervention.kind, process.kind))
+
+
+def _weighed(behavior: str, intervention: Intervention, process: Process, n: int) -> Intermediate | None:
+    """The readings that hold for every model."""
+    kind = intervention.kind
+    if kind == "add_occurrence" and process.kind in OPTIMA:
+        return Intermediate(Scoring.of(behavior, Upweight(alpha=1.0 / n), process), (
+            f"One more occurrence in {n:,} examples, answered by {process.title}, is read as upweighting by 1/{n:,}."))
+    if kind == "infinitesimal" and process.kind == "reoptimize":
+        return Intermediate(Scoring.of(behavior, intervention, LocalResponse(damping=process.damping)), (
+            "An infinitesimal weight, answered by re-optimisation, is read as the local response with the same "
+            "damping."))
+    if kind in ("add_occurrence", "upweight") and process.kind == "local_response":
+        return Intermediate(Scoring.of(behavior, Infinitesimal(), process), (
+            "A weight on the example, answered by the local response, is read as the infinitesimal weight: the one is "
+            "a multiple of the other, and they rank alike."))
+    return None
+
+
+def _at_one_optimum(behavior: str, intervention: Intervention, process: Process) -> Intermediate | None:
+    """The readings that hold where all training ends at the one optimum."""
+    kind = intervention.kind
+    if kind == "infinitesimal" and process.kind == "retrain":
+        return Intermediate(Scoring.of(behavior, intervention, LocalResponse()), (
+            "An infinitesimal weight, answered by retraining, is read as the undamped local response: this model has "
+            "one optimum, at which training from scratch ends too."))
+    if kind in ("remove", "relabel") and process.kind == "local_response":
+        return Intermediate(Scoring.of(behavior, intervention, Reoptimize(damping=process.damping), LINEAR), (
+            f"“{intervention.title[0].upper()}{intervention.title[1:]}”, answered by the local response, is read as "
+            "its linear response: how the optimum starts to move as the objective changes into that of the "
+            "intervention."))
+    return None

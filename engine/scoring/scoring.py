@@ -1,0 +1,55 @@
+"""A scoring: a specification together with the estimator that answers it, as written in spec.json."""
+
+from __future__ import annotations
+
+import hashlib
+
+from pydantic import model_validator
+
+from engine.basics.values import canonical_json
+from engine.estimators import ESTIMATORS, Estimator
+from engine.question.interventions import Intervention
+from engine.question.processes import Process
+from engine.question.specification import Specification
+
+
+class Scoring(Specification):
+    """What spec.json holds: behavior, intervention, process and the estimator's name (default `exact`).
+
+    Raises `InvalidInput` for an unknown estimator, or one that cannot target the specification.
+    """
+
+    estimator: str = "exact"
+
+    @model_validator(mode="after")
+    def _targets(self) -> Scoring:
+        ESTIMATORS[self.estimator].check(self.specification)
+        return self
+
+    @classmethod
+    def of(cls, behavior: str, intervention: Intervention | dict, process: Process | dict,
+           estimator: str = "exact") -> Scoring:
+        return cls.parse({"behavior": behavior, "intervention": intervention, "process": process,
+                          "estimator": estimator})
+
+    @property
+    def specification(self) -> Specification:
+        """The estimand alone, without the estimator."""
+        return Specification(behavior=self.behavior, intervention=self.intervention, process=self.process)
+
+    @property
+    def route(self) -> Estimator:
+        return ESTIMATORS[self.estimator]
+
+    @property
+    def exact(self) -> bool:
+        return self.route.exact
+
+    @property
+    def title(self) -> str:
+        return super().title if self.exact else f"{super().title} · {self.route.title}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON, estimator included."""
+        return hashlib.sha256(canonical_json(self.canonical()).encode()).hexdigest()

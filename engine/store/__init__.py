@@ -1,0 +1,1 @@
+"""Sealed results on disk, the store that keeps them, and saved comparisons."""

@@ -1,0 +1,135 @@
+"""Saved comparisons: a name, a note and the address that reopens the view, one small JSON file each.
+
+    HOME/saved/<key>.json      {"name", "note", "created", "address", "summary"}
+
+The address holds the whole choice, so nothing else needs to be kept: results are found again in the store.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import parse_qs, urlencode
+
+from pydantic import Field, field_validator
+
+from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.files import atomic_write, disk_errors
+from engine.basics.folders import home_folder
+from engine.basics.values import Value
+
+LONGEST_NAME, LONGEST_NOTE, LONGEST_ADDRESS = 100, 2_000, 8_000
+_KEY = re.compile(r"[0-9a-f]{12}")
+
+
+class Saved(Value):
+    """What is kept of a comparison. address: the query string of the Compare page; summary: one line on what is in it;
+    created: UTC, as ISO 8601."""
+
+    name: str
+    note: str = ""
+    created: str
+    address: Annotated[str, Field(max_length=LONGEST_ADDRESS)]
+    summary: Annotated[str, Field(max_length=500)] = ""
+
+    @field_validator("name")
+    @classmethod
+    def _named(cls, name: str) -> str:
+        if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+            raise InvalidInput(f"The name is not a line of 1 to {LONGEST_NAME} letters; give the comparison one.")
+        return name.strip()
+
+    @field_validator("note")
+    @classmethod
+    def _short(cls, note: str) -> str:
+        if len(note) > LONGEST_NOTE:
+            raise InvalidInput(f"The note has more than {LONGEST_NOTE:,} letters; shorten it.")
+        return note.strip()
+
+    @property
+    def parameters(self) -> dict[str, list[str]]:
+        """The address as parameters with their values."""
+        return parse_qs(self.address)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A saved comparison with the key that names its file."""
+
+    key: str
+    saved: Saved
+
+
+def address(parameters: Mapping[str, str | Sequence[str]]) -> str:
+    """Parameters with their values as a query string."""
+    return urlencode({name: value if isinstance(value, str) else list(value) for name, value in parameters.items()},
+                     doseq=True)
+
+
+def save(name: str, note: str, query: str, summary: str = "") -> Entry:
+    """Keep a comparison under a new key. Raises `InvalidInput` for a name, note or address that is too long."""
+    saved = Saved.parse({"name": name, "note": note, "address": query, "summary": summary[:500],
+                         "created": datetime.now(UTC).isoformat(timespec="seconds")})
+    entry = Entry(secrets.token_hex(6), saved)
+    _write(entry)
+    return entry
+
+
+def change(key: str, name: str, note: str) -> Entry:
+    """Give a saved comparison another name and note."""
+    data = load(key).saved.model_dump()
+    entry = Entry(key, Saved.parse({**data, "name": name, "note": note}))
+    _write(entry)
+    return entry
+
+
+def load(key: str) -> Entry:
+    """Raises `MissingData` where it is gone, `InvalidInput` where its file is no saved comparison."""
+    if not _KEY.fullmatch(key):
+        raise InvalidInput(f"`{key[:40]}` is not the key of a saved comparison; choose one from the list.")
+    try:
+        return Entry(key, Saved.parse(json.loads(_path(key).read_text("utf-8"))))
+    except FileNotFoundError:
+        raise MissingData("This saved comparison is no longer there; it was deleted.") from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"`{_path(key).name}` cannot be read as a saved comparison; delete it.") from None
+
+
+def entries() -> list[Entry]:
+    """All saved comparisons, the newest first; files that are none are passed over."""
+    found = []
+    for path in _folder().glob("*.json") if _folder().is_dir() else ():
+        with suppress(InvalidInput, MissingData):
+            found.append(load(path.stem))
+    return sorted(found, key=lambda entry: (entry.saved.created, entry.key), reverse=True)
+
+
+def delete(key: str) -> None:
+    """Forget a saved comparison; one that is gone already is fine."""
+    if not _KEY.fullmatch(key):
+        raise InvalidInput(f"`{key[:40]}` is not the key of a saved comparison; choose one from the list.")
+    with disk_errors("the saved comparison"):
+        _path(key).unlink(missing_ok=True)
+
+
+def _write(entry: Entry) -> None:
+    with disk_errors("the saved comparison"):
+        _folder().mkdir(parents=True, exist_ok=True)
+    atomic_write(_path(entry.key), json.dumps(entry.saved.model_dump(), indent=1, ensure_ascii=False) + "\n")
+
+
+def _folder() -> Path:
+    return home_folder() / "saved"
+
+
+def _path(key: str) -> Path:
+    return _folder() / f"{key}.json"

@@ -1,0 +1,159 @@
+"""A sealed folder: parquet tables and safetensors arrays under a manifest that vouches for every byte of them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.basics.files import write_synced
+from engine.basics.values import canonical_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IDENTITY = ("kind", "payload", "chunk", "spec", "specs", "data", "seeds")
+"""Manifest keys that say which run it is: two manifests that agree in all of them are the same run."""
+
+FORMAT = 1
+MANIFEST, ARRAYS = "manifest.json", "arrays.safetensors"
+
+def digest_of(data: Any) -> str:
+    """SHA-256 (64 hex digits) of the canonical JSON of `data`; `InvalidInput` if JSON cannot hold it."""
+    try:
+        return hashlib.sha256(canonical_json(data).encode()).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"This value has no digest since JSON cannot hold it ({error}); use plain numbers, "
+                           "text, lists and mappings.") from None
+
+
+class Damage(Exception):
+    """Why a folder cannot be trusted: the middle of a sentence."""
+
+
+def fill(draft: Path, digest: str, manifest: Mapping, tables: Mapping, arrays: Mapping) -> dict[str, Any]:
+    """Write tables, arrays and, last, the manifest into the empty folder `draft`; return the manifest."""
+    files = {}
+
+    def save(name: str, content: bytes) -> None:
+        write_synced(draft / name, content)
+        files[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+    for name, table in tables.items():
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
+            raise InvalidInput(f"`{name}` cannot name a table; use letters, digits, `_`, `-` and `.`.")
+        save(f"{name}.parquet", _parquet(name, table))
+    if arrays:
+        save(ARRAYS, _safetensors(arrays))
+    written = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    record = {"written": written, **plain(manifest), "format": FORMAT, "digest": digest, "files": files}
+    record = {**record, "seal": _seal(record)}
+    write_synced(draft / MANIFEST, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    return record
+
+
+def _parquet(name: str, table: pd.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    try:
+        table.to_parquet(buffer)
+    except (ValueError, TypeError) as error:  # pyarrow's errors are both
+        raise InvalidInput(f"Table `{name}` cannot be stored as parquet ({error}); give every column one type "
+                           "and a text name.") from None
+    return buffer.getvalue()
+
+
+def _safetensors(arrays: Mapping[str, Any]) -> bytes:
+    for name, array in arrays.items():
+        if isinstance(array, np.ndarray | np.generic) and array.dtype.kind not in "bifuc":
+            raise InvalidInput(f"Array `{name}` holds {array.dtype}, which is not numeric; put it into a table.")
+    if not any(type(array).__module__.startswith("torch") for array in arrays.values()):
+        from safetensors.numpy import save
+
+        return save({name: np.array(array, order="C") for name, array in arrays.items()})
+    import torch
+    from safetensors.torch import save as save_tensors
+
+    tensors = {name: torch.as_tensor(array).detach() for name, array in arrays.items()}
+    return save_tensors({name: tensor.to("cpu", copy=True).contiguous() for name, tensor in tensors.items()})
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON can hold it: arrays and tuples as lists, values as mappings, non-finite numbers as null."""
+    if hasattr(value, "model_dump"):
+        value = value.model_dump(mode="json")
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    raise InvalidInput(f"A manifest cannot hold {type(value).__name__}; use numbers, text, lists and mappings.")
+
+
+def identity_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a manifest that says which run it is."""
+    return {key: manifest[key] for key in IDENTITY if key in manifest}
+
+
+def _seal(record: Mapping[str, Any]) -> str:
+    return digest_of({key: value for key, value in record.items() if key != "seal"})
+
+
+def read_manifest(folder: Path, digest: str) -> dict[str, Any]:
+    """The manifest of a folder that claims to be `digest`, its files unverified; `Damage` if it is not one."""
+    try:
+        record = json.loads((folder / MANIFEST).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise Damage("its manifest is missing") from None
+    except (ValueError, RecursionError):
+        raise Damage("its manifest is not JSON") from None
+    if not isinstance(record, dict) or not isinstance(record.get("files"), dict):
+        raise Damage("its manifest was not written by this program")
+    if record.get("digest") != digest:
+        raise Damage(f"its manifest belongs to another result ({str(record.get('digest'))[:12]})")
+    return record
+
+
+def verified(folder: Path, digest: str) -> dict[str, Any]:
+    """The manifest of a folder, all files of which were checked; `Damage` says what is wrong."""
+    record = read_manifest(folder, digest)
+    try:
+        sealed = record.get("seal") == _seal(record)
+    except InvalidInput:
+        sealed = False
+    if not sealed:
+        raise Damage("its manifest was altered after it was written")
+    with os.scandir(folder) as listing:
+        present = {entry.name: entry.is_file(follow_symlinks=False) for entry in listing}
+    for name in sorted({*present, *record["files"]} - {MANIFEST}):
+        if name not in record["files"] or present.get(name) is False:
+            raise Damage(f"`{name}` does not belong to it")
+        if name not in present:
+            raise Damage(f"`{name}` is missing")
+        _verify_file(folder / name, record["files"][name])
+    return record
+
+
+def _verify_file(path: Path, expected: Mapping[str, Any]) -> None:
+    try:
+        size = path.stat().st_size
+        if size != expected["size"]:
+            raise Damage(f"`{path.name}` has {size} bytes instead of {expected['size']}")
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != expected["sha256"]:
+                raise Damage(f"`{path.name}` was altered: its checksum differs")
+    except FileNotFoundError:
+        raise Damage(f"`{path.name}` is missing") from None

@@ -1,0 +1,93 @@
+import pytest
+
+from app.widgets import labels, presets
+from app.widgets.presets import PRESETS as BY_KIND
+from engine.basics.errors import InvalidInput
+from engine.scoring import codes, controlled
+from engine.scoring.named import NAMED
+from engine.scoring.verdict import APPROXIMATION, SAME, verdict
+
+PRESETS = BY_KIND["softmax"]
+EVERY = pytest.mark.parametrize(("kind", "preset"), [(kind, preset) for kind, presets in BY_KIND.items()
+                                                     for preset in presets.values()])
+
+
+@EVERY
+def test_a_preset_is_a_list_without_repetition_that_survives_an_address(kind, preset):
+    assert len(set(preset.scorings)) == len(preset.scorings) >= 2
+    assert [codes.decode(codes.encode(scoring)) for scoring in preset.scorings] == list(preset.scorings)
+    first, second = preset.pair
+    assert first != second and max(first, second) < len(preset.scorings)
+    assert presets.matching(preset.scorings, kind) == preset.name
+
+
+@EVERY
+def test_labels_are_distinct(kind, preset):
+    found = labels.short(preset.scorings)
+    assert len(set(found)) == len(found) == len(preset.scorings)
+
+
+@pytest.mark.parametrize("name, axes", [("vary-b", {"B"}), ("vary-p", {"P"})])
+def test_a_preset_varies_its_axis_only(name, axes):
+    first, *others = PRESETS[name].scorings
+    assert {axis for other in others for axis in first.differing_axes(other)} == axes
+
+
+def test_vary_t_changes_another_intervention_only_where_the_process_needs_one():
+    first, *others = PRESETS["vary-t"].scorings
+    for other in others:
+        assert "T" in first.differing_axes(other) and "B" not in first.differing_axes(other)
+        if first.intervention != other.intervention:
+            assert other.process.kind not in first.intervention.fits
+
+
+def test_the_solvers_answer_one_question():
+    first, *others = PRESETS["solvers"].scorings
+    assert {verdict(first, other).kind for other in others} == {APPROXIMATION}
+    assert [scoring.estimator for scoring in others] == ["cholesky", "cg", "lissa", "arnoldi", "kfac"]
+
+
+def test_table_a6_holds_both_sides_of_every_comparison():
+    found = set(PRESETS["table-a6"].scorings)
+    assert {controlled.upweight_scoring("query_loss", alpha) for alpha in controlled.ALPHAS} <= found
+    assert {controlled.removal_scoring("n-1"), controlled.unrolled_scoring(),
+            controlled.response_scoring("query_loss", 0.01)} <= found
+
+
+def test_the_named_methods_are_called_by_their_names():
+    assert labels.short(PRESETS["table-1"].scorings) == [
+        method.title for method in NAMED.values() if method.answers("softmax")]
+    assert labels.known_as(PRESETS["vary-b"].scorings[0]) is None
+
+
+def test_labels_name_only_what_tells_apart():
+    assert labels.short(PRESETS["vary-b"].scorings)[:2] == ["query loss", "query logit"]
+    assert labels.short(PRESETS["first"].scorings)[1:] == ["hard margin", "query logit", "local response"]
+    assert labels.numbered(["a", "b"]) == ["1. a", "2. b"]
+
+
+def test_unknown_presets_are_refused_and_other_lists_match_none():
+    with pytest.raises(InvalidInput, match="There is no preset `x`"):
+        presets.preset("x", "softmax")
+    assert presets.matching(PRESETS["first"].scorings[:2], "softmax") is None
+    scorings = PRESETS["first"].scorings
+    assert verdict(scorings[0], scorings[0]).kind == SAME
+
+
+@EVERY
+def test_every_scoring_of_a_preset_has_a_route_on_its_kind_of_problem(kind, preset):
+    assert all(scoring.route.refusal(scoring.specification, kind) is None for scoring in preset.scorings)
+
+
+def test_a_preset_of_another_kind_of_problem_has_a_counterpart():
+    for name, preset in PRESETS.items():
+        found = presets.translated(preset.scorings, "module")
+        assert found is None and name in ("vary-b", "vary-p") or found.name == {"table-a6": "table-a7"}.get(name, name)
+    assert presets.translated(BY_KIND["module"]["table-a7"].scorings, "softmax").name == "table-a6"
+    assert presets.translated(PRESETS["first"].scorings[:2], "module") is None
+    assert presets.translated(PRESETS["first"].scorings, "softmax") is None
+
+
+def test_named_methods_keep_their_names_with_damping():
+    named = labels.short(BY_KIND["module"]["table-1"].scorings)
+    assert {"DataInf", "TRAK", "Influence function (EK-FAC)", "Influence function (Gauss–Newton CG)"} <= set(named)

@@ -1,0 +1,131 @@
+"""Comparing score arrays: oriented first, without what did not converge, per query, and only what belongs together."""
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau, sem, t
+
+from engine.analysis.comparison import compare
+from engine.basics.errors import InvalidInput
+from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from tests.engine import problems_for_tests as naive
+
+ADD, STEP, REOPTIMIZE = {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}, {"kind": "reoptimize"}
+STEP_LOSS = Scoring.of("query_loss", ADD, STEP)
+STEP_MARGIN = Scoring.of("hard_margin", ADD, STEP)
+LOO = Scoring.of("query_loss", {"kind": "remove"}, REOPTIMIZE)
+ONCE = np.random.default_rng(0)
+
+
+def scores(scoring, values, converged=None, data="a"):
+    values = np.asarray(values, dtype=float)
+    k = values.shape[1]
+    converged = np.ones(k, bool) if converged is None else np.array(converged, bool)
+    return Scores(scoring, values, np.arange(k), converged, np.zeros(k), {"data": data})
+
+
+def draw(seeds=1, queries=6, candidates=30):
+    return [[scores(scoring, ONCE.normal(size=(queries, candidates))) for scoring in (STEP_LOSS, STEP_MARGIN, LOO)]
+            for _ in range(seeds)]
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_mean_and_interval_against_scipy(seeds):
+    drawn = draw(seeds)
+    comparison = compare(drawn)
+    for a, b in ((0, 1), (0, 2), (2, 1)):
+        taus = np.array([[kendalltau(left, right).statistic for left, right in
+                          zip(one[a].oriented, one[b].oriented, strict=True)] for one in drawn])
+        np.testing.assert_allclose(comparison.per_query["kendall_tau"][:, a, b], taus, atol=1e-12)
+        found = comparison.agreement("kendall_tau", a, b)
+        sample = taus.mean(1) if seeds > 1 else taus[0]
+        assert found.mean == pytest.approx(taus.mean()) and found.n_seeds == seeds
+        assert found.ci95 == pytest.approx(sem(sample) * t.ppf(0.975, len(sample) - 1))
+        assert found.interval_over == ("seeds" if seeds > 1 else "queries")
+
+
+def test_scores_are_oriented_before_they_are_compared():
+    """Removal's sign is turned: what helps when added must hurt when removed."""
+    values = ONCE.normal(size=(4, 20))
+    comparison = compare([[scores(STEP_LOSS, values), scores(LOO, -values)]])
+    for metric in ("kendall_tau", "sign_agreement", "top_overlap"):
+        assert comparison.agreement(metric, 0, 1).mean == pytest.approx(1.0)
+    assert compare([[scores(STEP_LOSS, values), scores(LOO, values)]]).agreement("kendall_tau", 0, 1).mean == -1.0
+
+
+def test_what_did_not_converge_is_left_out_everywhere_and_counted():
+    drawn = draw(2, candidates=12)
+    drawn[0][0].converged[[1, 5]] = False
+    drawn[0][2].converged[[5, 7]] = False
+    for one in drawn[0]:
+        one.values[:, [1, 5, 7]] = 1e9
+    comparison = compare(drawn)
+    assert comparison.left_out == (3, 0)
+    kept = np.setdiff1d(np.arange(12), [1, 5, 7])
+    for q in range(6):
+        expected = kendalltau(drawn[0][0].values[q, kept], drawn[0][1].values[q, kept]).statistic
+        assert comparison.per_query["kendall_tau"][0, 0, 1, q] == pytest.approx(expected)
+    assert set(comparison.table()["n_left_out"]) == {3}
+    drawn[1][1].converged[:] = False
+    with pytest.raises(InvalidInput, match="No candidate converged"):
+        compare(drawn)
+
+
+def test_constant_rankings_are_dropped_and_counted():
+    drawn = draw(2)
+    drawn[0][0].values[2] = 0.5
+    table = compare(drawn).table(["kendall_tau"]).set_index(["a", "b"])
+    assert table["n_dropped"].tolist() == [1, 1, 0] and set(table["n_queries"]) == {6}
+
+
+def test_the_table_holds_each_pair_once_with_its_verdict():
+    drawn = draw(2)
+    table = compare(drawn, ["one", "two", "three"]).table()
+    assert list(table.columns)[:8] == ["a", "b", "metric", "mean", "ci95", "n_queries", "n_dropped", "verdict"]
+    assert len(table) == 9 and set(table["n_seeds"]) == {2}
+    rows = table[table.metric == "top_overlap"]
+    assert list(zip(rows.a, rows.b, rows.verdict, strict=True)) == [
+        ("one", "two", "specification mismatch on {B}"), ("one", "three", "specification mismatch on {P,T}"),
+        ("two", "three", "specification mismatch on {B,P,T}")]
+    assert list(compare(drawn).names) == [STEP_LOSS.title, STEP_MARGIN.title, LOO.title]
+    assert compare([drawn[0][:1]]).table().empty and "verdict" in compare([drawn[0][:1]]).table()
+
+
+def test_the_fraction_is_that_of_the_top():
+    a, b = np.arange(20.0)[None], np.arange(20.0)[None].copy()
+    b[0, [19, 0]] = b[0, [0, 19]]
+    pair = [[scores(STEP_LOSS, a), scores(STEP_MARGIN, b)]]
+    assert compare(pair, fraction=0.05).agreement("top_overlap", 0, 1).mean == 0.0
+    assert compare(pair, fraction=0.5).agreement("top_overlap", 0, 1).mean == 0.9
+
+
+V = np.arange(12.0).reshape(3, 4)
+
+
+@pytest.mark.parametrize(("seeds", "names", "said"), [
+    ([], None, "no scores"), ([[]], None, "no scores"),
+    ([[scores(STEP_LOSS, V)]], ["a", "b"], "2 names for 1"),
+    ([[scores(STEP_LOSS, V)], [scores(STEP_MARGIN, V)]], None, "different scorings"),
+    ([[scores(STEP_LOSS, V), scores(LOO, V)], [scores(LOO, V), scores(STEP_LOSS, V)]], None, "in one order"),
+    ([[scores(STEP_LOSS, V)], [scores(STEP_LOSS, V), scores(LOO, V)]], None, "different scorings"),
+    ([[scores(STEP_LOSS, V)], [scores(STEP_LOSS, V[:2])]], None, "different numbers of queries"),
+    ([[scores(STEP_LOSS, V), scores(LOO, V[:2])]], None, "different problems"),
+    ([[scores(STEP_LOSS, V), scores(LOO, V[:, :3])]], None, "different problems"),
+    ([[scores(STEP_LOSS, V), scores(LOO, V, data="b")]], None, "different problems"),
+    ([[scores(STEP_LOSS, V), Scores(LOO, V, np.array([0, 1, 3, 2]), np.ones(4, bool), np.zeros(4), {"data": "a"})]],
+     None, "candidates"),
+])
+def test_what_does_not_belong_together_is_refused(seeds, names, said):
+    with pytest.raises(InvalidInput, match=said) as caught:
+        compare(seeds, names)
+    assert str(caught.value).endswith(".")
+
+
+def test_on_a_problem_the_soft_margin_agrees_fully_and_the_logit_does_not():
+    problem = naive.problem(n=40, d=4, candidates=range(20))
+    found = compute(problem, [Scoring.of(name, ADD, STEP) for name in ("query_loss", "soft_margin", "query_logit")])
+    comparison = compare([found])
+    assert comparison.agreement("kendall_tau", 0, 1).mean == 1.0
+    assert comparison.agreement("kendall_tau", 0, 2).mean < 0.95
+    assert comparison.verdicts[0][1].axes == ("B",) and comparison.verdicts[1][1].kind == "same scores"

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+from engine.analysis import error_curves
+from engine.basics.errors import InvalidInput
+from engine.curvature import HESSIANS
+from engine.metrics.agreement import kendall_tau, sign_agreement, top_overlap
+from engine.question.behaviors import BEHAVIORS, register_behavior
+from engine.scoring.compute import compute
+from tests.engine.problems_for_tests import problem
+
+SMALL = {"n": 60, "d": 4, "classes": 3, "queries": 6}
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return problem(**SMALL)
+
+
+def test_agreement_is_that_of_the_metrics(trained):
+    exact, approximate = compute(trained, list(error_curves.step_pair("hard_margin", 0.5)))
+    found = error_curves.agreement(exact, approximate)
+    np.testing.assert_allclose(found["kendall_tau"], kendall_tau(exact.values, approximate.values))
+    np.testing.assert_allclose(found["top_overlap"], top_overlap(exact.values, approximate.values))
+    np.testing.assert_allclose(found["sign_agreement"], sign_agreement(exact.values, approximate.values))
+
+
+def test_first_order_worsens_with_the_step_except_for_the_linear_logit(trained):
+    near, far = (error_curves.step_agreement(trained, eta) for eta in (1e-4, 2.0))
+    assert set(near) == {name for name, behavior in BEHAVIORS.items() if behavior.differentiable}
+    for eta in (near, far):
+        np.testing.assert_allclose(eta["query_logit"]["kendall_tau"], 1.0, atol=1e-9)
+    for behavior in ("query_loss", "hard_margin", "probability"):
+        assert near[behavior]["kendall_tau"].mean() > 0.99
+        assert far[behavior]["kendall_tau"].mean() < near[behavior]["kendall_tau"].mean()
+
+
+def test_query_loss_and_soft_margin_agree_alike(trained):
+    found = error_curves.step_agreement(trained, 0.7, ["query_loss", "soft_margin"])
+    np.testing.assert_allclose(found["query_loss"]["kendall_tau"], found["soft_margin"]["kendall_tau"])
+
+
+@pytest.mark.parametrize("solver", list(HESSIANS))
+def test_the_inverse_hessian_response_is_linear_in_alpha(trained, solver):
+    few = trained.with_candidates(trained.candidates[:5])
+    unit, direct = compute(few, [error_curves.solver_scoring("query_loss", solver),
+                                 error_curves.solver_scoring("query_loss", solver, 0.03)])
+    scaled = error_curves.at_alpha(unit, 0.03)
+    np.testing.assert_allclose(scaled.values, direct.values, rtol=1e-12)
+    assert scaled.scoring == direct.scoring
+
+
+def test_only_a_linear_response_is_scaled(trained):
+    few = trained.with_candidates(trained.candidates[:2])
+    with pytest.raises(InvalidInput, match="linear"):
+        error_curves.at_alpha(compute(few, error_curves.upweighted("query_loss", 1e-3))[0], 0.1)
+
+
+def test_inverse_hessian_is_good_for_a_small_alpha_and_worse_for_a_large_one(trained):
+    unit = compute(trained, error_curves.solver_scoring("query_loss", "cholesky"))[0]
+    taus = []
+    for alpha in (1e-6, 0.3):
+        exact = compute(trained, error_curves.upweighted("query_loss", alpha))[0]
+        taus.append(error_curves.agreement(exact, error_curves.at_alpha(unit, alpha))["kendall_tau"].mean())
+    assert taus[0] > 0.99 > taus[1]
+
+
+def test_candidates_that_did_not_converge_are_left_out(trained):
+    from dataclasses import replace
+
+    exact, approximate = compute(trained, list(error_curves.step_pair("query_loss", 0.5)))
+    flags = np.ones(trained.n, dtype=bool)
+    flags[10:] = False
+    found = error_curves.agreement(replace(exact, converged=flags), approximate)
+    np.testing.assert_allclose(found["kendall_tau"], kendall_tau(exact.values[:, :10], approximate.values[:, :10]))
+    with pytest.raises(InvalidInput, match="converged"):
+        error_curves.agreement(replace(exact, converged=np.zeros(trained.n, dtype=bool)), approximate)
+
+
+def test_alpha_scorings_cover_every_solver_and_behavior():
+    scorings = error_curves.alpha_scorings((1e-3, 1e-1))
+    behaviors = error_curves.differentiable()
+    assert len(set(scorings)) == len(scorings) == (2 + len(HESSIANS)) * len(behaviors)
+    assert {scoring.estimator for scoring in scorings} == {"exact", *HESSIANS}
+
+
+def test_summary_means_and_interval_by_hand():
+    seeds = [{"kendall_tau": np.array(values), "top_overlap": np.ones(2), "sign_agreement": np.ones(2)}
+             for values in ([0.5, 0.7], [0.8, np.nan])]
+    row = error_curves.summary(seeds)[0]
+    assert row["metric"] == "kendall_tau" and row["n_dropped"] == 1 and row["n_seeds"] == 2
+    assert row["mean"] == pytest.approx(0.7)
+    assert row["ci95"] == pytest.approx(12.7062 * 0.1, rel=1e-4)  # t(0.975, 1)·s/√2 with s = 0.1·√2
+    assert row["per_seed"] == pytest.approx((0.6, 0.8))
+    assert np.isnan(error_curves.summary(seeds[:1])[0]["ci95"])
+
+
+def test_a_users_own_behavior_gets_a_curve(trained):
+    register_behavior("own_square", lambda logits, labels: logits.square().sum(-1))
+    try:
+        assert "own_square" in error_curves.step_agreement(trained, 0.1)
+    finally:
+        BEHAVIORS.remove("own_square")

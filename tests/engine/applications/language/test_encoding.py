@@ -1,0 +1,82 @@
+"""Spans of characters become the right tokens under every template, and what cannot be encoded is one sentence."""
+
+import pytest
+import torch
+
+from engine.applications.language.encoding import Encoder
+from engine.applications.language.records import Record
+from engine.applications.language.tasks import build
+from engine.basics.errors import InvalidInput
+
+CORRUPTION = {"name": "response_corruption", "clean": 6, "answer": 2, "rationale": 2, "validation": 2, "seed": 0}
+NAMES = ("chatml", "turns", "headers", "plain")
+
+
+@pytest.fixture(params=NAMES)
+def encoder(request, make_tokenizer):
+    return Encoder(make_tokenizer(request.param), 400)
+
+
+def test_tokens_of_every_span_spell_its_text(encoder):
+    for record in build(CORRUPTION).train:
+        found = encoder.encode(record)
+        decode = encoder.tokenizer.decode
+        assert decode(found.ids[found.response:]).strip() == record.response + encoder.end
+        start, end = record.spans["explanation"]
+        assert decode([found.ids[place] for place in found.explanation]).strip() == record.response[start:end]
+        assert decode([found.ids[found.answer]]).strip() == record.answer
+        assert [decode([token]).strip() for token in found.letters] == list(record.choices)
+        assert found.letters[found.stated] == found.ids[found.answer]
+        assert decode(found.ids[:found.response]).endswith(encoder.opening(record.prompt)[-8:])
+
+
+def test_thinking_is_off_and_turns_are_closed(make_tokenizer):
+    ends = {name: Encoder(make_tokenizer(name)).end for name in NAMES}
+    assert ends == {"chatml": "<|im_end|>", "turns": "<end_of_turn>", "headers": "<|eot_id|>", "plain": "<eos>"}
+    assert Encoder(make_tokenizer("chatml")).opening("hi").endswith("<think>\n\n</think>\n\n")
+
+
+def test_a_batch_says_where_everything_is(encoder):
+    records = build(CORRUPTION).train
+    encoded = [encoder.encode(record) for record in records]
+    batch, decode = encoder.batch(encoded), encoder.tokenizer.decode
+    for row, (item, record) in enumerate(zip(encoded, records, strict=True)):
+        assert batch.ids[row, batch.mask[row].bool()].tolist() == list(item.ids)
+        assert batch.targets[row, batch.response[row]].tolist() == list(item.ids[item.response:])
+        assert decode(batch.targets[row, batch.explanation[row]]).strip() == record.response[
+            slice(*record.spans["explanation"])]
+        assert decode([batch.targets[row, batch.answer[row]]]).strip() == record.answer
+        assert batch.ids[row, batch.prompt_end[row] + 1] == item.ids[item.response]
+        assert batch.places[row, -1] == len(item.ids) - 1
+
+
+def test_a_long_prompt_is_cut_at_its_start_and_counted(encoder):
+    record = build(CORRUPTION).train[0].model_copy(update={"prompt": "word " * 500})
+    found = encoder.encode(record)
+    assert len(found.ids) == 400 and found.cut > 0
+    assert encoder.tokenizer.decode([found.ids[found.answer]]).strip() == record.answer
+    whole = Encoder(encoder.tokenizer, 5000).encode(record)
+    assert whole.ids[whole.response:] == found.ids[found.response:] and whole.cut == 0
+
+
+def test_what_cannot_be_encoded(make_tokenizer):
+    encoder = Encoder(make_tokenizer("chatml"), 60)
+    with pytest.raises(InvalidInput, match="leave no room for a prompt"):
+        encoder.encode(Record(id="1", prompt="p", response="word " * 60))
+    with pytest.raises(InvalidInput, match="not a single token"):
+        encoder.encode(Record(id="1", prompt="p", response="It is zebra.", spans={"answer": (6, 11)}))
+    with pytest.raises(InvalidInput, match="The choice “zebra”"):
+        encoder.encode(Record(id="1", prompt="p", response="The answer is A.", spans={"answer": (14, 15)},
+                              choices=("A", "zebra")))
+
+
+def test_a_slow_tokenizer_is_refused(make_tokenizer):
+    slow = make_tokenizer("plain")
+    slow_like = type("Slow", (), {"is_fast": False, "__getattr__": lambda self, name: getattr(slow, name)})()
+    with pytest.raises(InvalidInput, match="fast tokenizer"):
+        Encoder(slow_like)
+
+
+def test_batches_of_one_are_not_padded(encoder):
+    item = encoder.encode(build(CORRUPTION).train[0])
+    assert torch.equal(encoder.batch([item]).mask, torch.ones(1, len(item.ids), dtype=torch.long))

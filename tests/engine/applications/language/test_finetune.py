@@ -1,0 +1,91 @@
+"""The optimiser follows the recipe, checkpoints hold its state, and a training that stopped goes on unharmed."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from transformers import get_cosine_schedule_with_warmup
+
+from engine.applications.language import lora, passes
+from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.behaviors import response_loss
+from engine.applications.language.finetune import order, rate, schedule
+from engine.applications.language.lora import Recipe
+
+
+def test_the_learning_rate_is_the_usual_cosine_with_warmup():
+    recipe, total = Recipe(warmup=0.1, learning_rate=1.0), 40
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    theirs = get_cosine_schedule_with_warmup(optimizer, 4, total)
+    for step in range(4, total):
+        while theirs.last_epoch < step:
+            optimizer.step()
+            theirs.step()
+        assert rate(recipe, step, total) == pytest.approx(theirs.get_last_lr()[0], abs=1e-12)
+    assert [rate(recipe, step, total) for step in range(4)] == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_the_papers_recipe_is_the_default():
+    recipe = Recipe()
+    assert (recipe.rank, recipe.scaling, recipe.learning_rate, recipe.weight_decay, recipe.warmup, recipe.clip,
+            recipe.batch, recipe.context) == (16, 32, 1e-4, 0, 0.03, 1, 8, 1024)
+
+
+def test_every_epoch_sees_every_record_once():
+    batches = order(Recipe(batch=4, epochs=3), 10, 1)
+    assert [len(rows) for rows in batches] == [4, 4, 2] * 3
+    assert sorted(sum(batches[3:6], [])) == list(range(10)) and batches[:3] != batches[3:6]
+    assert schedule(Recipe(batch=4, epochs=3, checkpoints=4), 10) == (9, [2, 4, 7, 9])
+
+
+def test_training_against_a_plain_loop(plain_setting, attribution):
+    """A loop with torch's AdamW and the same batches ends at the same weights; B starts at zero."""
+    recipe = attribution.setting.recipe
+    model, encoder, encoded = attribution.model, attribution.encoder, attribution.encoded
+    lora.renew(model, 0)
+    parameters = lora.trained(model)
+    assert all(bool(value.any()) == name.endswith(".a") for name, value in parameters.items())
+    optimizer = torch.optim.AdamW(parameters.values(), lr=recipe.learning_rate, weight_decay=0.0)
+    batches = order(recipe, len(encoded), 0)
+    model.train()
+    for step, rows in enumerate(batches):
+        optimizer.param_groups[0]["lr"] = rate(recipe, step, len(batches))
+        batch = encoder.batch([encoded[row] for row in rows])
+        loss = -response_loss(passes.forward(model, batch)[0], batch).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters.values(), 1.0)
+        optimizer.step()
+    model.eval()
+    weights = attribution.points[-1].weights
+    for name, parameter in parameters.items():
+        torch.testing.assert_close(parameter.detach(), weights[name], atol=1e-6, rtol=1e-5)
+    rates = [rate(recipe, step, len(batches)) for step in range(len(batches))]
+    half = attribution.points[0].step
+    assert [point.weight for point in attribution.points] == pytest.approx([math.fsum(rates[:half]),
+                                                                           math.fsum(rates[half:])])
+
+
+def test_a_training_that_stopped_goes_on_to_the_same_weights(plain_setting, attribution, monkeypatch, tmp_path):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    found, calls = Attribution(Setting.parse(plain_setting), 0), []
+
+    def stop():
+        calls.append(1)
+        if len(calls) > 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        found.train(stop)
+    done = []
+    points = Attribution(Setting.parse(plain_setting), 0).train(lambda: done.append(1))
+    assert len(done) == 8 - 4  # from the checkpoint after four of eight steps
+    for name, value in attribution.points[-1].weights.items():
+        torch.testing.assert_close(points[-1].weights[name], value, atol=1e-6, rtol=1e-5)
+    assert len(Attribution(Setting.parse(plain_setting), 0).train(lambda: pytest.fail("it was finished"))) == 2
+
+
+def test_the_loss_falls(attribution):
+    first, last = (point.facts["loss"] for point in attribution.points)
+    assert np.isfinite(first) and last < first

@@ -1,0 +1,121 @@
+"""Gradients from hooks against autograd on each record alone; caches against them; projection and Adam by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+from engine.applications.language import gradients, lora, passes
+from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
+from engine.applications.language.finetune import BETAS, EPSILON
+from engine.applications.language.projection import Projection, Sum
+from engine.basics.errors import StoreError
+
+
+def alone(attribution, item, reader):
+    """∇ of a scalar of one record by plain autograd on the adapters' parameters, flat."""
+    parameters = lora.trained(attribution.model)
+    batch = attribution.encoder.batch([item])
+    logits, _ = passes.forward(attribution.model, batch)
+    found = torch.autograd.grad(reader(logits, batch).sum(), list(parameters.values()))
+    return torch.cat([part.flatten() for part in found])
+
+
+def test_record_gradients_against_a_loop(attribution):
+    point, cache = attribution.points[0], attribution.record_cache(attribution.points[0])
+    attribution.place(point)
+    for row in range(0, len(attribution.encoded), 5):
+        expected = -alone(attribution, attribution.encoded[row], response_loss)
+        assert expected.norm() > 0
+        np.testing.assert_allclose(cache["gradient"][row], expected, atol=2e-5 * float(expected.abs().max()))
+        assert cache["norm"][row] == pytest.approx(float(expected.norm()), rel=1e-4)
+
+
+def test_query_gradients_of_every_behavior_against_a_loop(attribution):
+    point, records = attribution.points[1], attribution.task.queries["triggered"]
+    cache, encoded = attribution.query_cache(point, records), attribution.queries("triggered")
+    attribution.place(point)
+    for place, (name, behavior) in enumerate(LANGUAGE_BEHAVIORS.items()):
+        for row in (0, 3):
+            expected = alone(attribution, encoded[row], behavior.read)
+            np.testing.assert_allclose(cache[name][row], expected, atol=3e-5 * float(expected.abs().max()))
+        values = passes.read(attribution.model, attribution.encoder, encoded, [behavior.read])[:, 0]
+        np.testing.assert_allclose(cache["value"][:, place], values, atol=1e-5)
+
+
+def test_the_conditioned_gradient_is_the_step_that_adam_would_take(attribution):
+    """Against torch's own AdamW: one step from the checkpoint's state on one record."""
+    point, cache, row = attribution.points[0], attribution.record_cache(attribution.points[0]), 2
+    attribution.place(point)
+    parameters = lora.trained(attribution.model)
+    first, second = point.moments()
+    before = {name: parameter.detach().clone() for name, parameter in parameters.items()}
+    optimizer = torch.optim.AdamW(parameters.values(), lr=1e-3, betas=BETAS, eps=EPSILON, weight_decay=0.0)
+    for name, parameter in parameters.items():
+        optimizer.state[parameter] = {"step": torch.tensor(float(point.step)), "exp_avg": first[name].clone(),
+                                      "exp_avg_sq": second[name].clone()}
+    batch = attribution.encoder.batch([attribution.encoded[row]])
+    optimizer.zero_grad()
+    (-response_loss(passes.forward(attribution.model, batch)[0], batch).sum()).backward()
+    optimizer.step()
+    moved = torch.cat([((before[name] - parameter.detach()) / 1e-3).flatten()
+                       for name, parameter in parameters.items()])
+    optimizer.zero_grad()
+    np.testing.assert_allclose(cache["conditioned"][row], moved, atol=2e-3)
+
+
+def test_no_gradient_of_a_weight_ever_exists(attribution):
+    """Neither frozen nor adapted parameters get a gradient, and none require one while tapped."""
+    batch = attribution.encoder.batch(attribution.encoded[:2])
+    states = [parameter.requires_grad for parameter in attribution.model.parameters()]
+    with gradients.tapped(attribution.model) as tap:
+        assert not any(parameter.requires_grad for parameter in attribution.model.parameters())
+        shapes = {}
+        gradients.record_gradients(attribution.model, tap, batch, [response_loss],
+                                   [lambda name, found: shapes.update({name: tuple(found.shape)})])
+        assert all(parameter.grad is None for parameter in attribution.model.parameters())
+    assert shapes == {name: (2, *parameter.shape) for name, parameter in lora.trained(attribution.model).items()}
+    assert [parameter.requires_grad for parameter in attribution.model.parameters()] == states
+
+
+def test_a_sum_of_parts_keeps_inner_products():
+    torch.manual_seed(0)
+    sizes, found = {"x": 400, "y": 300}, []
+    u = torch.randn(2, 700)
+    u[1] += u[0]
+    for seed in range(200):
+        total = Sum(Projection(dimension=64, seed=seed), sizes)
+        total("x", u[:, :400].view(2, 20, 20))
+        total("y", u[:, 400:])
+        found.append(float(torch.linalg.vecdot(*total.projected())))
+        torch.testing.assert_close(total.norms(), u.norm(dim=1))
+    assert abs(np.mean(found) - float(u[0] @ u[1])) < 4 * np.std(found) / 200**0.5
+
+
+def test_a_cache_goes_on_where_it_stopped(plain_setting, attribution, monkeypatch, tmp_path):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    found = Attribution(Setting.parse({**plain_setting, "recipe": {**plain_setting["recipe"], "epochs": 1,
+                                                                   "checkpoints": 1}}), 0)
+    found.train()
+    calls = []
+
+    def stop():
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        found.record_cache(found.points[0], stop)
+    done = []
+    cache = found.record_cache(found.points[0], lambda: done.append(1))
+    assert len(done) == 2 and cache.sealed  # two of four batches were there
+    again = found.record_cache(found.points[0], lambda: pytest.fail("nothing was left to do"))
+    assert np.array_equal(again["gradient"], cache["gradient"])
+    with (cache.folder / "norm.npy").open("r+b") as file:
+        file.seek(-4, 2)
+        file.write(b"\x00\x00\x80\x3f")
+    with pytest.raises(StoreError, match="was altered"):
+        found.record_cache(found.points[0])
+    (cache.folder / "manifest.json").write_text('{"identity": {}, "rows": 3}')
+    with pytest.raises(StoreError, match="belong to another run"):
+        found.record_cache(found.points[0])

@@ -1,0 +1,141 @@
+"""What trainings keep: listed with sizes, removed with their gradients, and never while something uses them."""
+
+import gc
+import json
+
+import pytest
+
+from engine.applications.language import kept
+from engine.applications.language.attribution import Attribution, Setting
+from engine.basics.errors import InvalidInput
+from engine.cli import main
+from engine.cli.language import read_run
+from engine.experiments import language, response_corruption
+from engine.jobs import JobQueue
+from engine.runs import language as language_run
+from engine.runs import language_kept
+
+TASK = {"name": "response_corruption", "seed": 0, "clean": 4, "answer": 2, "rationale": 2, "validation": 2}
+RECIPE = {"epochs": 1, "checkpoints": 1, "batch": 4, "context": 200, "rank": 2}
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def made(home, model_folder):
+    """Seeds 0 and 1, trained and cached; their setting."""
+    setting = Setting.parse({"model": str(model_folder), "task": TASK, "recipe": RECIPE,
+                             "projection": {"dimension": 16}})
+    for seed in (0, 1):
+        found = Attribution(setting, seed)
+        found.train()
+        found.record_cache(found.points[0])
+        found.states()
+        del found
+    gc.collect()
+    return setting
+
+
+def test_sizes_are_those_on_disk_and_deleting_frees_them(home, made):
+    found = kept.trainings()
+    on_disk = sum(path.stat().st_size for path in (home / "language").rglob("*")
+                  if path.is_file() and path.parent.name != "locks")
+    assert len(found) == 2 and sum(training.size for training in found) == on_disk
+    assert all(training.checkpoints > training.gradients > 0 for training in found)
+    assert {language_kept.title(training) for training in found} == {
+        f"Response corruption · tiny · seed {seed} · 8 records" for seed in (0, 1)}
+    one, other = found
+    assert language_kept.delete(one.digest) == one.size and kept.trainings() == [other]
+    assert not list((home / "tmp").iterdir())
+    with pytest.raises(InvalidInput, match="no training"):
+        kept.delete(one.digest)
+
+
+def test_what_a_process_uses_stays(made):
+    used = Attribution(made, 0)
+    used.train()
+    digest = used.digest[:kept.LENGTH]
+    with pytest.raises(InvalidInput, match="is used by a run"):
+        kept.delete(digest)
+    del used
+    gc.collect()
+    assert kept.delete(digest) > 0
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_what_a_job_of_the_queue_needs_stays(home, made, state):
+    queue = JobQueue(home)
+    settings = {"numerics": 1, **made.model_dump(mode="json")}
+    job = queue.submit(response_corruption.STUDY.name, {"study": "x", "preset": "small", "settings": settings,
+                                                        "seeds": [1]})
+    if state == "running":
+        queue.claim("someone")
+    needed = Attribution(made, 1).digest[:kept.LENGTH]
+    assert language_kept.busy() == {needed}
+    with pytest.raises(InvalidInput, match="is used by a run"):
+        language_kept.delete(needed)
+    [free] = [training.digest for training in kept.trainings() if training.digest != needed]
+    assert language_kept.delete(free) > 0
+    queue.request_cancel(job.id) if state == "queued" else queue.stop(job.id, "someone")
+    assert language_kept.busy() == set() and language_kept.delete(needed) > 0
+
+
+def test_where_it_cannot_be_told_everything_counts_as_used(home, made):
+    settings = {**made.model_dump(mode="json"), "task": {"name": "own", "train": str(home / "gone.jsonl")}}
+    JobQueue(home).submit(language_run.KIND, {"settings": settings, "seed": 0, "asked": []})
+    assert language_kept.busy() == {training.digest for training in kept.trainings()}
+
+
+def test_jobs_of_other_kinds_use_none(home, made):
+    JobQueue(home).submit("scores", {"settings": {"model": "cnn"}, "seeds": [0]})
+    JobQueue(home).submit("scores", {"source": {}})
+    assert language_kept.busy() == set()
+
+
+def test_the_command_lists_and_removes(made, capsys):
+    digest = kept.trainings()[0].digest
+    assert main(["caches"]) == 0
+    said = capsys.readouterr().out
+    assert digest in said and "Response corruption · tiny · seed 1 · 8 records" in said and "in all" in said
+    assert main(["caches", "--delete", "abc"]) == 2 and "too short" in capsys.readouterr().err
+    assert main(["caches", "--delete", "0" * 32]) == 2 and "names no training" in capsys.readouterr().err
+    assert main(["caches", "--delete", digest[:10]]) == 0 and "freed" in capsys.readouterr().out
+    assert main(["caches", "--delete", "all"]) == 0
+    assert "No training of a language model is kept" in capsys.readouterr().out
+
+
+def test_a_removed_training_is_made_again(home, made):
+    kept.delete(Attribution(made, 0).digest[:kept.LENGTH])
+    again = Attribution(made, 0)
+    again.train()
+    assert len(again.points) == 1 and again.record_cache(again.points[0]).sealed
+
+
+def test_a_run_of_the_command_line(made, tmp_path, capsys):
+    asked = {**made.model_dump(mode="json"), "seed": 1, "asked": [
+        {"prompt": "Which?\nA: a\nB: b", "response": "It is a. The answer is A.", "spans": {"answer": [23, 24]},
+         "choices": ["A", "B"]}]}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(asked))
+    assert main(["attribute", "--run", str(path), "--out", str(tmp_path / "records.csv")]) == 0
+    said, table = capsys.readouterr().out, (tmp_path / "records.csv").read_text().splitlines()
+    assert "Written" in said and "tracin|answer_margin" in table[0] and "repsim|none|0.5" in table[0]
+    setting, seed, records = read_run(json.dumps(asked))
+    assert (setting, seed) == (made, 1) and records[0].answer == "A" and language.LAYERS
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ("{", "not JSON"), ("absent.json", "cannot be read"), ('{"model": "x", "task": {}, "seed": -1}', "`seed` is -1"),
+    ('{"model": "x", "task": {}, "asked": 3}', "`asked` is no list"), ('{"task": {}}', "`model` is missing"),
+    ('{"model": "x", "task": {"name": "magic"}}', "magic"),
+    ('{"model": "x", "task": {"name": "own", "train": "absent.jsonl"}}', "cannot be read"),
+    ('{"model": "absent-model", "task": {"name": "own", "train": [{"prompt": "a", "response": "b"}, '
+     '{"prompt": "a", "response": "b"}], "held": 1}}', "WHICHFLUENCE_MODELS")])
+def test_bad_runs(home, tmp_path, capsys, monkeypatch, given, said):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert main(["attribute", "--run", given, "--out", str(tmp_path / "x.csv")]) == 2
+    assert said in capsys.readouterr().err and not (tmp_path / "x.csv").exists()

@@ -1,0 +1,96 @@
+"""Finding and loading models: local ones by name, and one sentence for what cannot be used."""
+
+import json
+
+import pytest
+import torch
+from transformers import BertConfig, BertForMaskedLM
+
+from engine.applications.language import lora, models, passes
+from engine.applications.language.encoding import Encoder
+from engine.applications.language.lora import Recipe
+from engine.applications.language.records import Record
+from engine.basics.errors import InvalidInput, MissingData
+
+
+def test_a_model_is_found_by_path_and_by_name(model_folder, monkeypatch):
+    monkeypatch.setenv(models.MODELS, str(model_folder.parent))
+    for name in (str(model_folder), "tiny", "someone/tiny"):
+        assert models.find(name) == models.Place("tiny", str(model_folder))
+    assert models.available() == ["tiny"]
+    assert not models.find("nobody/nothing").local
+    assert models.find("SmolLM2-135M-Instruct").source == "HuggingFaceTB/SmolLM2-135M-Instruct"
+    model, tokenizer = models.load("tiny")
+    assert model.dtype == torch.float32 and not model.training and tokenizer.is_fast
+
+
+def test_identity_follows_the_files(model_folder, tmp_path):
+    other = tmp_path / "tiny"
+    other.mkdir()
+    for path in model_folder.iterdir():
+        (other / path.name).write_bytes(path.read_bytes())
+    assert models.identity(str(model_folder)) == models.identity(str(other))
+    (other / "config.json").write_text((other / "config.json").read_text() + " ")
+    assert models.identity(str(model_folder)) != models.identity(str(other))
+
+
+def test_no_network_and_no_local_model_says_what_to_set(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.delenv(models.MODELS, raising=False)
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(MissingData, match="set WHICHFLUENCE_MODELS"):
+        models.load("someone/absent-model")
+
+
+def test_a_model_that_is_not_causal(tmp_path):
+    BertForMaskedLM(BertConfig(vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
+                               intermediate_size=8)).save_pretrained(tmp_path)
+    with pytest.raises(InvalidInput, match="BertForMaskedLM, which does not write text"):
+        models.load(str(tmp_path))
+
+
+def test_a_model_that_does_not_fit_says_what_would(model_folder, monkeypatch):
+    monkeypatch.setattr(models, "_free_memory", lambda: 100_000)
+    with pytest.raises(InvalidInput, match="what would fit is a model of up to") as error:
+        models.load(str(model_folder))
+    assert "\n" not in str(error.value)
+
+
+def test_damaged_files_are_one_sentence(tmp_path, model_folder):
+    for path in model_folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "model.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(InvalidInput, match="cannot be loaded"):
+        models.load(str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "no-such-thing"}))
+    with pytest.raises(InvalidInput, match="cannot be loaded"):
+        models.load(str(tmp_path))
+
+
+def test_an_empty_name():
+    with pytest.raises(InvalidInput, match="name of the model is empty"):
+        models.find(" ")
+
+
+def test_adapters_need_layers_that_exist(model_folder):
+    model, _ = models.load(str(model_folder))
+    with pytest.raises(InvalidInput, match="cannot be attached to `nothing`"):
+        lora.attach(model, Recipe(targets="nothing"))
+
+
+def test_the_local_gguf_model(monkeypatch, tmp_path):
+    """SmolLM2 where WHICHFLUENCE_MODELS has it: converted once, its own template, its own letters."""
+    if "SmolLM2-135M-Instruct" not in models.available():
+        pytest.skip("WHICHFLUENCE_MODELS holds no SmolLM2-135M-Instruct")
+    from transformers import AutoTokenizer
+
+    place = models.find("SmolLM2-135M-Instruct")
+    encoder = Encoder(AutoTokenizer.from_pretrained(place.source, gguf_file=place.gguf), 256)
+    record = Record(prompt="Which one?", response="Explanation: Mugs. The answer is B.",
+                    spans={"explanation": (13, 18), "answer": (33, 34)}, choices=("A", "B"))
+    found = encoder.encode(record)
+    assert encoder.end == "<|im_end|>" and encoder.tokenizer.decode([found.ids[found.answer]]) == " B"
+    assert encoder.tokenizer.decode([found.ids[at] for at in found.explanation]) == " Mugs."
+    assert passes.batches([found], 1) is not None

@@ -1,0 +1,109 @@
+"""GradSim, TracIn and LiSSA against a naive loop over examples, one backward pass each, through plain autograd."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from engine.applications.noisy_labels import gradient_scores
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, Pair
+from engine.applications.noisy_labels.scoring import suspicions
+from engine.applications.noisy_labels.trusted import trusted_gradients
+from engine.basics.options import Options
+from engine.curvature.network import lissa
+from engine.gradients import directional
+from engine.question.behaviors import BEHAVIORS
+from tests.engine.applications.noisy_labels.sources import model
+
+CASES = [{"model": "cnn"}, {"model": "mlp"}, {"model": "linear"},
+         {"model": "tiny_residual", "n_train": 60, "selection": "block|head"}]
+
+
+def naive(trained, state, behavior):
+    """(∇B̄, [∇ℓ_k]) at a state of the whole network, one example at a time, over the selected parameters."""
+    module = copy.deepcopy(trained.module)
+    module.load_state_dict(state)
+    module.eval()
+    own = dict(module.named_parameters())
+    chosen = [own[name].requires_grad_() for name in trained.problem.network.names]
+
+    def gradient(value):
+        return torch.cat([part.flatten() for part in torch.autograd.grad(value, chosen)])
+
+    evidence = trained.evidence
+    x, y = torch.tensor(evidence.x), torch.tensor(evidence.y)
+    losses = torch.stack([gradient(cross_entropy(module(x[k:k + 1]), y[k:k + 1])) for k in range(len(y))])
+    trusted = torch.tensor(evidence.trusted_x), torch.tensor(evidence.trusted_y)
+    return gradient(BEHAVIORS[behavior].value(module(trusted[0]), trusted[1]).mean()), losses
+
+
+def close(found, expected):
+    expected = expected.double().numpy()
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("changes", CASES, ids=lambda case: case["model"])
+def test_they_equal_a_loop_over_examples(changes):
+    trained = model(**changes)
+    found = suspicions(trained, ("gradsim", "tracin", "lissa"))
+    for name, title in BEHAVIOR_TITLES.items():
+        terms = []
+        for state, rate in trained.checkpoints:
+            mean, losses = naive(trained, state, name)
+            terms.append(rate * (losses @ mean))
+        mean, losses = naive(trained, trained.module.state_dict(), name)
+        close(found[Pair("GradSim", title)], losses @ mean)
+        close(found[Pair("TracIn", title)], sum(terms))
+        solved = lissa.solve(trained.problem, mean[:, None], 0.0, Options(), measure=False).x[:, 0]
+        close(found[Pair("LiSSA", title)], losses @ solved)
+
+
+def test_a_suspicious_step_lowers_the_trusted_behavior():
+    trained, eta = model(), 1e-3
+    problem = trained.problem
+    found = suspicions(trained, ("gradsim",))[Pair("GradSim", "Trusted loss")]
+    _, losses = naive(trained, trained.module.state_dict(), "query_loss")
+    for row in (int(found.argmax()), int(found.argmin())):
+        stepped = problem.network.predict(problem.queries, problem.theta - eta * losses[row])
+        change = (BEHAVIORS["query_loss"].value(stepped, problem.query_labels).mean()
+                  - BEHAVIORS["query_loss"].value(problem.query_logits, problem.query_labels).mean())
+        assert change.item() == pytest.approx(-eta * found[row], rel=0.05)
+
+
+def test_no_gradient_of_an_example_is_formed(monkeypatch):
+    trained = model()
+    suspicions(trained, ("gradsim",))  # what is found out once, on two examples
+
+    def refused(*_, **__):
+        raise AssertionError("a per-example gradient was formed")
+
+    monkeypatch.setattr(directional, "gradients_of", refused)
+    monkeypatch.setattr("engine.gradients.factors.gradients_of", refused)
+    gradient_scores.score(trained, ("gradsim", "tracin"), Options())
+
+
+def test_a_residual_block_with_batchnorm_goes_layer_by_layer():
+    trained = model(model="tiny_residual", n_train=60, selection="block|head")
+    assert {"block.1.weight", "block.1.bias"} < set(trained.problem.network.names)
+    gradient_scores.score(trained, ("gradsim",), Options())
+    route = vars(trained.problem.network)["findings"]["derivative", trained.problem.loss]
+    assert route is directional.layer_by_layer
+
+
+def test_the_trusted_gradient_is_the_same_at_any_budget():
+    problem = model().problem
+    whole = trusted_gradients(problem, tuple(BEHAVIOR_TITLES))
+    single = trusted_gradients(problem, tuple(BEHAVIOR_TITLES), budget=1)
+    torch.testing.assert_close(single, whole, rtol=1e-4, atol=1e-6)
+
+
+def test_a_checkpoint_is_the_whole_network_as_it_was():
+    trained = model()
+    state, _ = trained.checkpoints[0]
+    at = trained.at(state)
+    for name, value in at.network.module.state_dict().items():
+        torch.testing.assert_close(value, state[name])
+    last, _ = trained.checkpoints[-1]
+    assert all(torch.equal(last[name], value) for name, value in trained.module.state_dict().items())

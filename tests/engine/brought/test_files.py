@@ -1,0 +1,160 @@
+"""Score files of every kind come back as they were written, and what is no plain table is refused in a sentence."""
+
+import io
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+
+from engine.basics.errors import InvalidInput, MissingData
+from engine.brought.files import read_table
+from engine.brought.header_row import NAMES, Numbering
+from engine.brought.header_row import SCORES as ROW
+
+SCORES = np.random.default_rng(0).normal(size=(4, 6))
+
+
+def wide():
+    return pd.DataFrame(SCORES, columns=[f"z{place}" for place in range(6)])
+
+
+def long(columns=("query", "candidate", "score"), candidates=range(6)):
+    rows = [(q, k, SCORES[q, at]) for q in range(4) for at, k in enumerate(candidates)]
+    return pd.DataFrame(rows, columns=list(columns)).sample(frac=1, random_state=0)
+
+
+WRITERS = {
+    "a.npy": lambda path: np.save(path, SCORES),
+    "a.npz": lambda path: np.savez(path, anything=SCORES, labels=np.arange(6)),
+    "own.npz": lambda path: np.savez(path, scores=SCORES, other=SCORES + 1, converged=np.ones(6, bool)),
+    "a.safetensors": lambda path: save_file({"all_modules": SCORES}, path),
+    "a.parquet": lambda path: wide().to_parquet(path),
+    "long.parquet": lambda path: long().to_parquet(path, index=False),
+    "plain.csv": lambda path: pd.DataFrame(SCORES).to_csv(path, header=False, index=False),
+    "named.csv": lambda path: wide().to_csv(path, index=False),
+    "indexed.csv": lambda path: wide().to_csv(path),
+    "counted.csv": lambda path: pd.DataFrame(SCORES).to_csv(path, index=False),
+    "long.csv": lambda path: long(("Test_Index", "train_index", "influence")).to_csv(path, index=False),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_kind_of_file_is_read_as_written(tmp_path, name):
+    WRITERS[name](tmp_path / name)
+    np.testing.assert_allclose(read_table(tmp_path / name).values, SCORES, rtol=1e-12)
+    with open(tmp_path / name, "rb") as file:
+        np.testing.assert_allclose(read_table(file, name).values, SCORES, rtol=1e-12)
+
+
+def test_single_precision_and_one_query(tmp_path):
+    np.save(tmp_path / "one.npy", SCORES[0].astype(np.float32))
+    assert read_table(tmp_path / "one.npy").values.shape == (1, 6)
+
+
+CANDIDATES = (7, 2, 30, 11, 4, 25)
+KNOWN = Numbering(4, CANDIDATES, 40)
+
+
+def numbered(first, rows=4):
+    """A CSV of whole numbers in the first row, and `rows` rows of scores."""
+    body = [",".join(map(repr, row.tolist())) for row in np.resize(SCORES, (rows, 6))]
+    return io.BytesIO("\n".join([",".join(map(str, first)), *body]).encode())
+
+
+@pytest.mark.parametrize(("first", "rows", "kind", "remark", "doubt"), [
+    (CANDIDATES, 4, NAMES, "numbers of the training examples", ""),
+    (CANDIDATES[::-1], 4, NAMES, "numbers of the training examples", ""),
+    (range(6), 4, NAMES, "0 to 5", ""),
+    (CANDIDATES, 3, ROW, "", "only with it does the table have 4 rows"),
+    (range(6), 3, ROW, "", "only with it does the table have 4 rows"),
+    ((9, 8, 1, 0, 3, 5), 4, NAMES, "", "not the candidates'"),
+    ((9, 8, 1, 0, 3, 5), 3, ROW, "", ""), ((1, 1, 2, 0, 3, 5), 3, ROW, "", ""), ((-1, 0, 2, 3, 4, 5), 3, ROW, "", "")])
+def test_a_first_row_of_whole_numbers_is_judged_by_the_problem(first, rows, kind, remark, doubt):
+    table = read_table(numbered(first, rows), "a.csv", known=KNOWN)
+    assert table.first_row.kind == kind and table.values.shape[0] == rows + (kind == ROW)
+    assert remark in table.first_row.remark and doubt in table.first_row.doubt
+    assert bool(table.first_row.doubt) == bool(doubt)
+
+
+def test_columns_named_by_candidates_are_known_by_them():
+    table = read_table(numbered(CANDIDATES), "a.csv", known=KNOWN)
+    assert table.candidates.tolist() == list(CANDIDATES)
+    np.testing.assert_allclose(table.values, SCORES)
+
+
+def test_the_reader_has_the_last_word_on_the_first_row():
+    said = read_table(numbered(CANDIDATES), "a.csv", first_row=ROW, known=KNOWN)
+    assert said.values.shape == (5, 6) and said.candidates is None and "as you said" in said.first_row.remark
+    assert read_table(numbered((1, 1, 2, 0, 3, 5)), "a.csv", first_row=NAMES).values.shape == (4, 6)
+    with pytest.raises(InvalidInput, match="say names, scores or auto"):
+        read_table(numbered(CANDIDATES), "a.csv", first_row="header")
+
+
+def test_candidates_that_a_file_names_are_kept(tmp_path):
+    long(candidates=[9, 3, 5, 1, 0, 7]).to_csv(tmp_path / "long.csv", index=False)
+    table = read_table(tmp_path / "long.csv")
+    assert table.candidates.tolist() == [0, 1, 3, 5, 7, 9]
+    np.testing.assert_allclose(table.values, SCORES[:, [4, 3, 1, 2, 5, 0]])
+    np.savez(tmp_path / "own.npz", scores=SCORES, candidates=np.array([5, 4, 3, 2, 1, 0]))
+    assert read_table(tmp_path / "own.npz").candidates.tolist() == [5, 4, 3, 2, 1, 0]
+
+
+def test_one_of_several_arrays_is_named(tmp_path):
+    np.savez(tmp_path / "two.npz", first=SCORES, second=SCORES + 1)
+    with pytest.raises(InvalidInput, match="several tables, `first`, `second`"):
+        read_table(tmp_path / "two.npz")
+    np.testing.assert_array_equal(read_table(tmp_path / "two.npz", key="second").values, SCORES + 1)
+    with pytest.raises(InvalidInput, match="no array `third`"):
+        read_table(tmp_path / "two.npz", key="third")
+
+
+class Trap:
+    def __reduce__(self):
+        raise AssertionError("was unpickled")
+
+
+def evil():
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    return buffer.getvalue()
+
+
+FAULTY = {
+    "objects.npy": (evil, "never unpickled"),
+    "pickled.npy": (lambda: pickle.dumps([1.0]), "never unpickled|cannot be read"),
+    "text.npy": (lambda: b"hello", "cannot be read|never unpickled"),
+    "cut.npz": (lambda: b"PK\x03\x04 no", "cannot be opened"),
+    "cut.parquet": (lambda: b"PAR1", "cannot be read"),
+    "cut.safetensors": (lambda: b"\x00" * 20, "cannot be read"),
+    "words.csv": (lambda: b"a,b\n1,x\n2,y\n", "does not hold numbers"),
+    "empty.csv": (lambda: b"", "cannot be read"),
+    "twice.csv": (lambda: b"query,candidate,score\n0,0,1\n0,0,2\n", "twice"),
+    "holes.csv": (lambda: b"query,candidate,score\n0,0,1\n1,1,2\n", "no score for some pairs"),
+    "model.pt": (lambda: b"", "of no kind that holds scores"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_what_is_no_table_is_refused_in_a_sentence(tmp_path, name):
+    content, words = FAULTY[name]
+    (tmp_path / name).write_bytes(content())
+    with pytest.raises(InvalidInput, match=words) as caught:
+        read_table(tmp_path / name)
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_a_cube_and_a_missing_file(tmp_path):
+    np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
+    with pytest.raises(InvalidInput, match=r"shape \(2, 2, 2\)"):
+        read_table(tmp_path / "cube.npy")
+    with pytest.raises(MissingData, match="There is no file"):
+        read_table(tmp_path / "nothing.npy")
+
+
+def test_a_large_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.brought.files.MOST_BYTES", 100)
+    np.save(tmp_path / "large.npy", SCORES)
+    with pytest.raises(InvalidInput, match="more than 0 MB"):
+        read_table(tmp_path / "large.npy")

@@ -1,0 +1,124 @@
+"""The job that computes scores: the same numbers as `compute`, in slices, resumable, in the order asked for."""
+
+import numpy as np
+import pytest
+
+import engine.experiments  # noqa: F401 - registers the job kinds
+from engine.basics.errors import Cancelled, InvalidInput
+from engine.jobs import Watch, job_digest, run_job
+from engine.problems import ProblemSource
+from engine.runs import scores as score_runs
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+from engine.store.results import Store
+from tests.engine import problems_for_tests as naive
+
+SOURCE = ProblemSource(dataset="digits", n_train=60, n_test=12, n_queries=5, n_candidates=8, pool=2, l2=1e-2)
+ADD, STEP = {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}
+REMOVE, REOPTIMIZE = {"kind": "remove"}, {"kind": "reoptimize"}
+SCORINGS = [Scoring.of("query_loss", REMOVE, REOPTIMIZE), Scoring.of("query_loss", ADD, STEP),
+            Scoring.of("correct", REMOVE, REOPTIMIZE), Scoring.of("hard_margin", ADD, STEP, "first_order")]
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch):
+    monkeypatch.setattr(score_runs, "SLICE", 3)
+
+
+class Recorder(Watch):
+    def __init__(self, stop_after=None):
+        self.seen, self.stop_after = [], stop_after
+
+    def report(self, progress):
+        self.seen.append(progress)
+
+    def between_chunks(self):
+        if self.seen and self.seen[-1].done == self.stop_after:
+            raise Cancelled("Stopped.")
+
+
+def test_the_scores_are_those_of_compute(tmp_path):
+    data = score_runs.payload(SOURCE, SCORINGS)
+    assert score_runs.plan(data) == [f"{group}/{part}" for group in range(3) for part in range(3)]
+    result = run_job(score_runs.KIND, data, tmp_path)
+    expected = compute(SOURCE.build().problem, SCORINGS)
+    for found, scores in zip(score_runs.load(result, SCORINGS), expected, strict=True):
+        assert found.scoring == scores.scoring
+        naive.assert_close(found.values, scores.values, 1e-6, 1e-12)
+        np.testing.assert_array_equal(found.candidates, scores.candidates)
+        assert found.converged.all() and found.residual.shape == (8,)
+        assert found.provenance["sizes"] == scores.provenance["sizes"]
+        assert found.provenance["digest"] == scores.scoring.digest
+        assert found.provenance["data"] == scores.provenance["data"]  # so that both can be compared
+        assert found.provenance["convergence"]["of"] == found.provenance["convergence"]["converged"] == 8
+        assert found.provenance["convergence"]["largest_residual"] == found.residual.max()
+    assert result.manifest["seeds"] == [0] and result.manifest["device"]
+    assert result.manifest["source"] == SOURCE.model_dump(mode="json")
+
+
+def test_fewer_candidates_are_a_prefix(tmp_path):
+    drawn = SOURCE.build()
+    result = run_job(score_runs.KIND, score_runs.payload(SOURCE, SCORINGS[1:2], 4), tmp_path)
+    [scores] = score_runs.load(result, SCORINGS[1:2])
+    assert scores.candidates.tolist() == drawn.sample.candidates[:4].tolist() and scores.values.shape == (5, 4)
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    keys, real = [], score_runs.compute
+    monkeypatch.setattr(score_runs, "compute",
+                        lambda problem, scorings, options: (keys.append(problem.candidates.tolist()),
+                                                            real(problem, scorings, options))[1])
+    data = score_runs.payload(SOURCE, SCORINGS)
+    with pytest.raises(Cancelled):
+        run_job(score_runs.KIND, data, tmp_path, watch=Recorder(stop_after=4))
+    assert len(keys) == 4 and not Store(tmp_path).has(job_digest(score_runs.KIND, data))
+    watch = Recorder()
+    result = run_job(score_runs.KIND, data, tmp_path, watch=watch)
+    assert len(keys) == 9 and watch.seen[0].done == 4 and watch.seen[-1].share == 1.0
+    shares = [progress.share for progress in watch.seen]
+    assert shares == sorted(shares)
+    whole = run_job(score_runs.KIND, data, tmp_path / "other")
+    for name, array in whole.arrays().items():
+        np.testing.assert_allclose(result.array(name), array, rtol=1e-6, atol=1e-9)
+    run_job(score_runs.KIND, data, tmp_path)
+    assert len(keys) == 18, "a finished run is not computed again"
+
+
+@pytest.mark.parametrize("change", [
+    {"scorings": SCORINGS[:3]}, {"scorings": SCORINGS[::-1]}, {"candidates": 5},
+    {"source": SOURCE.model_copy(update={"seed": 1})}, {"source": SOURCE.model_copy(update={"l2": 2e-2})},
+])
+def test_whatever_changes_the_scores_changes_the_digest(change):
+    base = {"source": SOURCE, "scorings": SCORINGS, "candidates": None}
+    digests = [job_digest(score_runs.KIND, score_runs.payload(*arguments.values()))
+               for arguments in (base, base, {**base, **change})]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_payload_names_its_scorings_in_order():
+    data = score_runs.payload(SOURCE, SCORINGS)
+    assert score_runs.scorings_of(data) == SCORINGS
+    assert score_runs._groups(data) == [[0, 2], [1], [3]]
+
+
+def test_budget_and_device_do_not_change_the_result(tmp_path):
+    data = score_runs.payload(SOURCE, SCORINGS[:1])
+    free, tight = (run_job(score_runs.KIND, data, tmp_path / str(budget), options={"budget": budget})
+                   for budget in (1 << 32, 20_000))
+    naive.assert_close(free.array("0|values"), tight.array("0|values"), 1e-6)
+    assert free.digest == tight.digest
+    with pytest.raises(InvalidInput, match="`warp` is not available"):
+        run_job(score_runs.KIND, data, tmp_path / "device", options={"device": "warp"})
+
+
+@pytest.mark.parametrize(("source", "asked", "drawn"), [
+    (SOURCE.model_copy(update={"n_candidates": None, "n_train": 20}), None, 20), (SOURCE, 50, 8), (SOURCE, 0, 8),
+], ids=["no number", "too many", "none"])
+def test_a_number_of_candidates_that_cannot_be_had(source, asked, drawn, tmp_path):
+    """Never a crash: one sentence, or all that the source draws."""
+    try:
+        result = run_job(score_runs.KIND, score_runs.payload(source, SCORINGS[1:2], asked), tmp_path)
+    except InvalidInput as refusal:
+        assert "candidates" in str(refusal)
+    else:
+        assert result.array("candidates").shape == (drawn,)

@@ -1,0 +1,50 @@
+"""The guess for networks: what it must grow with, what it must not count twice, and torch's count of operations."""
+
+import pytest
+
+from engine.models.mlp import mlp
+from engine.scoring.controlled import removal_scoring, response, step_scoring, unrolled_scoring
+from engine.scoring.cost import guess, network
+from engine.scoring.scoring import Scoring
+from tests.engine.exact import network_cases as cases
+
+STEP, FIRST_ORDER = step_scoring("query_loss", 0.1), step_scoring("query_loss", 0.1, "first_order")
+LOO, SOLVE = removal_scoring("n-1"), response()
+RETRAIN = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"})
+TRAJECTORY = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "trajectory", "eta": 0.1})
+SIZES = {"n": 500, "queries": 100, "candidates": 20, "flops": 3e6, "parameters": 150_000}
+
+
+@pytest.mark.parametrize("size", ["n", "queries", "candidates", "flops"])
+def test_more_of_anything_costs_more(size):
+    larger = {**SIZES, size: 10 * SIZES[size]}
+    assert network.seconds([LOO, STEP], **larger) > network.seconds([LOO, STEP], **SIZES)
+
+
+def test_gradients_are_cheaper_than_steps_than_optima_and_training():
+    costs = [network.seconds([scoring], **SIZES) for scoring in (FIRST_ORDER, STEP, unrolled_scoring(), LOO, RETRAIN)]
+    assert costs == sorted(costs) and costs[0] < 0.1 < 10 < costs[3]
+    assert network.seconds([TRAJECTORY], **SIZES) > 4 * network.seconds([STEP], **SIZES)
+
+
+def test_a_cheap_solver_is_cheaper_and_the_whole_hessian_is_dear():
+    assert network.seconds([response(solver="ekfac")], **SIZES) < network.seconds([SOLVE], **SIZES) / 10
+    dense = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
+    assert network.seconds([dense], **SIZES) > network.seconds([SOLVE], **SIZES)
+
+
+def test_behaviors_share_their_models():
+    behaviors = [removal_scoring("n-1"), Scoring.of("query_logit", LOO.intervention, LOO.process)]
+    assert network.seconds(behaviors, **SIZES) < 1.1 * network.seconds([LOO], **SIZES)
+    assert network.seconds([], **SIZES) == 0.0
+
+
+def test_operations_are_those_of_the_matrix_products():
+    problem = cases.problem()
+    assert network.forward_flops(problem) > 0
+    assert guess([STEP], problem, 5) < guess([STEP], problem, 500)
+    module = mlp((64,), 10)
+    expected = sum(2 * layer.in_features * layer.out_features for layer in module if hasattr(layer, "in_features"))
+    from engine.problems import ModuleProblem
+    x = [[0.0] * 64]
+    assert network.forward_flops(ModuleProblem(module, x, [0], x, [0])) == expected

@@ -1,0 +1,81 @@
+"""The named methods: the specification that each implies (paper, Table 1), and two of their formulas."""
+
+import numpy as np
+import pytest
+import torch
+
+from engine.scoring.compute import compute
+from engine.scoring.named import NAMED
+from engine.scoring.verdict import verdict
+from tests.engine import problems_for_tests as naive
+
+TABLE_1 = {
+    # name: (behavior, intervention, process, estimator, row)
+    "repsim": ("query_logit", "auxiliary", "one_step", "exact", "Feature similarity"),
+    "gradsim": ("query_loss", "add_occurrence", "one_step", "first_order", "Gradient similarity"),
+    "tracin": ("query_loss", "add_occurrence", "trajectory", "first_order", "Trajectory-based"),
+    "influence_function": ("query_loss", "infinitesimal", "local_response", "exact", "Influence functions"),
+    "influence_function_cg": ("query_loss", "infinitesimal", "local_response", "cg", "Influence functions"),
+    "influence_function_cg_gauss_newton": ("query_loss", "infinitesimal", "local_response", "cg_gauss_newton",
+                                           "Influence functions"),
+    "influence_function_lissa": ("query_loss", "infinitesimal", "local_response", "lissa", "Influence functions"),
+    "loo": ("query_loss", "remove", "retrain", "exact", "Leave-one-out"),
+    "repsim_cosine": ("query_logit", "auxiliary", "one_step", "cosine", "Feature similarity"),
+    "ntk": ("query_logit", "auxiliary", "one_step", "ntk", "Feature similarity"),
+    "ntk_last_layer": ("query_logit", "auxiliary", "one_step", "ntk_last_layer", "Feature similarity"),
+    "gradsim_cosine": ("query_loss", "add_occurrence", "one_step", "cosine", "Gradient similarity"),
+    "representer": ("query_logit", "add_occurrence", "one_step", "representer", "Gradient similarity"),
+    "influence_function_arnoldi": ("query_loss", "infinitesimal", "local_response", "arnoldi", "Influence functions"),
+    "influence_function_ekfac": ("query_loss", "infinitesimal", "local_response", "ekfac", "Influence functions"),
+    "influence_function_datainf": ("query_loss", "infinitesimal", "local_response", "datainf", "Influence functions"),
+    "trak": ("soft_margin", "remove", "retrain", "trak", "Leave-one-out"),
+}
+NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "representer",
+                "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf", "trak"}
+
+
+def test_the_implied_specifications():
+    assert {name: (s.behavior, s.intervention.kind, s.process.kind, s.estimator, method.row)
+            for name, method in NAMED.items() for s in [method.implied()]} == TABLE_1
+    assert all(method.title and method.source for method in NAMED.values())
+
+
+def test_which_methods_answer_for_which_kind_of_model():
+    assert {name for name, method in NAMED.items() if not method.answers("softmax")} == NETWORK_ONLY
+    assert all(method.answers("module") for method in NAMED.values())
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_behavior_and_step_size_can_be_chosen(name):
+    method = NAMED[name]
+    chosen = method.implied("hard_margin", eta=0.25)
+    assert chosen.behavior == "hard_margin"
+    assert getattr(chosen.process, "eta", 0.25) == 0.25
+    assert chosen.differing_axes(method.implied(eta=0.25)) == ("B",)
+
+
+def test_the_verdict_on_two_methods_is_derived():
+    of = {name: method.implied() for name, method in NAMED.items()}
+    assert verdict(of["influence_function"], of["influence_function_cg"]).kind == "approximation error"
+    assert verdict(of["loo"], of["influence_function"]).code == "specification mismatch on {P,T}"
+    assert verdict(of["gradsim"], of["tracin"]).code == "both on {T}"
+
+
+def test_gradsim_is_the_step_times_the_inner_product_of_gradients():
+    """η ⟨∇ℓ(q), ∇ℓ(k)⟩ with both gradients by autograd."""
+    problem = naive.problem(n=20, candidates=[4, 2, 7])
+    found = compute(problem, NAMED["gradsim"].implied(eta=0.3))[0].values
+
+    def slope(x, y):
+        leaf = problem.weights.clone().requires_grad_(True)
+        return torch.autograd.grad(torch.nn.functional.cross_entropy((x @ leaf)[None], y[None]), leaf)[0]
+
+    expected = [[0.3 * (slope(x, y) * slope(problem.x[k], problem.y[k])).sum().item() for k in (4, 2, 7)]
+                for x, y in zip(problem.queries, problem.query_labels, strict=True)]
+    naive.assert_close(found, expected, 1e-12)
+
+
+def test_repsim_is_the_step_times_the_inner_product_of_features():
+    problem = naive.problem(n=20, candidates=[4, 2, 7])
+    found = compute(problem, NAMED["repsim"].implied(eta=0.3))[0].values
+    naive.assert_close(found, 0.3 * np.array([[q @ problem.x[k] for k in (4, 2, 7)] for q in problem.queries]), 1e-12)

@@ -1,0 +1,95 @@
+"""The verdict over every kind of pair: symmetric, derived from axes and estimators, and true to Proposition 1."""
+
+import itertools
+
+import pytest
+
+from engine.scoring.scoring import Scoring
+from engine.scoring.verdict import verdict
+
+REMOVE, REOPTIMIZE = {"kind": "remove"}, {"kind": "reoptimize"}
+ADD, STEP = {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}
+FIVE = {"kind": "unrolled", "eta": 0.1, "steps": 5}
+LOCAL = ({"kind": "infinitesimal"}, {"kind": "local_response"})
+TRAJECTORY = {"kind": "trajectory", "eta": 0.1}
+
+
+def of(*parts):
+    return Scoring.of(*parts)
+
+
+STEP_LOSS = of("query_loss", ADD, STEP)
+SMALL, LARGE = ({"kind": "upweight", "alpha": alpha} for alpha in (1e-5, 1e-3))
+
+
+@pytest.mark.parametrize(("a", "b", "code"), [
+    (STEP_LOSS, STEP_LOSS, "same scores"),
+    (of("query_loss", ADD, STEP, "first_order"), of("query_loss", ADD, STEP, "first_order"), "same scores"),
+    (STEP_LOSS, of("query_loss", ADD, STEP, "first_order"), "approximation error"),
+    (of("query_loss", *LOCAL, "cg"), of("query_loss", *LOCAL, "lissa"), "approximation error"),
+    (of("query_loss", REMOVE, REOPTIMIZE), of("query_loss", REMOVE, REOPTIMIZE, "cholesky"), "approximation error"),
+    (STEP_LOSS, of("hard_margin", ADD, STEP), "specification mismatch on {B}"),
+    (of("query_loss", SMALL, REOPTIMIZE), of("query_loss", LARGE, REOPTIMIZE), "specification mismatch on {P}"),
+    (of("query_loss", REMOVE, REOPTIMIZE), of("query_loss", {**REMOVE, "normalization": "n"}, REOPTIMIZE),
+     "specification mismatch on {P}"),
+    (STEP_LOSS, of("query_loss", ADD, FIVE), "specification mismatch on {T}"),
+    (STEP_LOSS, of("query_loss", ADD, {**STEP, "eta": 0.2}), "specification mismatch on {T}"),
+    (of("query_loss", REMOVE, REOPTIMIZE), of("query_loss", REMOVE, {"kind": "retrain"}),
+     "specification mismatch on {T}"),
+    (STEP_LOSS, of("query_loss", *LOCAL), "specification mismatch on {P,T}"),
+    (STEP_LOSS, of("soft_margin", ADD, FIVE), "specification mismatch on {B,T}"),
+    (of("query_loss", REMOVE, REOPTIMIZE), of("correct", SMALL, REOPTIMIZE), "specification mismatch on {B,P}"),
+    (STEP_LOSS, of("hard_margin", REMOVE, REOPTIMIZE), "specification mismatch on {B,P,T}"),
+    (STEP_LOSS, of("hard_margin", ADD, STEP, "first_order"), "both on {B}"),
+    (of("query_loss", ADD, STEP, "first_order"), of("query_loss", *LOCAL, "cg"), "both on {P,T}"),
+    (STEP_LOSS, of("query_loss", *LOCAL, "kfac"), "both on {P,T}"),
+])
+def test_table_of_pairs(a, b, code):
+    found, turned = verdict(a, b), verdict(b, a)
+    assert found.code == turned.code == code and found.headline == turned.headline
+    assert found.axes == tuple(code.partition("{")[2].rstrip("}").split(",")) if "{" in code else found.axes == ()
+    for text in (found.reason, turned.reason):
+        assert text.endswith((".", ")")) and text[0].isupper()
+    words = {"B": "behavior", "P": "intervention", "T": "training process"}
+    for axis, word in words.items():
+        assert (word in found.headline) == (axis in found.axes), found.headline
+        if axis in found.axes:
+            assert a.axis(axis) in found.reason and b.axis(axis) in found.reason
+
+
+ALL = [of(*parts) for parts in (
+    ("query_loss", ADD, STEP), ("query_loss", ADD, STEP, "first_order"), ("soft_margin", ADD, STEP),
+    ("query_loss", *LOCAL), ("query_loss", *LOCAL, "cg"), ("query_loss", *LOCAL, "kfac"),
+    ("query_loss", REMOVE, REOPTIMIZE), ("hard_margin", REMOVE, REOPTIMIZE, "cholesky"))]
+
+
+def test_kinds_follow_from_axes_and_estimators():
+    for a, b in itertools.product(ALL, ALL):
+        found = verdict(a, b)
+        differs, approximate = a.specification != b.specification, not (a.exact and b.exact)
+        expected = ("both" if approximate else "specification mismatch") if differs else (
+            "approximation error" if approximate and a.estimator != b.estimator else "same scores")
+        assert found.kind == expected and (expected != "same scores" or a == b)
+        named = {scoring.route.title for scoring in (a, b) if not scoring.exact}
+        if found.kind in ("approximation error", "both"):
+            assert all(title.lower() in found.reason.lower() for title in named)
+
+
+@pytest.mark.parametrize(("process", "holds"), [
+    ((ADD, STEP), True), ((ADD, FIVE), True), ((REMOVE, REOPTIMIZE), True), (({"kind": "relabel", "label": 1},
+                                                                             REOPTIMIZE), True), (LOCAL, True),
+    ((REMOVE, {"kind": "retrain"}), False), ((ADD, TRAJECTORY), False),
+], ids=["one step", "unrolled", "re-optimise", "relabel", "local response", "retrain", "trajectory"])
+def test_proposition_1_is_named_just_where_it_holds(process, holds):
+    """Not for an expectation over seeds, nor for a sum over checkpoints: see exact/test_proposition.py."""
+    pair = [of(behavior, *process) for behavior in ("query_loss", "soft_margin")]
+    assert ("Proposition 1" in verdict(*pair).reason) == holds
+    assert ("Proposition 1" in verdict(*reversed(pair)).reason) == holds
+    assert "Proposition" not in verdict(pair[0], of("hard_margin", *process)).reason
+
+
+def test_proposition_1_is_silent_where_more_than_the_behavior_differs():
+    for other in (of("soft_margin", ADD, FIVE), of("soft_margin", ADD, STEP, "first_order")):
+        found = verdict(STEP_LOSS, other)
+        assert "Proposition" not in found.reason or found.axes == ("B",)
+    assert "Proposition" not in verdict(STEP_LOSS, of("soft_margin", ADD, FIVE)).reason
