@@ -19,6 +19,7 @@ from engine.applications.language import catalogue, detection, quality, rankings
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.applications.language.tasks.backdoor import ABLATION, SIZES
+from engine.basics.provenance import device_name
 from engine.experiments import language, response_corruption
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
@@ -182,7 +183,7 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
     else:
         measured = {("Conditional backdoor", *name): value
                     for name, value in behaviour(found, found.points[-1], context).items()}
-    return Output(tables=language.measured(measured), manifest={"run": found.identity, "device": language.device_name(
+    return Output(tables=language.measured(measured), manifest={"run": found.identity, "device": device_name(
         found.device)})
 
 
