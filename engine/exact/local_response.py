@@ -22,7 +22,7 @@ def linear_responses(solve, problem, interventions, process, candidates: Tensor,
     The solve depends on the candidate alone where the force does, up to scale: upweighting at several α
     costs one solve.
     """
-    damping = getattr(process, "damping", 0.0)
+    damping = process.damping
     cache: dict[str, Response] = {}
     responses = []
     for place, intervention in enumerate(interventions):

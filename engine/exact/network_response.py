@@ -30,7 +30,7 @@ DENSE_LIMIT = 4_000
 def linear_responses(solver: InverseHessian, problem, interventions, process, candidates: Tensor,
                      options: Options) -> list[Response]:
     """One linear response an intervention; the solve is shared by all behaviors, and by upweighting at any α."""
-    damping = getattr(process, "damping", 0.0)
+    damping = process.damping
     gradients = loss_gradients(problem, candidates, budget=options.budget // 4)
     cache: dict[str, tuple[Tensor, Solution]] = {}
     responses = []

@@ -7,9 +7,10 @@ from torch import nn
 
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.basics.options import Options
-from engine.exact import network_retrain, reoptimize
-from engine.exact.network_retrain import AveragePart, retrain
+from engine.exact import optima
+from engine.exact import retrain as retraining
 from engine.exact.response import Part
+from engine.exact.retrain import AveragePart, retrain
 from engine.models.training import Recipe, train
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Relabel, Remove, Upweight
@@ -36,7 +37,7 @@ def test_a_convex_model_is_retrained_to_its_exact_optimum(intervention):
     module.build = lambda: nn.Linear(3, 3, bias=False)
     for behavior in (BEHAVIORS["query_loss"], BEHAVIORS["hard_margin"]):
         found = cases.scores(retrain, module, [intervention], Retrain(seeds=2), behavior)
-        expected = cases.scores(reoptimize.reoptimize, soft, [intervention], Reoptimize(), behavior)
+        expected = cases.scores(optima.optima, soft, [intervention], Reoptimize(), behavior)
         assert_close(found, expected, 1e-6, 1e-12)
 
 
@@ -73,13 +74,13 @@ def test_the_expectation_is_over_models_trained_with_the_same_seed(build, shape,
 
 def test_nothing_is_trained_twice(monkeypatch):
     problem, seeds = trained_problem(), []
-    real = network_retrain.train
+    real = retraining.train
 
     def spy(*args, **options):
         seeds.append(options["seed"])
         return real(*args, **options)
 
-    monkeypatch.setattr(network_retrain, "train", spy)
+    monkeypatch.setattr(retraining, "train", spy)
     retrain(problem, [Remove()], Retrain(seeds=1), torch.tensor([5, 1]), Options())
     assert seeds == [3] * 3
     first = retrain(problem, [Remove(), Upweight(alpha=0.1)], Retrain(seeds=1), torch.tensor([1]), Options())

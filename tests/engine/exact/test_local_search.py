@@ -1,6 +1,7 @@
 """Re-optimised networks: one linear layer against softmax regression's exact optimum, others against SciPy."""
 
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from torch.nn.functional import cross_entropy
 
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.basics.options import Options
-from engine.exact import network_passes, reoptimize
-from engine.exact import network_reoptimize as network
-from engine.exact.network_reoptimize import Settings, Terms
+from engine.exact import local_search as network
+from engine.exact import optima, passes
+from engine.exact.local_search import Settings
 from engine.gradients import chunks
 from engine.question.behaviors import BEHAVIORS
+from engine.question.change import Change
 from engine.question.interventions import Relabel, Remove, Upweight
 from engine.question.processes import Reoptimize
 from tests.engine.exact import network_cases as cases
@@ -25,7 +27,7 @@ ALL = [Remove(), Remove(normalization="n"), Relabel(label=1), Relabel(label=2),
        *(Upweight(alpha=alpha) for alpha in (1e-5, 1e-3, 1e-1, 1.0))]
 BASELINES = [Reoptimize(), Reoptimize(baseline="reoptimized"), Reoptimize(damping=0.05)]
 LONG = Settings(iterations=300, gradient_tolerance=1e-9)
-converged = partial(network.reoptimize, settings=LONG)
+converged = partial(network.local_search, settings=LONG)
 titled = {"ids": lambda value: getattr(value, "title", None)}
 
 
@@ -37,7 +39,7 @@ def test_one_linear_layer_ends_at_softmax_regression_s_optimum(intervention, pro
         if not behavior.differentiable:
             continue
         found = cases.scores(converged, module, [intervention], process, behavior)
-        expected = cases.scores(reoptimize.reoptimize, soft, [intervention], process, behavior)
+        expected = cases.scores(optima.optima, soft, [intervention], process, behavior)
         assert_close(found, expected, 1e-6, 1e-12)
 
 
@@ -50,7 +52,7 @@ def objective(problem, k, terms, damping):
         values = problem.network.unflatten(theta)
         logits = functional_call(module, values, (problem.x,))
         total = terms.scale * cross_entropy(logits, problem.y)
-        for weight, label in zip(terms.weights, terms.labels, strict=True):
+        for weight, label in terms.losses:
             total = total + weight * cross_entropy(logits[k:k + 1], torch.tensor([label]))
         total = total + 0.5 * problem.l2 * sum(values[name].square().sum() for name in names)
         total = total + 0.5 * damping * (theta - problem.theta).square().sum()
@@ -59,12 +61,19 @@ def objective(problem, k, terms, damping):
     return evaluate
 
 
+class Spelt(NamedTuple):
+    """The scale of the data loss, and (weight, label) of every loss on x_k beside it."""
+
+    scale: float
+    losses: list[tuple[float, int]]
+
+
 def spelt_out(problem, intervention, k):
     n, y = problem.n, int(problem.y[k])
-    return {"upweight": lambda: Terms(1.0, (intervention.alpha,), (y,)),
-            "remove": lambda: Terms(1.0, (-1 / n,), (y,)) if intervention.normalization == "n" else Terms(
-                n / (n - 1), (-1 / (n - 1),), (y,)),
-            "relabel": lambda: Terms(1.0, (1 / n, -1 / n), (intervention.label, y))}[intervention.kind]()
+    return {"upweight": lambda: Spelt(1.0, [(intervention.alpha, y)]),
+            "remove": lambda: Spelt(1.0, [(-1 / n, y)]) if intervention.normalization == "n" else Spelt(
+                n / (n - 1), [(-1 / (n - 1), y)]),
+            "relabel": lambda: Spelt(1.0, [(1 / n, intervention.label), (-1 / n, y)])}[intervention.kind]()
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.3])
@@ -77,7 +86,7 @@ def test_a_damped_network_ends_where_scipy_does(intervention, damping):
     found = converged(problem, [intervention], Reoptimize(damping=damping), torch.tensor([k]), Options())[0]
     reference = minimize(objective(problem, k, spelt_out(problem, intervention, k), damping), problem.theta.numpy(),
                          jac=True, method="BFGS", options={"gtol": 1e-10, "maxiter": 2000})
-    after = behavior.value(network_passes.query_logits(problem, torch.tensor(reference.x)), problem.query_labels)
+    after = behavior.value(passes.query_logits(problem, torch.tensor(reference.x)), problem.query_labels)
     before = behavior.value(problem.query_logits, problem.query_labels)
     assert_close(found.scores(behavior, problem.query_labels)[:, 0], after - before, 1e-5, 1e-8)
     assert found.converged.all() and found.residual.item() < 1e-8
@@ -87,8 +96,7 @@ def test_a_damped_network_ends_where_scipy_does(intervention, damping):
 @pytest.mark.parametrize("intervention", ALL[:5], **titled)
 def test_the_reported_norm_and_the_terms_are_those_of_the_objective(intervention, selection):
     problem = cases.problem(parameters=selection)
-    terms = network.TERMS[intervention.kind](problem, intervention, int(problem.y[4]))
-    found = network.optimum(problem, 4, terms, 0.05, Options(), Settings(iterations=3))
+    found = network.optimum(problem, 4, intervention.change(problem.n), 0.05, Options(), Settings(iterations=3))
     value, gradient = objective(problem, 4, spelt_out(problem, intervention, 4), 0.05)(found.theta.numpy())
     assert found.value == pytest.approx(value, rel=1e-11)
     assert found.gradient_norm == pytest.approx(np.linalg.norm(gradient), rel=1e-9)
@@ -97,7 +105,7 @@ def test_the_reported_norm_and_the_terms_are_those_of_the_objective(intervention
 
 def test_every_behavior_reads_the_same_optimum_and_columns_follow_the_candidates():
     problem = cases.problem(cases.smooth, (4,))
-    few = partial(network.reoptimize, settings=Settings(iterations=4))
+    few = partial(network.local_search, settings=Settings(iterations=4))
     everything = few(problem, [Remove(), Upweight(alpha=0.1)], Reoptimize(), problem.candidates, Options())
     some = few(problem, [Upweight(alpha=0.1)], Reoptimize(), torch.tensor([7, 2]), Options())[0]
     for behavior in BEHAVIORS.values():
@@ -110,7 +118,7 @@ def test_every_behavior_reads_the_same_optimum_and_columns_follow_the_candidates
 def test_the_drift_is_what_the_baseline_takes_away():
     """Away from an optimum, `factual` has the drift in it and `reoptimized` has not."""
     problem, behavior = cases.problem(cases.smooth, (4,)), BEHAVIORS["query_loss"]
-    few = partial(network.reoptimize, settings=Settings(iterations=15))
+    few = partial(network.local_search, settings=Settings(iterations=15))
     own = Relabel(label=int(problem.y[0]))  # an intervention that changes nothing
     drift = cases.scores(few, problem, [own], Reoptimize(), behavior, [0])
     assert np.abs(drift).max() > 1e-2
@@ -130,15 +138,16 @@ def test_the_baseline_is_kept_for_one_damping_and_one_setting(monkeypatch):
 
     monkeypatch.setattr(network, "optimum", spy)
     for count in (2, 2, 3):
-        network.reoptimize(problem, [], BASELINES[1], torch.tensor([1]), Options(), settings=Settings(iterations=count))
-    assert calls == [Terms(1.0)] * 2
+        network.local_search(problem, [], BASELINES[1], torch.tensor([1]), Options(),
+                             settings=Settings(iterations=count))
+    assert calls == [Change()] * 2
 
 
 def test_a_small_force_is_followed_further():
     """At an optimum of L_D, α = 1e-6 moves the gradient by less than the tolerance; the score is not nothing."""
     _, module = cases.pair(n=40, d=4)
     behavior = BEHAVIORS["query_loss"]
-    respond = partial(network.reoptimize, settings=Settings(iterations=200))
+    respond = partial(network.local_search, settings=Settings(iterations=200))
     small, large = (cases.scores(respond, module, [Upweight(alpha=alpha)], Reoptimize(), behavior) / alpha
                     for alpha in (1e-6, 1e-4))
     assert_close(small, large, 1e-2)
@@ -150,22 +159,22 @@ def test_iterates_that_are_not_finite_are_flagged():
 
     problem = cases.problem(cases.smooth, (4,), loss=loss)
     problem.y = torch.arange(problem.n) % 2
-    found = network.reoptimize(problem, [Relabel(label=2)], Reoptimize(), torch.tensor([0, 1]), Options())[0]
+    found = network.local_search(problem, [Relabel(label=2)], Reoptimize(), torch.tensor([0, 1]), Options())[0]
     assert not found.converged.any()
-    fine = network.reoptimize(problem, [Remove()], Reoptimize(), torch.tensor([0, 1]), Options())[0]
+    fine = network.local_search(problem, [Remove()], Reoptimize(), torch.tensor([0, 1]), Options())[0]
     assert fine.converged.all() and fine.residual.isfinite().all()
 
 
 def test_single_precision_follows_double():
     double, single = (cases.problem(cases.smooth, (4,), l2=0.2, dtype=dtype) for dtype in ("float64", "float32"))
     behavior = BEHAVIORS["query_loss"]
-    respond = partial(network.reoptimize, settings=Settings(iterations=60))
+    respond = partial(network.local_search, settings=Settings(iterations=60))
     expected = cases.scores(respond, double, [Upweight(alpha=0.1)], BASELINES[1], behavior, [1, 2])
     assert_close(cases.scores(respond, single, [Upweight(alpha=0.1)], BASELINES[1], behavior, [1, 2]), expected, 1e-3)
 
 
 def test_batches_of_training_data_change_nothing(monkeypatch):
-    behavior, respond = BEHAVIORS["query_loss"], partial(network.reoptimize, settings=Settings(iterations=5))
+    behavior, respond = BEHAVIORS["query_loss"], partial(network.local_search, settings=Settings(iterations=5))
     expected = cases.scores(respond, cases.problem(), [Remove()], Reoptimize(), behavior, [1, 2])
     monkeypatch.setitem(chunks.CEILINGS, "cpu", 3)
     found = cases.scores(respond, cases.problem(), [Remove()], Reoptimize(), behavior, [1, 2])
@@ -175,8 +184,8 @@ def test_batches_of_training_data_change_nothing(monkeypatch):
 def test_refusals_progress_and_cancelling():
     problem, told = cases.problem(cases.smooth, (4,)), []
     with pytest.raises(InvalidInput, match="no class 3 to relabel to; use 0 to 2"):
-        network.reoptimize(problem, [Relabel(label=3)], Reoptimize(), problem.candidates, Options())
-    network.reoptimize(problem, ALL[:2], Reoptimize(), torch.tensor([1, 2]), Options(progress=told.append),
+        network.local_search(problem, [Relabel(label=3)], Reoptimize(), problem.candidates, Options())
+    network.local_search(problem, ALL[:2], Reoptimize(), torch.tensor([1, 2]), Options(progress=told.append),
                        settings=Settings(iterations=1))
     assert told == pytest.approx([0.25, 0.5, 0.75, 1.0])
 
@@ -184,4 +193,4 @@ def test_refusals_progress_and_cancelling():
         raise Cancelled("stop")
 
     with pytest.raises(Cancelled):
-        network.reoptimize(problem, [Remove()], Reoptimize(), problem.candidates, Options(check=cancel))
+        network.local_search(problem, [Remove()], Reoptimize(), problem.candidates, Options(check=cancel))

@@ -7,8 +7,9 @@ own recipe, whichever of them the problem selects for gradients.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import torch
@@ -18,7 +19,10 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.response import Part, Response
 from engine.models.training import Diverged, train
+from engine.problems import ModuleProblem, Problem
 from engine.question.behaviors import Behavior
+from engine.question.interventions import Intervention
+from engine.question.processes import Retrain
 
 BATCH = 512
 """Queries at a time."""
@@ -40,20 +44,27 @@ class AveragePart:
         return sum(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
 
 
-def retrain(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
-    """One response an intervention, over the seeds s = problem.seed, problem.seed + 1, ….
+@singledispatch
+def retrain(problem: Problem, interventions: Sequence[Intervention], process: Retrain, candidates: Tensor,
+            options: Options) -> list[Response]:
+    """One response an intervention, for training examples `candidates` (b,)."""
+    raise TypeError(f"no retraining is known for {problem.noun}")
+
+
+@retrain.register
+def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Retrain, candidates: Tensor,
+               options: Options) -> list[Response]:
+    """Over the seeds s = problem.seed, problem.seed + 1, ….
 
     What a model answers to the queries is kept on the problem for its (intervention, candidate, seed), so that no
     model is trained twice. `converged` is False where a training diverged. Raises `InvalidInput` where it is not
     known how the problem's model was trained, or for a relabelling to a class that does not exist.
     """
-    if problem.recipe is None or problem.build is None:
-        raise InvalidInput("How this model was trained is not known, so it cannot be trained again; give the problem a "
-                           "`recipe` and a `build`, or use the process `reoptimize`.")
+    problem.training()
     seeds = range(problem.seed, problem.seed + process.seeds)
     rows = candidates.tolist()
-    for intervention in interventions:  # so that what is refused is refused before anything is trained
-        CHANGES[intervention.kind](problem, intervention, rows[0])
+    for _, label in (term for one in interventions for term in one.change(problem.n).further):
+        problem.check_label(label)
     runs = _Runs(problem, options, total=len(seeds) * (1 + len(interventions) * len(rows)))
     baselines = [runs.query_logits(None, None, seed) for seed in seeds]
     if not all(logits.isfinite().all() for logits in baselines):
@@ -66,27 +77,27 @@ def retrain(problem, interventions, process, candidates: Tensor, options: Option
 class _Runs:
     """The trainings of one call, with their share of its progress."""
 
-    problem: Any
+    problem: ModuleProblem
     options: Options
     total: int
     done: int = 0
 
-    def query_logits(self, intervention, row: int | None, seed: int) -> Tensor:
+    def query_logits(self, intervention: Intervention | None, row: int | None, seed: int) -> Tensor:
         """(m, C) of the model trained with `seed` under the intervention on example `row`; NaN where it diverged."""
         kept = self.problem.memo("retrained", dict)
         key = intervention and intervention.model_dump_json(), row, seed
         if key not in kept:
-            change = CHANGES[intervention.kind](self.problem, intervention, row) if intervention else {}
-            kept[key] = self._trained(seed, change)
+            kept[key] = self._trained(seed, changed(self.problem, intervention, row) if intervention else {})
         self.done += 1
         self.options.progress(self.done / self.total)
         return kept[key]
 
     def _trained(self, seed: int, change: dict[str, Any]) -> Tensor:
         problem, options = self.problem, self.options
-        arguments = {"y": problem.y, "recipe": problem.recipe.model_copy(update={"checkpoints": 0}), **change}
+        recipe, build = problem.training()
+        arguments = {"y": problem.y, "recipe": recipe.model_copy(update={"checkpoints": 0}), **change}
         try:
-            module = train(problem.build, problem.x, seed=seed, loss=problem.loss, device=problem.device,
+            module = train(build, problem.x, seed=seed, loss=problem.loss, device=problem.device,
                            check=options.check, progress=self._within, **arguments).module
         except Diverged:
             return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
@@ -105,24 +116,16 @@ def _response(logits: list[list[Tensor]], baselines: list[Tensor]) -> Response:
                     {"seeds": len(parts)})
 
 
-def _remove(problem, intervention, row: int) -> dict[str, Any]:
-    weights = torch.ones(problem.n, device=problem.device)
-    weights[row] = 0.0
-    return {"weights": weights, "normalization": intervention.normalization}
-
-
-def _upweight(problem, intervention, row: int) -> dict[str, Any]:
-    weights = torch.ones(problem.n, dtype=torch.float64, device=problem.device)
-    weights[row] += problem.n * intervention.alpha
-    return {"weights": weights}
-
-
-def _relabel(problem, intervention, row: int) -> dict[str, Any]:
-    problem.check_label(intervention.label)
-    y = problem.y.clone()
-    y[row] = intervention.label
-    return {"y": y}
-
-
-CHANGES: dict[str, Callable[..., dict[str, Any]]] = {"remove": _remove, "upweight": _upweight, "relabel": _relabel}
-"""What an intervention on a training example changes of the arguments of `train`."""
+def changed(problem: ModuleProblem, intervention: Intervention, row: int) -> dict[str, Any]:
+    """What an intervention on training example `row` changes of the arguments of `train`."""
+    change = intervention.change(problem.n)
+    found: dict[str, Any] = {}
+    if change.weight != 1.0:
+        weights = torch.ones(problem.n, dtype=torch.float64, device=problem.device)
+        weights[row] = change.weight
+        found |= {"weights": weights, "normalization": change.normalization}
+    if change.label is not None:
+        labels = problem.y.clone()
+        labels[row] = change.label
+        found["y"] = labels
+    return found

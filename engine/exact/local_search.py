@@ -2,10 +2,7 @@ r"""Local re-optimisation of a network: L-BFGS from θ_D towards the optimum of 
 
     F_k(θ) = a · (1/n) Σ_i ℓ(z_i; θ) + Σ_j c_j ℓ(x_k, y_j; θ) + (λ/2)‖θ‖² + (damping/2)‖θ − θ_D‖²
 
-    upweight(α)        a = 1,        c = (α) on y_k
-    remove, over n−1   a = n/(n−1),  c = (−1/(n−1)) on y_k
-    remove, over n     a = 1,        c = (−1/n) on y_k
-    relabel(y')        a = 1,        c = (−1/n, 1/n) on y_k and y'
+with the a, c_j and y_j of the intervention's `engine.question.change.Change`.
 
 θ are the selected parameters. The objective need not be convex and θ_D need not be an optimum, so what is found is
 where a limited number of iterations leads. The damping keeps it near θ_D (paper, Appendix A-1).
@@ -13,7 +10,7 @@ where a limited number of iterations leads. The damping keeps it near θ_D (pape
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,8 +19,13 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.lbfgs import Minimum, minimise
-from engine.exact.network_passes import loss_and_gradient, query_logits, training_loss
+from engine.exact.passes import loss_and_gradient, query_logits, training_loss
+from engine.exact.reoptimize import reoptimize
 from engine.exact.response import Part, Response
+from engine.problems import ModuleProblem
+from engine.question.change import Change
+from engine.question.interventions import Intervention
+from engine.question.processes import Reoptimize
 
 
 @dataclass(frozen=True)
@@ -42,45 +44,40 @@ class Settings:
 DEFAULT = Settings()
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What an intervention changes: a, and c_j with the labels y_j on x_k."""
-
-    scale: float
-    weights: tuple[float, ...] = ()
-    labels: tuple[int, ...] = ()
-
-
-def reoptimize(problem, interventions, process, candidates: Tensor, options: Options, *,
-               settings: Settings = DEFAULT) -> list[Response]:
+@reoptimize.register
+def local_search(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize,
+                 candidates: Tensor, options: Options, *, settings: Settings = DEFAULT) -> list[Response]:
     """One response an intervention, compared with θ_D or, for the baseline `reoptimized`, without the drift.
 
     `converged` says that the iterate and its gradient are finite: the iteration limit is part of the process here,
     and the gradient norm where it ended is in `residual`. Raises `InvalidInput` for a relabelling to a class that
     does not exist.
     """
+    for _, label in (term for one in interventions for term in one.change(problem.n).further):
+        problem.check_label(label)
     baseline = _baseline(problem, process, options, settings)
     gathered: list[list[tuple[Tensor, Minimum]]] = [[] for _ in interventions]
     total = len(interventions) * len(candidates)
     for number, row in enumerate(candidates.tolist()):
         for place, intervention in enumerate(interventions):
-            terms = TERMS[intervention.kind](problem, intervention, int(problem.y[row]))
-            found = optimum(problem, row, terms, process.damping, options, settings)
+            found = optimum(problem, row, intervention.change(problem.n), process.damping, options, settings)
             gathered[place].append((query_logits(problem, found.theta), found))
             options.progress((number * len(interventions) + place + 1) / total)
     return [_response(column, baseline, settings) for column in gathered]
 
 
-def optimum(problem, row: int, terms: Terms, damping: float, options: Options, settings: Settings = DEFAULT) -> Minimum:
-    """Where L-BFGS from θ_D ends on F_k of training example `row` under `terms`."""
+def optimum(problem: ModuleProblem, row: int, change: Change, damping: float, options: Options,
+            settings: Settings = DEFAULT) -> Minimum:
+    """Where L-BFGS from θ_D ends on F_k of training example `row` under `change`."""
     theta, factual = problem.theta, _factual(problem, options)
-    x = problem.x[[row] * len(terms.labels)]
-    labels = torch.tensor(terms.labels, dtype=torch.long, device=theta.device)
-    weights = torch.tensor(terms.weights, dtype=torch.float64, device=theta.device)
+    terms = change.terms(int(problem.y[row]))
+    x = problem.x[[row] * len(terms)]
+    labels = torch.tensor([label for _, label in terms], dtype=torch.long, device=theta.device)
+    weights = torch.tensor([weight for weight, _ in terms], dtype=torch.float64, device=theta.device)
 
     def completed(at: Tensor, data: tuple[float, Tensor]) -> tuple[float, Tensor]:
-        value, gradient = terms.scale * data[0], terms.scale * data[1]
-        if terms.labels:
+        value, gradient = change.scale * data[0], change.scale * data[1]
+        if terms:
             own, slope = loss_and_gradient(problem, at, x, labels, weights)
             value, gradient = value + own.item(), gradient + slope
         moved = at - theta
@@ -94,18 +91,18 @@ def optimum(problem, row: int, terms: Terms, damping: float, options: Options, s
                     history=settings.history)
 
 
-def _factual(problem, options: Options) -> tuple[float, Tensor]:
+def _factual(problem: ModuleProblem, options: Options) -> tuple[float, Tensor]:
     """The mean training loss and its gradient at θ_D, from which every candidate starts."""
     return problem.memo("factual_training_loss", lambda: training_loss(problem, problem.theta, options))
 
 
-def _baseline(problem, process, options: Options, settings: Settings) -> Tensor:
+def _baseline(problem: ModuleProblem, process: Reoptimize, options: Options, settings: Settings) -> Tensor:
     """The query logits (m, C) to compare with; without an intervention there is no force, so all iterations are run."""
     if process.baseline == "factual":
         return problem.memo("factual_query_logits", lambda: query_logits(problem, problem.theta))
 
     def build() -> Tensor:
-        found = optimum(problem, 0, Terms(1.0), process.damping, options, settings)
+        found = optimum(problem, 0, Change(), process.damping, options, settings)
         if not found.finite:
             raise InvalidInput("Re-optimising without intervention left the finite numbers; use the baseline "
                                "`factual`, or a damping.")
@@ -124,22 +121,3 @@ def _response(column: list[tuple[Tensor, Minimum]], baseline: Tensor, settings: 
         {"iterations": max(found.iterations for found in minima),
          "evaluations": max(found.evaluations for found in minima), "tolerance": settings.gradient_tolerance},
     )
-
-
-def _remove(problem, intervention, label: int) -> Terms:
-    if intervention.normalization == "n":
-        return Terms(1.0, (-1.0 / problem.n,), (label,))
-    left = problem.n - 1
-    return Terms(problem.n / left, (-1.0 / left,), (label,))
-
-
-def _relabel(problem, intervention, label: int) -> Terms:
-    problem.check_label(intervention.label)
-    return Terms(1.0, (-1.0 / problem.n, 1.0 / problem.n), (label, intervention.label))
-
-
-TERMS: dict[str, Callable[..., Terms]] = {
-    "upweight": lambda problem, intervention, label: Terms(1.0, (intervention.alpha,), (label,)),
-    "remove": _remove,
-    "relabel": _relabel,
-}

@@ -9,7 +9,7 @@ import torch
 from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.exact import newton, reoptimize
+from engine.exact import newton, optima
 from engine.models import softmax
 from engine.question.interventions import Relabel, Remove, Upweight
 from engine.question.processes import Reoptimize, Retrain
@@ -45,13 +45,13 @@ def reference(intervention, intercept):
 @pytest.fixture
 def seen(monkeypatch):
     """Every (tolerance, optima) that the Newton solver was given and gave back."""
-    kept, real = [], reoptimize.minimise
+    kept, real = [], optima.minimise
 
     def spy(data, objectives, start, terms, **options):
         kept.append((options["tolerance"], real(data, objectives, start, terms, **options)))
         return kept[-1][1]
 
-    monkeypatch.setattr(reoptimize, "minimise", spy)
+    monkeypatch.setattr(optima, "minimise", spy)
     return kept
 
 
@@ -121,7 +121,7 @@ def test_batches_and_preconditioners_do_not_change_the_scores(monkeypatch):
     scorings = [Scoring.of("query_loss", value, Reoptimize()) for value in (Remove(), Upweight(alpha=0.1))]
     whole = compute(problem, scorings)
     for patch in (lambda *_: 1, lambda *_: 4):
-        monkeypatch.setattr(reoptimize, "batch_size", patch)
+        monkeypatch.setattr(optima, "batch_size", patch)
         for scores, expected in zip(compute(problem, scorings), whole, strict=True):
             naive.assert_close(scores.values, expected.values, 1e-6)
             assert scores.converged.all()
@@ -145,7 +145,7 @@ def test_other_candidates_get_their_own_preconditioner():
 
 def test_batches_fit_into_the_budget():
     problem = small()
-    sizes = [reoptimize.batch_size(problem, budget) for budget in (1, 1 << 16, 1 << 18, 1 << 40)]
+    sizes = [optima.batch_size(problem, budget) for budget in (1, 1 << 16, 1 << 18, 1 << 40)]
     assert sizes == sorted(sizes) and sizes[0] == 8 and sizes[-1] == 256 and 8 < sizes[1] < sizes[2] < 256
 
 
@@ -215,7 +215,7 @@ def test_at_an_optimum_the_baselines_agree(intercept):
 
 def test_away_from_an_optimum_the_baselines_differ_by_the_drift():
     problem, there = small(), small()
-    problem.fit = softmax.Fit(there.weights * 0.9, 1.0, 0, 0)
+    problem.of_model("fit", lambda: softmax.Fit(there.weights * 0.9, 1.0, 0, 0))
     factual, corrected = (compute(problem, Scoring.of("query_loss", Remove(), Reoptimize(baseline=baseline)))[0].values
                           for baseline in ("factual", "reoptimized"))
     expected = compute(there, REMOVE)[0].values
@@ -227,7 +227,7 @@ def test_away_from_an_optimum_the_baselines_differ_by_the_drift():
 def test_what_did_not_converge_is_flagged_and_left_out(monkeypatch):
     """After four rounds α = 1e-5 is there, α = 1 for some: the others are flagged with their norm, and not compared."""
     real = newton.minimise
-    monkeypatch.setattr(reoptimize, "minimise", lambda *a, **options: real(*a, **{**options, "max_rounds": 4}))
+    monkeypatch.setattr(optima, "minimise", lambda *a, **options: real(*a, **{**options, "max_rounds": 4}))
     problem = small(candidates=range(30))
     easy, hard = compute(problem, [Scoring.of("query_loss", Upweight(alpha=a), Reoptimize()) for a in (1e-5, 1.0)])
     assert easy.converged.all() and 0 < hard.converged.sum() < 30, "this test needs a mixture"
