@@ -8,6 +8,8 @@ import numpy as np
 import torch
 
 from engine.models.softmax import Fit, objective
+from engine.problems.memory import Memory
+from engine.problems.problem import Shared
 from engine.problems.softmax import SoftmaxProblem
 
 CASES = [
@@ -26,7 +28,7 @@ def make(classes: int = 3, intercept: bool = False, *, n: int = 60, d: int = 6, 
     """A fresh problem; its training on the CPU is done once."""
     problem = fresh(classes, intercept, n, d, l2, device)
     if device == "cpu":
-        problem.fit = trained(classes, intercept, n, d, l2)
+        problem.of_model("fit", lambda: trained(classes, intercept, n, d, l2))
     return problem
 
 
@@ -44,8 +46,9 @@ def trained(*arguments) -> Fit:
 
 def untrained(problem: SoftmaxProblem) -> SoftmaxProblem:
     """The same problem at W = 0, where every class is equally likely."""
-    problem.fit = Fit(problem.x.new_zeros(problem.dimension, problem.classes), 0.0, 0, 0)
-    return problem
+    other = problem.holding(problem.examples, Shared(Memory(), Memory()))
+    other.of_model("fit", lambda: Fit(problem.x.new_zeros(problem.dimension, problem.classes), 0.0, 0, 0))
+    return other
 
 
 def gradients(problem: SoftmaxProblem, columns: int) -> torch.Tensor:
