@@ -14,8 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.curvature import HESSIANS, InverseHessian
-from engine.curvature.network import NETWORK_HESSIANS
+from engine.curvature import InverseHessian, solvers_for
 from engine.metrics.agreement import METRICS, pairwise, summarize
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
@@ -54,9 +53,10 @@ def step_agreement(problem, eta: float, behaviors: Sequence[str] | None = None) 
 def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
     """The solvers of the curves over α; for a network those that can do with an indefinite Hessian."""
     if kind == SOFTMAX:
-        return dict(HESSIANS.items())
-    names = ["cg_gauss_newton", *(name for name in NETWORK_HESSIANS if name not in ("cg", "cg_gauss_newton"))]
-    return {name: NETWORK_HESSIANS[name] for name in names}
+        return solvers_for(SoftmaxProblem)
+    found = solvers_for(ModuleProblem)
+    names = ["cg_gauss_newton", *(name for name in found if name not in ("cg", "cg_gauss_newton"))]
+    return {name: found[name] for name in names}
 
 
 def upweighted(behavior: str, alpha: float, kind: str = SOFTMAX) -> Scoring:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from engine.curvature import cholesky
+from engine.curvature.cholesky import CHOLESKY
+from engine.curvature.dense import DENSE
 from engine.estimators.estimator import Estimator
 from engine.exact import network_reoptimize, network_retrain, network_steps
 from engine.exact.local_response import linear_responses
-from engine.exact.network_response import DENSE
-from engine.exact.network_response import linear_responses as network_responses
 from engine.exact.reoptimize import reoptimize
 from engine.exact.steps import trajectory, unrolled
 
@@ -22,7 +21,7 @@ EXACT = Estimator(
             "one_step": unrolled,
             "unrolled": unrolled,
             "trajectory": trajectory,
-            "local_response": partial(linear_responses, cholesky.solve),
+            "local_response": partial(linear_responses, CHOLESKY),
             "reoptimize": reoptimize,
             "retrain": reoptimize,
         },
@@ -30,7 +29,7 @@ EXACT = Estimator(
             "one_step": network_steps.unrolled,
             "unrolled": network_steps.unrolled,
             "trajectory": network_steps.trajectory,
-            "local_response": partial(network_responses, DENSE),
+            "local_response": partial(linear_responses, DENSE),
             "reoptimize": network_reoptimize.reoptimize,
             "retrain": network_retrain.retrain,
         },

@@ -18,6 +18,8 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
+from engine.curvature.gauss_newton import GaussNewton
+from engine.curvature.hessian import Hessian
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, Network
 from engine.problems.problem import Problem, pick_device
@@ -48,6 +50,7 @@ class ModuleProblem(Problem):
     """
 
     kind, noun = "module", "a neural network"
+    curvatures = (Hessian, GaussNewton)
 
     def __init__(self, module: nn.Module, x_train, y_train, x_query, y_query, candidates=None, *,
                  parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,

@@ -8,13 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.operator import Operator
 
 
 class Problem(ABC):
@@ -22,11 +23,12 @@ class Problem(ABC):
 
     x (n, …), y (n,), queries (m, …), query_labels (m,), candidates (k,): on `device`. classes C, parameters P,
     query_logits (m, C) at θ_D. `noun` is what a sentence calls such a model. `convex`: whether the objective has one
-    optimum, at which all training ends.
+    optimum, at which all training ends. curvatures: the matrices of it that solvers can be given.
     """
 
     kind: str
     noun: str
+    curvatures: ClassVar[tuple[type[Operator], ...]] = ()
     convex: bool = False
     device: torch.device
     x: Tensor

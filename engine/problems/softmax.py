@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.models import softmax
 from engine.problems.problem import Problem, pick_device
 
@@ -28,6 +29,7 @@ class SoftmaxProblem(Problem):
     """
 
     kind, noun, convex = "softmax", "softmax regression", True
+    curvatures = (SoftmaxHessian,)
 
     def __init__(self, x_train, y_train, x_query, y_query, candidates=None, *, l2: float = 1e-4,
                  intercept: bool = False, classes: int | None = None, device: str = "cpu") -> None:
