@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.estimators.estimator import Estimator
-from engine.estimators.influence_function import local_response
+from engine.exact.local_response import local_response
 from engine.exact.reoptimize import reoptimize
 from engine.exact.retrain import retrain
 from engine.exact.steps import trajectory, unrolled

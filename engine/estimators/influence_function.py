@@ -6,40 +6,36 @@ upweighting, removal or relabelling they also linearise the re-optimisation (Koh
 
 from __future__ import annotations
 
-from engine.curvature import HESSIANS
-from engine.curvature.network import NETWORK_HESSIANS
+from dataclasses import dataclass
+from functools import partial
+
+from engine.curvature import SOLVERS, InverseHessian
 from engine.estimators.estimator import Estimator
 from engine.exact.local_response import linear_responses
-from engine.exact.network_response import DENSE
-from engine.exact.network_response import linear_responses as network_responses
-from engine.problems import SoftmaxProblem
+from engine.problems import Problem
 
 
-def local_response(problem, interventions, process, candidates, options):
-    if isinstance(problem, SoftmaxProblem):
-        return linear_responses(HESSIANS["cholesky"].solve, problem, interventions, process, candidates, options)
-    return network_responses(DENSE, problem, interventions, process, candidates, options)
+@dataclass(frozen=True, kw_only=True)
+class InfluenceFunction(Estimator):
+    """Serves the problems whose curvature its solver can do with."""
+
+    solver: InverseHessian
+
+    def serves(self, problem: Problem | type[Problem]) -> bool:
+        return self.solver.fits(problem)
 
 
-def influence_function(name: str) -> Estimator:
-    """The influence function that uses the solver of this name. Cholesky on `local_response` is `exact` itself."""
-    solver = HESSIANS[name] if name in HESSIANS else NETWORK_HESSIANS[name]
-
-    def respond(problem, interventions, process, candidates, options):
-        if isinstance(problem, SoftmaxProblem):
-            return linear_responses(HESSIANS[name].solve, problem, interventions, process, candidates, options)
-        return network_responses(NETWORK_HESSIANS[name], problem, interventions, process, candidates, options)
-
+def influence_function(solver: InverseHessian) -> InfluenceFunction:
+    """The influence function that uses a solver. Cholesky on `local_response` is `exact` itself."""
+    respond = partial(linear_responses, solver)
     routes = {"reoptimize": respond, "retrain": respond}
     if not solver.exact:
         routes = {"local_response": respond, **routes}
-    needs = ("curvature",) if name in HESSIANS and name in NETWORK_HESSIANS else (
-        ("closed_form",) if name in HESSIANS else ("tangents",))
-    return Estimator(
-        name, f"inverse Hessian ({solver.title})", False,
+    return InfluenceFunction(
+        solver.name, f"inverse Hessian ({solver.title})", False,
         f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
-        solver.source, needs_gradient=True, routes=routes, needs=needs,
+        solver.source, needs_gradient=True, routes=routes, solver=solver,
     )
 
 
-INFLUENCE_FUNCTIONS = tuple(influence_function(name) for name in dict.fromkeys([*HESSIANS, *NETWORK_HESSIANS]))
+INFLUENCE_FUNCTIONS = tuple(influence_function(solver) for solver in SOLVERS.values())

@@ -82,7 +82,7 @@ def _candidate_terms(problem, data: TrainingData, batch: Tensor) -> CandidateTer
     """The batch's preconditioner terms; the last small batch is kept, for the next α of a live page."""
 
     def build() -> CandidateTerms:
-        return CandidateTerms(data.solve, problem.x[batch].T, problem.probabilities[batch], problem.n)
+        return CandidateTerms.of(data.solve, problem.x[batch].T, problem.probabilities[batch], problem.n)
 
     if 4 * len(batch) * problem.parameters * problem.classes > KEPT_BYTES:
         return build()
@@ -112,7 +112,7 @@ def _baseline(problem, process, options: Options) -> Tensor:
     nobody = Objectives(1.0, zero(problem.dimension, 1), zero(1), zero(problem.classes, 1))
     data = training_data(problem, process.damping)
     uniform = zero(1, problem.classes) + 1.0 / problem.classes
-    terms = CandidateTerms(data.solve, nobody.inputs, uniform, problem.n)
+    terms = CandidateTerms.of(data.solve, nobody.inputs, uniform, problem.n)
     optimum = minimise(data, nobody, problem.weights[:, :, None].clone(), terms, tolerance=options.tolerance,
                        check=options.check)
     if not optimum.converged.all():

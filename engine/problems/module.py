@@ -17,6 +17,8 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
+from engine.curvature.gauss_newton import GaussNewton
+from engine.curvature.hessian import Hessian
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, Network
 from engine.models.training import Recipe, train
@@ -51,7 +53,8 @@ class ModuleProblem(Problem):
     """
 
     kind, noun = "module", "a neural network"
-    offers = frozenset({"gradients", "curvature", "features", "tangents"})
+    offers = frozenset({"gradients", "features", "tangents"})
+    curvatures = (Hessian, GaussNewton)
 
     def __init__(self, module: nn.Module | Network, x_train, y_train, x_query, y_query, candidates=None, *,
                  parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,

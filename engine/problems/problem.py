@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.operator import Operator
 from engine.problems.memory import Memory
 from engine.question.processes import Trajectory
 
@@ -49,14 +50,16 @@ class Problem(ABC):
     units are scored. All on `device`. `noun` is what a sentence calls such a model.
 
     What a kind of problem says of itself: `convex`, whether the objective has one optimum, at which all training
-    ends; `offers`, what its estimators may need: `gradients` of losses and behaviors, `curvature`, `features` (the
-    representation that a last linear layer reads), `tangents` (gradients of single outputs by parameters).
+    ends; `offers`, what its estimators may need: `gradients` of losses and behaviors, `features` (the
+    representation that a last linear layer reads), `tangents` (gradients of single outputs by parameters);
+    `curvatures`, the matrices of its objective that solvers can be given.
     """
 
     kind: ClassVar[str]
     noun: ClassVar[str]
     convex: ClassVar[bool] = False
     offers: ClassVar[frozenset[str]] = frozenset()
+    curvatures: ClassVar[tuple[type[Operator], ...]] = ()
 
     device: torch.device
 

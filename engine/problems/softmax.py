@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.models import softmax
 from engine.problems.problem import Examples, Problem, Shared, pick_device
 from engine.question.processes import Trajectory
@@ -31,7 +32,8 @@ class SoftmaxProblem(Problem):
     """
 
     kind, noun, convex = "softmax", "softmax regression", True
-    offers = frozenset({"gradients", "curvature", "closed_form"})
+    offers = frozenset({"gradients"})
+    curvatures = (SoftmaxHessian,)
 
     def __init__(self, x_train, y_train, x_query, y_query, candidates=None, *, l2: float = 1e-4,
                  intercept: bool = False, classes: int | None = None, device: str = "cpu",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.curvature.network.cg import ITERATIONS
+from engine.curvature.cg import ITERATIONS
 from engine.exact.local_search import DEFAULT
 from engine.scoring.scoring import Scoring
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import torch
 
+from engine.basics.options import Options
+from engine.curvature import InverseHessian, Solution
 from engine.models.softmax import Fit, objective
 from engine.problems.memory import Memory
 from engine.problems.problem import Shared
@@ -85,3 +88,11 @@ def naive_residual(problem: SoftmaxProblem, x: torch.Tensor, rhs: torch.Tensor, 
 
 def close(a: torch.Tensor, b: torch.Tensor, relative: float) -> bool:
     return bool((a - b).norm() <= relative * b.norm())
+
+
+def solve(solver: InverseHessian, problem: SoftmaxProblem, rhs: torch.Tensor, damping: float,
+          options: Options | None = None, **settings) -> Solution:
+    """A solver's solution for right-hand sides (D, C, b), in their shape."""
+    operator = solver.operator(problem, damping, options)
+    solution = solver.solve(operator, rhs.reshape(problem.parameters, -1), **settings)
+    return replace(solution, x=solution.x.view(rhs.shape))

@@ -21,15 +21,17 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature.network.layers import Captured, Layer, captured, factored_layers
-from engine.curvature.network.loss_roots import LossRoots
-from engine.curvature.network.measure import measured
-from engine.curvature.network.products import column_blocks, graph_bytes
-from engine.curvature.solution import InverseHessian, Solution
+from engine.curvature.gauss_newton import GaussNewton
+from engine.curvature.graphs import graph_bytes
+from engine.curvature.layers import Captured, Layer, captured, factored_layers
+from engine.curvature.loss_roots import LossRoots
+from engine.curvature.solution import InverseHessian, Solution, column_blocks, measured
 from engine.gradients.vectorised import along_signal, gradients_of
 
 ROWS = {"cpu": 64, "cuda": 1024}
 """At most so many training examples at once."""
+MATRICES = 6
+"""Matrices (P, b) that an application of the inverse holds at once."""
 
 
 @dataclass(frozen=True)
@@ -66,27 +68,27 @@ class Factors:
         return problem.network.flatten(found).T
 
 
-def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, *,
-          columns: int | None = None) -> Solution:
+def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> Solution:
     """EK-FAC (George et al. 2018; Grosse et al. 2023 for influence), rhs (P, b).
 
     The factors are made once a problem, in two passes of C + 1 gradients' work an example (a third one where some
     layer is not factored) and an eigendecomposition of side min(in, n·t) a layer, and serve every damping
     and behavior. The residual is measured against the Gauss–Newton matrix, which EK-FAC approximates, for
-    `columns` columns (all where it is None). Raises `InvalidInput` where λ + damping is zero, because the
+    `columns` columns (all where it is None). Raises `InvalidInput` where λ + δ is zero, because the
     Gauss–Newton matrix is singular.
     """
-    options = Options() if options is None else options
-    if problem.l2 + damping <= 0:
-        raise InvalidInput("EK-FAC divides by l2 + damping, which is zero here; use --l2 or a damping above zero.")
+    problem, options = operator.problem, operator.options
+    shift = problem.l2 + operator.damping
+    if shift <= 0:
+        raise InvalidInput("EK-FAC divides by l2 + damping, which is zero here; use an l2 or a damping above zero.")
     made = factors(problem, options)
     x = torch.empty_like(rhs)
-    for part in column_blocks(problem, rhs.shape[1], 6, options):
+    for part in column_blocks(operator, rhs.shape[1], MATRICES):
         options.check()
-        x[:, part] = made.inverse(problem, rhs[:, part], problem.l2 + damping)
+        x[:, part] = made.inverse(problem, rhs[:, part], shift)
     info = {"factored": 1.0, "layers": float(len(made.layers)),
             "diagonal_parameters": float(sum(d.numel() for d in made.diagonal.values()))}
-    return measured(problem, x, rhs, damping, options, info, gauss_newton=True, columns=columns)
+    return measured(operator, x, rhs, info, columns=columns)
 
 
 def factors(problem, options: Options) -> Factors:
@@ -195,4 +197,4 @@ def _diagonal(problem, names: list[str], roots: LossRoots, options: Options) -> 
     return {name: part.view(own[name].shape) for name, part in zip(names, total.split(sizes), strict=True)}
 
 
-EKFAC = InverseHessian("ekfac", "EK-FAC", "George et al. 2018; Grosse et al. 2023", solve)
+EKFAC = InverseHessian("ekfac", "EK-FAC", "George et al. 2018; Grosse et al. 2023", solve, (GaussNewton,))

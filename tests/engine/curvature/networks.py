@@ -8,6 +8,8 @@ import torch
 from torch import nn
 from torch.func import functional_call, hessian, jacrev
 
+from engine.basics.options import Options
+from engine.curvature import GaussNewton, Hessian, InverseHessian, Solution
 from engine.models.losses import per_example_cross_entropy
 from engine.problems.module import ModuleProblem
 
@@ -140,3 +142,16 @@ def close(found, expected, relative: float) -> bool:
 def converged(name: str = "mlp") -> ModuleProblem:
     """A trained problem whose Hessian is positive definite."""
     return trained(problem(name, n=30, l2=0.1), 600)
+
+
+def solve(solver: InverseHessian, problem: ModuleProblem, rhs, damping: float, options: Options | None = None, *,
+          gauss_newton: bool = False, **settings) -> Solution:
+    """With the solver's own operator, or with the Gauss–Newton matrix."""
+    operator = GaussNewton(problem, damping, options) if gauss_newton else solver.operator(problem, damping, options)
+    return solver.solve(operator, rhs, **settings)
+
+
+def product(problem: ModuleProblem, vectors, damping: float = 0.0, rows=None, gauss_newton: bool = False,
+            options: Options | None = None):
+    """(curvature + damping·I)V."""
+    return (GaussNewton if gauss_newton else Hessian)(problem, damping, options, rows) @ vectors

@@ -6,16 +6,10 @@ import pytest
 import torch
 
 from engine.basics.options import Options
-from engine.curvature.network import NETWORK_HESSIANS, measure
-from engine.curvature.network.measure import measured, smallest_eigenvalue
-from tests.engine.curvature.network.networks import (
-    close,
-    converged,
-    dense_gauss_newton,
-    dense_hessian,
-    problem,
-    vectors,
-)
+from engine.curvature import SOLVERS, Hessian, hessian, solvers_for
+from engine.curvature.solution import measured
+from engine.problems import ModuleProblem
+from tests.engine.curvature.networks import close, converged, dense_gauss_newton, dense_hessian, problem, solve, vectors
 
 SETTINGS = {"cg": {}, "cg_gauss_newton": {}, "lissa": {}, "arnoldi": {"rank": 5}, "ekfac": {}, "datainf": {}}
 OF_GAUSS_NEWTON = {"cg_gauss_newton", "ekfac"}
@@ -23,9 +17,10 @@ GAUSS_NEWTON = [("cg", True), ("lissa", True), ("arnoldi", True), ("ekfac", Fals
 
 
 def test_registry_holds_them_with_their_sources():
-    assert list(NETWORK_HESSIANS) == list(SETTINGS)
+    found = solvers_for(ModuleProblem)
+    assert sorted(found) == sorted(SETTINGS)
     assert all(solver.name == name and solver.title and solver.source and not solver.exact
-               for name, solver in NETWORK_HESSIANS.items())
+               for name, solver in found.items())
 
 
 def relative(matrix, x, rhs, damping):
@@ -35,7 +30,7 @@ def relative(matrix, x, rhs, damping):
 @pytest.mark.parametrize("name", SETTINGS)
 def test_residual_is_that_of_the_matrix_that_is_named(name):
     p, rhs = converged(), vectors(converged())
-    result = NETWORK_HESSIANS[name].solve(p, rhs, 0.1, **SETTINGS[name])
+    result = solve(SOLVERS[name], p, rhs, 0.1, **SETTINGS[name])
     matrix = dense_gauss_newton(p) if name in OF_GAUSS_NEWTON else dense_hessian(p)
     assert result.info["residual_of_gauss_newton"] == (name in OF_GAUSS_NEWTON)
     assert close(result.residual, relative(matrix, result.x, rhs, 0.1), 1e-8)
@@ -46,7 +41,7 @@ def test_residual_is_that_of_the_matrix_that_is_named(name):
 @pytest.mark.parametrize("name", ["cg", "lissa", "arnoldi"])
 def test_gauss_newton_in_place_of_the_hessian(name):
     p, rhs = problem(loss="squared_probability_error"), vectors(problem())
-    result = NETWORK_HESSIANS[name].solve(p, rhs, 0.5, gauss_newton=True, **SETTINGS[name])
+    result = solve(SOLVERS[name], p, rhs, 0.5, gauss_newton=True, **SETTINGS[name])
     assert result.info["residual_of_gauss_newton"] == 1
     assert (result.residual - relative(dense_gauss_newton(p), result.x, rhs, 0.5)).abs().max() < 1e-12
 
@@ -57,7 +52,7 @@ def test_indefinite_hessian_is_reported_in_one_sentence(name):
     assert torch.linalg.eigvalsh(dense_hessian(p))[0] < -0.02
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = NETWORK_HESSIANS[name].solve(p, vectors(p), 1e-3, **SETTINGS[name])
+        result = solve(SOLVERS[name], p, vectors(p), 1e-3, **SETTINGS[name])
     said = [str(w.message) for w in caught if w.category is UserWarning]
     assert len(said) == 1 and "not positive definite" in said[0] and "damping" in said[0]
     assert result.info["negative_curvature"] == 1
@@ -67,7 +62,7 @@ def test_indefinite_hessian_is_reported_in_one_sentence(name):
 def test_positive_definite_hessian_is_not_warned_of(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = NETWORK_HESSIANS[name].solve(converged(), vectors(converged()), 0.1, **SETTINGS[name])
+        result = solve(SOLVERS[name], converged(), vectors(converged()), 0.1, **SETTINGS[name])
     assert result.info["negative_curvature"] == 0
 
 
@@ -75,7 +70,7 @@ def test_positive_definite_hessian_is_not_warned_of(name):
 def test_memory_budget_does_not_change_the_solution(name):
     p = converged()
     small = Options(budget=9 * p.parameters * 8 * 16)
-    whole, parts = (NETWORK_HESSIANS[name].solve(p, vectors(p, 5), 0.1, o, **SETTINGS[name]) for o in (None, small))
+    whole, parts = (solve(SOLVERS[name], p, vectors(p, 5), 0.1, o, **SETTINGS[name]) for o in (None, small))
     assert close(parts.x, whole.x, 1e-9) and close(parts.residual, whole.residual, 1e-6)
 
 
@@ -84,22 +79,22 @@ def test_zero_is_solved_by_zero(name):
     p = converged()
     rhs = vectors(p, 3)
     rhs[:, 1] = 0
-    result = NETWORK_HESSIANS[name].solve(p, rhs, 0.1, **SETTINGS[name])
+    result = solve(SOLVERS[name], p, rhs, 0.1, **SETTINGS[name])
     assert result.x[:, 1].abs().max() == 0 and result.residual[1] == 0 and result.converged[1]
 
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_single_precision(name):
     p, single = problem("convolutions"), problem("convolutions", dtype="float32")
-    a, b = (NETWORK_HESSIANS[name].solve(q, vectors(q), 3.0, **SETTINGS[name]).x for q in (p, single))
+    a, b = (solve(SOLVERS[name], q, vectors(q), 3.0, **SETTINGS[name]).x for q in (p, single))
     assert b.dtype == torch.float32 and close(b.double(), a, 2e-2 if name == "cg" else 1e-4)
 
 
 @pytest.mark.parametrize("name", ["lissa", "arnoldi", "ekfac", "datainf"])
 def test_residual_of_some_columns_only(name):
     p = converged()
-    every = NETWORK_HESSIANS[name].solve(p, vectors(p, 5), 0.1, **SETTINGS[name]).residual
-    some = NETWORK_HESSIANS[name].solve(p, vectors(p, 5), 0.1, columns=3, **SETTINGS[name]).residual
+    every = solve(SOLVERS[name], p, vectors(p, 5), 0.1, **SETTINGS[name]).residual
+    some = solve(SOLVERS[name], p, vectors(p, 5), 0.1, columns=3, **SETTINGS[name]).residual
     assert some.isnan().tolist() == [False, True, False, True, False]
     assert close(some[::2], every[::2], 1e-9)
 
@@ -107,25 +102,25 @@ def test_residual_of_some_columns_only(name):
 def test_smallest_eigenvalue_is_found_and_kept(monkeypatch):
     p = problem()
     expected = torch.linalg.eigvalsh(dense_hessian(p))[0].item()
-    assert smallest_eigenvalue(p, Options()) == pytest.approx(expected, abs=1e-6)
-    monkeypatch.setattr(measure, "ritz_values", None)
-    assert smallest_eigenvalue(p, Options()) == pytest.approx(expected, abs=1e-6)
+    assert Hessian(p).smallest_eigenvalue() == pytest.approx(expected, abs=1e-6)
+    monkeypatch.setattr(hessian, "ritz_values", None)
+    assert Hessian(p).smallest_eigenvalue() == pytest.approx(expected, abs=1e-6)
 
 
 def test_rounding_below_zero_counts_as_zero():
     p = problem("linear", n=2, l2=0.0, dtype="float32")
     assert torch.linalg.eigvalsh(dense_hessian(p).double())[0] < 1e-7
-    assert smallest_eigenvalue(p, Options()) >= 0
+    assert Hessian(p).smallest_eigenvalue() >= 0
 
 
 def test_negative_curvature_that_lanczos_did_not_see_is_read_off_the_solution(monkeypatch):
     p = problem("mlp", loss="squared_probability_error", l2=0.0)
     values, vectors_ = torch.linalg.eigh(dense_hessian(p))
-    monkeypatch.setattr(measure, "smallest_eigenvalue", lambda *_: 1.0)
+    monkeypatch.setattr(Hessian, "smallest_eigenvalue", lambda *_: 1.0)
     for k, found in ((0, 1.0), (-1, 0.0)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = measured(p, vectors_[:, [k]], vectors_[:, [k]], 0.0, Options(), {})
+            result = measured(Hessian(p), vectors_[:, [k]], vectors_[:, [k]], {})
         assert result.info["negative_curvature"] == found
         assert result.residual.item() == pytest.approx(abs(values[k].item() - 1), rel=1e-8)
 
@@ -134,7 +129,7 @@ def test_negative_curvature_that_lanczos_did_not_see_is_read_off_the_solution(mo
 def test_long_iterations_tell_their_progress(name):
     shares = []
     p = problem(n=30)
-    NETWORK_HESSIANS[name].solve(p, vectors(p), 5.0, Options(progress=shares.append), **SETTINGS[name])
+    solve(SOLVERS[name], p, vectors(p), 5.0, Options(progress=shares.append), **SETTINGS[name])
     assert len(shares) > 1 and shares == sorted(shares) and shares[0] > 0 and shares[-1] <= 1
 
 
@@ -144,4 +139,4 @@ def test_every_solver_can_be_cancelled(name):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        NETWORK_HESSIANS[name].solve(problem(n=30), vectors(problem()), 5.0, Options(check=check), **SETTINGS[name])
+        solve(SOLVERS[name], problem(n=30), vectors(problem()), 5.0, Options(check=check), **SETTINGS[name])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from engine.curvature.network.products import loss_curvature
+from engine.curvature.gauss_newton import loss_curvature
 from engine.models.losses import per_example_cross_entropy
 
 EXACT_CLASSES = 20

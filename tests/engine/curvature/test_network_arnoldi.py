@@ -5,9 +5,9 @@ import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature.network import arnoldi
-from engine.curvature.network.lanczos import lanczos, ritz_values
-from tests.engine.curvature.network.networks import close, converged, dense_hessian, problem, vectors
+from engine.curvature import arnoldi, eigenpairs
+from engine.curvature.lanczos import lanczos, ritz_values
+from tests.engine.curvature.networks import close, converged, dense_hessian, problem, solve, vectors
 
 
 def symmetric(values):
@@ -54,7 +54,7 @@ def test_values_alone_are_those_of_the_full_method_and_stay_within_the_spectrum(
 def test_full_rank_gives_the_inverse(damping):
     p = converged()
     matrix = dense_hessian(p) + damping * torch.eye(p.parameters, dtype=torch.float64)
-    result = arnoldi.solve(p, vectors(p), damping, rank=1000)
+    result = solve(arnoldi.ARNOLDI, p, vectors(p), damping, rank=1000)
     assert close(result.x, torch.linalg.solve(matrix, vectors(p)), 1e-8) and (result.residual < 1e-8).all()
     assert result.info["rank"] == p.parameters
 
@@ -68,7 +68,7 @@ def test_low_rank_keeps_the_eigenvalues_of_largest_magnitude(loss):
     assert (values[kept] < 0).any()
     span = eigenvectors[:, kept]
     expected = span @ ((span.T @ vectors(p)) / (values[kept, None] + 0.5))
-    result = arnoldi.solve(p, vectors(p), 0.5, rank=8)
+    result = solve(arnoldi.ARNOLDI, p, vectors(p), 0.5, rank=8)
     assert result.info["eigenpair_residual"] < 1e-4
     assert close(result.x, expected, 1e-4)
     assert result.info["smallest_eigenvalue"] == pytest.approx(values[0].item(), rel=1e-4)
@@ -76,22 +76,22 @@ def test_low_rank_keeps_the_eigenvalues_of_largest_magnitude(loss):
 
 def test_eigenpairs_serve_every_damping(monkeypatch):
     p = problem(n=30)
-    arnoldi.solve(p, vectors(p), 3.0, rank=4)
-    monkeypatch.setattr(arnoldi, "lanczos", None)
-    assert arnoldi.solve(p, vectors(p), 5.0, rank=4).x.isfinite().all()
+    solve(arnoldi.ARNOLDI, p, vectors(p), 3.0, rank=4)
+    monkeypatch.setattr(eigenpairs, "lanczos", None)
+    assert solve(arnoldi.ARNOLDI, p, vectors(p), 5.0, rank=4).x.isfinite().all()
 
 
 @pytest.mark.filterwarnings("ignore:The Hessian plus")
 def test_an_eigenvalue_that_cancels_the_damping_is_left_out():
     p = problem("mlp", loss="squared_probability_error", l2=0.0)
     smallest = torch.linalg.eigvalsh(dense_hessian(p))[0].item()
-    x = arnoldi.solve(p, vectors(p), -smallest, rank=1000).x
+    x = solve(arnoldi.ARNOLDI, p, vectors(p), -smallest, rank=1000).x
     assert x.norm() < 1e6 * vectors(p).norm()
 
 
 def test_impossible_ranks_are_refused():
     p = problem()
     with pytest.raises(InvalidInput, match="at least 1"):
-        arnoldi.solve(p, vectors(p), 0.1, rank=0)
+        solve(arnoldi.ARNOLDI, p, vectors(p), 0.1, rank=0)
     with pytest.raises(InvalidInput, match="lower rank"):
-        arnoldi.solve(p, vectors(p), 0.1, Options(budget=1000))
+        solve(arnoldi.ARNOLDI, p, vectors(p), 0.1, Options(budget=1000))

@@ -3,22 +3,15 @@
 import pytest
 import torch
 
-from engine.curvature.network import cg
-from tests.engine.curvature.network.networks import (
-    close,
-    converged,
-    dense_gauss_newton,
-    dense_hessian,
-    problem,
-    vectors,
-)
+from engine.curvature import cg
+from tests.engine.curvature.networks import close, converged, dense_gauss_newton, dense_hessian, problem, solve, vectors
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.1])
 def test_tight_tolerance_gives_the_inverse(damping):
     p = converged()
     matrix = dense_hessian(p) + damping * torch.eye(p.parameters, dtype=torch.float64)
-    result = cg.solve(p, vectors(p), damping, tolerance=1e-10, iterations=300)
+    result = solve(cg.CG, p, vectors(p), damping, tolerance=1e-10, iterations=300)
     assert result.converged.all() and (result.residual <= 1e-10).all()
     assert close(result.x, torch.linalg.solve(matrix, vectors(p)), 1e-8)
 
@@ -26,7 +19,7 @@ def test_tight_tolerance_gives_the_inverse(damping):
 def test_gauss_newton_is_positive_definite_where_the_hessian_is_not():
     p = problem("convolutions")
     matrix = dense_gauss_newton(p) + 0.1 * torch.eye(p.parameters, dtype=torch.float64)
-    result = cg.solve(p, vectors(p), 0.1, tolerance=1e-9, iterations=300, gauss_newton=True)
+    result = solve(cg.CG, p, vectors(p), 0.1, tolerance=1e-9, iterations=300, gauss_newton=True)
     assert result.converged.all() and result.info["negative_curvature"] == 0
     assert close(result.x, torch.linalg.solve(matrix, vectors(p)), 1e-7)
 
@@ -35,7 +28,7 @@ def test_columns_stop_on_their_own():
     p = converged()
     values, eigenvectors = torch.linalg.eigh(dense_hessian(p))
     rhs = torch.stack([eigenvectors[:, -1], vectors(p)[:, 0]], 1)
-    result = cg.solve(p, rhs, 0.1, tolerance=1e-6)
+    result = solve(cg.CG, p, rhs, 0.1, tolerance=1e-6)
     assert close(result.x[:, 0], rhs[:, 0] / (values[-1] + 0.1), 1e-6)
     assert result.converged.all() and 1 < result.info["mean_iterations"] < result.info["iterations"]
 
@@ -47,7 +40,7 @@ def test_negative_curvature_ends_a_column_at_its_last_good_iterate():
     assert values[0] < -0.02
     mixed = good + 0.1 * bad
     with pytest.warns(UserWarning, match="not positive definite"):
-        result = cg.solve(p, torch.stack([good, bad, mixed], 1), 0.0)
+        result = solve(cg.CG, p, torch.stack([good, bad, mixed], 1), 0.0)
     assert result.converged.tolist() == [True, False, False]
     assert result.info["columns_with_negative_curvature"] == 2
     assert result.x[:, 1].abs().max() == 0 and result.residual[1] == 1
@@ -56,6 +49,6 @@ def test_negative_curvature_ends_a_column_at_its_last_good_iterate():
 
 
 def test_too_few_iterations_do_not_converge_and_are_no_negative_curvature():
-    result = cg.solve(converged(), vectors(converged()), 0.0, tolerance=1e-8, iterations=2)
+    result = solve(cg.CG, converged(), vectors(converged()), 0.0, tolerance=1e-8, iterations=2)
     assert not result.converged.any() and result.info["iterations"] == 2
     assert result.info["columns_with_negative_curvature"] == 0

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.curvature.network import datainf
-from tests.engine.curvature.network.networks import close, logits, problem, vectors
+from engine.curvature import datainf
+from tests.engine.curvature.networks import close, logits, problem, solve, vectors
 
 GROUPS = {"mlp": [("0.weight", "0.bias"), ("2.weight", "2.bias")],
           "convolutions": [("0.weight", "0.bias"), ("1.weight", "1.bias"), ("4.weight",), ("6.weight", "6.bias"),
@@ -34,7 +34,7 @@ def explicit(p, groups, rhs, damping):
 def test_explicit_average(name, damping, monkeypatch):
     monkeypatch.setattr(datainf, "ROWS", 4)
     p = problem(name, loss="squared_error")
-    result = datainf.solve(p, vectors(p), damping)
+    result = solve(datainf.DATAINF, p, vectors(p), damping)
     assert close(result.x, explicit(p, GROUPS[name], vectors(p), damping), 1e-10)
     assert result.info["layers"] == len(GROUPS[name])
 
@@ -44,7 +44,7 @@ def test_one_example_and_one_layer_give_the_exact_inverse():
     p = problem("linear", n=1)
     g = torch.func.grad(lambda t: p.loss(logits(p, t), p.y).sum())(p.theta)
     matrix = torch.outer(g, g) + (0.2 + p.l2) * torch.eye(p.parameters, dtype=torch.float64)
-    assert close(datainf.solve(p, vectors(p), 0.2).x, torch.linalg.solve(matrix, vectors(p)), 1e-12)
+    assert close(solve(datainf.DATAINF, p, vectors(p), 0.2).x, torch.linalg.solve(matrix, vectors(p)), 1e-12)
 
 
 def test_norms_are_kept_for_the_next_behavior(monkeypatch):
@@ -54,7 +54,7 @@ def test_norms_are_kept_for_the_next_behavior(monkeypatch):
     monkeypatch.setattr(datainf, "_gradients", lambda *a: passes.append(1) or gradients(*a))
     for _ in range(2):
         with pytest.warns(UserWarning):
-            datainf.solve(problem(l2=0.0), vectors(p), 0.0)
+            solve(datainf.DATAINF, problem(l2=0.0), vectors(p), 0.0)
     passes.clear()
     for _ in range(2):
         datainf._dampings(p, datainf.layer_slices(p), 0.0, datainf.Options())
@@ -65,4 +65,4 @@ def test_layers_without_gradient_need_a_damping():
     p = problem("linear", l2=0.0)
     p.x.zero_()
     with pytest.raises(InvalidInput, match="above zero"):
-        datainf.solve(p, vectors(p), 0.0)
+        solve(datainf.DATAINF, p, vectors(p), 0.0)

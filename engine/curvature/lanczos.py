@@ -80,9 +80,3 @@ def _orthogonalised(vector: Tensor, basis: Tensor) -> Tensor:
     for _ in range(2):
         vector = vector - basis.T @ (basis @ vector)
     return vector
-
-
-def random_start(problem) -> Tensor:
-    """The same (P,) Gaussian vector each time, on the problem's device and in its precision."""
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(problem.parameters, generator=generator, dtype=torch.float64).to(problem.theta)

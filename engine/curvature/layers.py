@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.functional import pad, unfold
+
+from engine.gradients.taps import output_gradients, recorded
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,8 @@ def factored_layers(problem) -> tuple[Layer, ...]:
         weight, bias = (f"{name}.{kind}" if name else kind for kind in ("weight", "bias"))
         if type(module) not in (nn.Linear, nn.Conv2d) or weight not in network.shapes:
             continue
-        if getattr(module, "groups", 1) == 1 and shared[id(module.weight)] == 1:
+        grouped = isinstance(module, nn.Conv2d) and module.groups > 1
+        if not grouped and shared[id(module.weight)] == 1:
             found.append(Layer(module, weight, bias if bias in network.shapes else None))
     called = captured(problem, tuple(found), problem.x[:1].expand(3, *problem.x.shape[1:])).inputs
     return tuple(layer for layer, inputs in zip(found, called, strict=True)
@@ -110,26 +112,17 @@ class Captured:
 
 def captured(problem, layers: tuple[Layer, ...], x: Tensor) -> Captured:
     """The layers' inputs and derivatives at θ_D for x (b, …); a layer called several times has all the positions."""
-    inputs, outputs = [[] for _ in layers], [[] for _ in layers]
     parameters = {name: value.detach().clone().requires_grad_(True)
                   for name, value in problem.network.unflatten(problem.theta).items()}
-
-    def watch(index: int, layer: Layer):
-        def hook(_module, arguments, output):
-            inputs[index].append(layer.positions(arguments[0].detach()))
-            outputs[index].append(output)
-            return output.clone()  # so that an operation in place does not change what is kept
-        return layer.module.register_forward_hook(hook)
-
-    with ExitStack() as stack, torch.enable_grad():
-        for index, layer in enumerate(layers):
-            stack.callback(watch(index, layer).remove)
-        logits = functional_call(problem.network.module, parameters, (x,))
+    logits, calls = recorded([(layer, layer.module) for layer in layers],
+                             lambda: functional_call(problem.network.module, parameters, (x,)))
+    inputs = [[layer.positions(call.inputs) for call in calls if call.key is layer] for layer in layers]
 
     def pull(direction: Tensor) -> list[Tensor]:
-        flat = [output for each in outputs for output in each]
-        found = iter(torch.autograd.grad(logits, flat, direction, retain_graph=True, materialize_grads=True))
-        return [torch.cat([layer.derivatives(next(found)) for _ in each], 1)
-                for layer, each in zip(layers, outputs, strict=True)]
+        found: dict[int, list[Tensor]] = {id(layer): [] for layer in layers}
+        for call, gradient in zip(calls, output_gradients(logits, calls, direction, keep=True), strict=True):
+            gradient = call.inputs.new_zeros(call.shape) if gradient is None else gradient
+            found[id(call.key)].append(call.key.derivatives(gradient))
+        return [torch.cat(found[id(layer)], 1) for layer in layers]
 
     return Captured(logits.detach(), tuple(torch.cat(each, 1) if each else None for each in inputs), pull)

@@ -5,21 +5,14 @@ import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature.network import lissa
-from tests.engine.curvature.network.networks import (
-    close,
-    converged,
-    dense_gauss_newton,
-    dense_hessian,
-    problem,
-    vectors,
-)
+from engine.curvature import Hessian, lissa
+from tests.engine.curvature.networks import close, converged, dense_gauss_newton, dense_hessian, problem, solve, vectors
 
 DENSE = {False: dense_hessian, True: dense_gauss_newton}
 
 
 def test_paper_settings_are_the_defaults():
-    result = lissa.solve(problem(n=100), vectors(problem(), 1), 1.0)
+    result = solve(lissa.LISSA, problem(n=100), vectors(problem(), 1), 1.0)
     assert {k: result.info[k] for k in ("iterations", "batch_size", "damping", "averaged")} == {
         "iterations": 50, "batch_size": 64, "damping": 1.0, "averaged": 20}
     assert lissa.DAMPING == 0.05
@@ -30,7 +23,7 @@ def test_paper_settings_are_the_defaults():
 def test_recursion_written_out(damping, stated, gauss_newton):
     p = converged()
     rhs = vectors(p, 3)
-    result = lissa.solve(p, rhs, damping, Options(seed=5), iterations=7, batch_size=10, averaged=3,
+    result = solve(lissa.LISSA, p, rhs, damping, Options(seed=5), iterations=7, batch_size=10, averaged=3,
                          gauss_newton=gauss_newton)
     sigma, iterates, identity = result.info["scale"], [rhs], torch.eye(p.parameters, dtype=torch.float64)
     generator = torch.Generator().manual_seed(5)
@@ -45,7 +38,7 @@ def test_recursion_written_out(damping, stated, gauss_newton):
 def test_many_full_batches_give_the_inverse():
     p = converged()
     matrix = dense_hessian(p) + 0.1 * torch.eye(p.parameters, dtype=torch.float64)
-    result = lissa.solve(p, vectors(p), 0.1, iterations=300, batch_size=30, averaged=1)
+    result = solve(lissa.LISSA, p, vectors(p), 0.1, iterations=300, batch_size=30, averaged=1)
     assert close(result.x, torch.linalg.solve(matrix, vectors(p)), 1e-6)
     assert (result.residual < 1e-6).all() and result.converged.all()
 
@@ -53,20 +46,20 @@ def test_many_full_batches_give_the_inverse():
 @pytest.mark.parametrize("batch_size", [1, 8])
 def test_every_drawn_hessian_contracts(batch_size):
     p = converged()
-    batches = lissa.mini_batches(p, 20, batch_size, 0)
-    found = lissa.largest_curvature(p, batches, False, Options())
+    batches = lissa.mini_batches(Hessian(p), 20, batch_size)
+    found = lissa.largest_curvature(Hessian(p), batches)
     largest = max(torch.linalg.eigvalsh(dense_hessian(p, rows)).abs().max().item() for rows in batches)
     assert 0.7 * largest <= found <= largest * (1 + 1e-9)
 
 
 def test_seed_decides_the_batches():
     p = converged()
-    a, b, c = (lissa.solve(p, vectors(p), 0.1, Options(seed=seed), batch_size=8).x for seed in (0, 0, 1))
+    a, b, c = (solve(lissa.LISSA, p, vectors(p), 0.1, Options(seed=seed), batch_size=8).x for seed in (0, 0, 1))
     assert torch.equal(a, b) and not close(a, c, 1e-6)
-    assert torch.equal(a, lissa.solve(p, vectors(p), 0.1, batch_size=8).x)
+    assert torch.equal(a, solve(lissa.LISSA, p, vectors(p), 0.1, batch_size=8).x)
 
 
 @pytest.mark.parametrize("settings", [{"averaged": 0}, {"averaged": 51}, {"batch_size": 0}])
 def test_impossible_settings_are_refused(settings):
     with pytest.raises(InvalidInput, match="LiSSA average"):
-        lissa.solve(problem(), vectors(problem()), 0.0, **settings)
+        solve(lissa.LISSA, problem(), vectors(problem()), 0.0, **settings)

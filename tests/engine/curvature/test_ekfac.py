@@ -6,11 +6,11 @@ from torch import nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature.network import ekfac, loss_roots
-from engine.curvature.network.layers import captured, factored_layers
-from engine.curvature.network.loss_roots import LossRoots
+from engine.curvature import ekfac, loss_roots
+from engine.curvature.layers import captured, factored_layers
+from engine.curvature.loss_roots import LossRoots
 from engine.problems.module import ModuleProblem
-from tests.engine.curvature.network.networks import LOSSES, MODULES, close, dense_gauss_newton, logits, problem, vectors
+from tests.engine.curvature.networks import LOSSES, MODULES, close, dense_gauss_newton, logits, problem, solve, vectors
 
 pytestmark = pytest.mark.filterwarnings("ignore:The Hessian plus")
 FACTORED = {"mlp": ["0.weight", "2.weight"], "linear": ["1.weight"],
@@ -32,7 +32,7 @@ def uniform():
 
 @pytest.mark.parametrize("p", [uniform(), problem("linear", n=1), problem("linear", n=1, loss="squared_error")])
 def test_exact_inverse_of_one_linear_layer(p):
-    result = ekfac.solve(p, vectors(p), 0.2)
+    result = solve(ekfac.EKFAC, p, vectors(p), 0.2)
     assert close(result.x, exact_inverse(p, 0.2) @ vectors(p), 1e-10)
     assert (result.residual < 1e-10).all()
 
@@ -40,7 +40,7 @@ def test_exact_inverse_of_one_linear_layer(p):
 def test_one_input_with_a_bias_is_exact_in_every_layer_by_itself():
     for selection in (r"^0\.", r"^2\."):
         p = problem("mlp", n=1, parameters=selection)
-        assert close(ekfac.solve(p, vectors(p), 0.2).x, exact_inverse(p, 0.2) @ vectors(p), 1e-10)
+        assert close(solve(ekfac.EKFAC, p, vectors(p), 0.2).x, exact_inverse(p, 0.2) @ vectors(p), 1e-10)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -132,23 +132,23 @@ def test_inverse_is_that_of_the_matrix_it_stands_for(name, n):
 
 @pytest.mark.parametrize("size", [1, 4])
 def test_chunks_do_not_change_the_factors(size, monkeypatch):
-    whole = ekfac.solve(problem("convolutions"), vectors(problem("convolutions")), 0.2).x
+    whole = solve(ekfac.EKFAC, problem("convolutions"), vectors(problem("convolutions")), 0.2).x
     monkeypatch.setitem(ekfac.ROWS, "cpu", size)
-    assert close(ekfac.solve(problem("convolutions"), vectors(problem("convolutions")), 0.2).x, whole, 1e-8)
+    assert close(solve(ekfac.EKFAC, problem("convolutions"), vectors(problem("convolutions")), 0.2).x, whole, 1e-8)
 
 
 def test_factors_are_made_once_for_every_damping(monkeypatch):
     p = problem()
-    ekfac.solve(p, vectors(p), 0.2)
+    solve(ekfac.EKFAC, p, vectors(p), 0.2)
     monkeypatch.setattr(ekfac, "_build", None)
-    assert not close(ekfac.solve(p, vectors(p), 0.4).x, ekfac.solve(p, vectors(p), 0.2).x, 1e-3)
+    assert not close(solve(ekfac.EKFAC, p, vectors(p), 0.4).x, solve(ekfac.EKFAC, p, vectors(p), 0.2).x, 1e-3)
 
 
 @pytest.mark.parametrize("selection, factored, diagonal", [
     ("last_layer", 1, 0), (r"0\.bias|8\.weight", 1, 2), (r"1\.", 0, 4), ("weight", 3, 6)])
 def test_selected_parameters(selection, factored, diagonal):
     p = problem("convolutions", parameters=selection)
-    result = ekfac.solve(p, vectors(p), 0.2)
+    result = solve(ekfac.EKFAC, p, vectors(p), 0.2)
     assert (result.info["layers"], result.info["diagonal_parameters"]) == (factored, diagonal)
     assert (result.residual < 1).all()
 
@@ -203,4 +203,4 @@ def test_sampled_labels_have_the_right_expectation_and_are_drawn_once(monkeypatc
 def test_no_damping_at_all_is_refused():
     p = problem(l2=0.0)
     with pytest.raises(InvalidInput, match="above zero"):
-        ekfac.solve(p, vectors(p), 0.0)
+        solve(ekfac.EKFAC, p, vectors(p), 0.0)

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature.network.measure import measured
-from engine.curvature.solution import InverseHessian, Solution
+from engine.curvature.hessian import Hessian
+from engine.curvature.solution import InverseHessian, Solution, measured
 from engine.gradients.per_example import loss_gradients
 
 OWN_DAMPING = 0.1
@@ -28,8 +28,7 @@ ROWS = 1024
 """At most so many training gradients are held at once."""
 
 
-def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, *,
-          columns: int | None = None) -> Solution:
+def solve(operator: Hessian, rhs: Tensor, *, columns: int | None = None) -> Solution:
     """DataInf (Kwon et al. 2024), rhs (P, b).
 
     δ = λ + damping, in every layer. Where damping is zero, a layer has δ = λ + 0.1 · (1/(n p)) Σ_i ‖g_i‖², p its
@@ -38,9 +37,9 @@ def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, 
     that of the Hessian with the given damping, for `columns` columns (all where it is None).
     Raises `InvalidInput` where a layer has δ = 0 because all its gradients are zero.
     """
-    options = Options() if options is None else options
+    problem, options = operator.problem, operator.options
     layers = layer_slices(problem)
-    dampings = _dampings(problem, layers, damping, options)
+    dampings = _dampings(problem, layers, operator.damping, options)
     total = torch.zeros_like(rhs)
     for gradients in _gradients(problem, options):
         for part, delta in zip(layers, dampings, strict=True):
@@ -51,7 +50,7 @@ def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, 
     for part, delta in zip(layers, dampings, strict=True):
         x[part] /= delta
     info = {"layers": float(len(layers)), "smallest_damping": min(dampings), "largest_damping": max(dampings)}
-    return measured(problem, x, rhs, damping, options, info, columns=columns)
+    return measured(operator, x, rhs, info, columns=columns)
 
 
 def layer_slices(problem) -> list[slice]:
@@ -88,4 +87,4 @@ def _gradients(problem, options: Options) -> Iterator[Tensor]:
         yield loss_gradients(problem, rows, budget=options.budget // 4, check=options.check)
 
 
-DATAINF = InverseHessian("datainf", "DataInf", "Kwon et al. 2024", solve)
+DATAINF = InverseHessian("datainf", "DataInf", "Kwon et al. 2024", solve, (Hessian,))
