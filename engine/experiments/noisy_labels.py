@@ -24,7 +24,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.metrics.agreement import pairwise
 from engine.metrics.detection import detection
 from engine.metrics.intervals import t_interval
-from engine.models.training import PAPER_RESNET, Recipe
+from engine.models.recipe import PAPER_RESNET, Recipe
 from engine.runs import noisy_labels as runs
 
 NUMERICS = 1

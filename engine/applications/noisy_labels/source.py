@@ -23,7 +23,7 @@ from engine.data.dataset import digest
 from engine.models.catalogue import build_model
 from engine.models.cifar_forms import LAST_BLOCKS
 from engine.models.network import LAST_BLOCK
-from engine.models.training import Recipe
+from engine.models.recipe import Recipe
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import pick_device
 from engine.problems.source import as_inputs, average_pool, input_shape

@@ -10,7 +10,8 @@ from engine.basics.options import Options
 from engine.exact import network_retrain, reoptimize
 from engine.exact.network_retrain import AveragePart, retrain
 from engine.exact.response import Part
-from engine.models.training import Recipe, train
+from engine.models.recipe import Recipe
+from engine.models.training import train
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Relabel, Remove, Upweight
 from engine.question.processes import Reoptimize, Retrain
