@@ -13,13 +13,23 @@ Each seed is one `steps` chunk and several `optima` chunks, one for each slice o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from engine.basics.options import Options
-from engine.experiments.agreements import alpha_parameter, facts, per_query, restored, stored, summaries, words
+from engine.experiments.agreements import (
+    Agreements,
+    alpha_parameter,
+    facts,
+    over_seeds,
+    per_query,
+    restored,
+    stored,
+    words,
+)
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
@@ -37,6 +47,7 @@ from engine.scoring.controlled import (
     upweight_scoring,
 )
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result
 
 BEHAVIORS = ("query_loss", "query_logit", "soft_margin", "hard_margin")
 NUMERICS = 1
@@ -152,23 +163,19 @@ def _facts(drawn) -> dict[str, Any]:
                  newton_iterations=fit.newton_iterations)
 
 
-def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Agreement of every comparison, averaged over queries and seeds, as the tables `table_a6` and `figure_4`."""
-    rows, told = [], {"spec": _declared(), "seeds": payload["seeds"], "runs": []}
-    for place, source in enumerate(payload["settings"]["sources"]):
-        per_seed = []
-        for seed in payload["seeds"]:
-            agreements, manifest = _seed_agreements(payload, chunks, place, seed)
-            per_seed.append(agreements)
-            told["runs"].append({"source": {**source, "seed": seed}, **manifest})
-            context.progress(len(told["runs"]) / len(payload["seeds"]) / len(payload["settings"]["sources"]))
-        for comparison in per_seed[0]:
-            rows += summaries(source["dataset"], comparison, [seed[comparison] for seed in per_seed])
+    sources, rows, runs = payload["settings"]["sources"], [], []
+    for place, source in enumerate(sources):
+        found = over_seeds(source, payload["seeds"], partial(_seed_agreements, payload, chunks, place),
+                           lambda share, before=place: context.progress((before + share) / len(sources)))
+        rows += found[0]
+        runs += found[1]
     frame = pd.DataFrame(rows)
-    told["device"] = told["runs"][0]["device"]
     tables = {"table_a6": frame[frame.table == "table_a6"].drop(columns=["table", "curve", "behavior"]),
               "figure_4": frame.drop(columns=["table"])}
-    return Output({name: table.reset_index(drop=True) for name, table in tables.items()}, manifest=told)
+    return Output({name: table.reset_index(drop=True) for name, table in tables.items()}, manifest={
+        "spec": _declared(), "seeds": payload["seeds"], "runs": runs, "device": runs[0]["device"]})
 
 
 def _declared() -> dict[str, Any]:
@@ -176,8 +183,9 @@ def _declared() -> dict[str, Any]:
             "l2": 1e-4, "top_fraction": 0.05}
 
 
-def _seed_agreements(payload, chunks, place: int, seed: int):
-    """One seed: {(table, curve, axis, comparison, parameter, behavior): {metric: per query}}, and its manifest."""
+def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], place: int, seed: int
+                     ) -> tuple[Agreements, dict[str, Any]]:
+    """What one seed found, and what its run has to say."""
     parts = [chunks[key] for key in plan(payload) if key.startswith(f"{place}/{seed}/optima/")]
     steps = chunks[f"{place}/{seed}/steps"]
     pieces = [part.arrays() for part in parts]
@@ -200,8 +208,8 @@ def _seed_agreements(payload, chunks, place: int, seed: int):
     return found, manifest
 
 
-def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
-    found = {}
+def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
+    found: Agreements = {}
     for behavior in BEHAVIORS[1:]:
         title = f"query loss vs. {words(behavior)}"
         found[("table_a6", "", "B", title, "", behavior)] = restored(arrays, f"B|{behavior}")
@@ -213,8 +221,8 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
     return found
 
 
-def _from_optima(scores: Mapping[str, np.ndarray]) -> dict:
-    found = {}
+def _from_optima(scores: Mapping[str, np.ndarray]) -> Agreements:
+    found: Agreements = {}
     for alpha in ALPHAS:
         upweighted = scores[f"upweight|query_loss|{alpha!r}"]
         label = alpha_parameter(alpha)

@@ -18,13 +18,23 @@ Each seed is one `steps` chunk, one `response` chunk and several `optima` chunks
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from engine.basics.options import Options
-from engine.experiments.agreements import alpha_parameter, facts, per_query, restored, stored, summaries, words
+from engine.experiments.agreements import (
+    Agreements,
+    alpha_parameter,
+    facts,
+    over_seeds,
+    per_query,
+    restored,
+    stored,
+    words,
+)
 from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
@@ -43,6 +53,7 @@ from engine.scoring.controlled import (
     upweighting,
 )
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result
 
 ETAS = (0.01, 0.05, 0.1, 0.3, 0.5)
 ALPHAS = (1e-5, 1e-3, 1e-1)
@@ -148,21 +159,17 @@ def _facts(drawn: DrawnProblem) -> dict[str, Any]:
     return facts(drawn, gradient_norm=factual["factual_gradient_norm"], loss=factual["factual_loss"])
 
 
-def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Agreement of every comparison, averaged over queries and seeds, as the table `figure_a`."""
-    per_seed, told = [], {"spec": _declared(), "seeds": payload["seeds"], "runs": []}
-    for seed in payload["seeds"]:
-        found, manifest = _seed_agreements(payload, chunks, seed)
-        per_seed.append(found)
-        told["runs"].append({"source": {**payload["settings"]["source"], "seed": seed}, **manifest})
-    rows = [row for comparison in per_seed[0]
-            for row in summaries(payload["settings"]["source"]["dataset"], comparison,
-                                 [seed[comparison] for seed in per_seed])]
-    return Output({"agreement": pd.DataFrame(rows)}, manifest={**told, "device": told["runs"][0]["device"]})
+    rows, runs = over_seeds(payload["settings"]["source"], payload["seeds"],
+                            partial(_seed_agreements, payload, chunks), context.progress)
+    return Output({"agreement": pd.DataFrame(rows)}, manifest={
+        "spec": _declared(), "seeds": payload["seeds"], "runs": runs, "device": runs[0]["device"]})
 
 
-def _seed_agreements(payload: Mapping[str, Any], chunks, seed: int):
-    """One seed: {(table, curve, axis, comparison, parameter, behavior): {metric: per query}}, and its manifest."""
+def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], seed: int
+                     ) -> tuple[Agreements, dict[str, Any]]:
+    """What one seed found, and what its run has to say."""
     steps, solved = chunks[f"{seed}/steps"], chunks[f"{seed}/response"]
     parts = [chunks[key] for key in plan(payload) if key.startswith(f"{seed}/optima/")]
     pieces = [part.arrays() for part in parts]
@@ -180,7 +187,7 @@ def _seed_agreements(payload: Mapping[str, Any], chunks, seed: int):
     return found, manifest
 
 
-def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
+def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
     found = {("table_a7", "", "B", f"query loss vs. {words(behavior)}", "", behavior): restored(arrays, f"B|{behavior}")
              for behavior in BEHAVIORS[1:]}
     found[("table_a7", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
@@ -191,8 +198,10 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
     return found
 
 
-def _from_optima(scores: Mapping[str, np.ndarray], drift: np.ndarray, responses: Mapping[str, np.ndarray]) -> dict:
-    found, removed = {}, scores["remove"]
+def _from_optima(scores: Mapping[str, np.ndarray], drift: np.ndarray, responses: Mapping[str, np.ndarray]
+                 ) -> Agreements:
+    found: Agreements = {}
+    removed = scores["remove"]
     for alpha in ALPHAS:
         upweighted, label = scores[f"upweight|{alpha!r}"], alpha_parameter(alpha)
         found[("table_a7", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(upweighted, removed)
