@@ -106,7 +106,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     place, seed, kind, *part = key.split("/")
     context.progress(0.0, f"training, seed {seed}")
     drawn = _prepared(payload, int(place), int(seed), context)
-    drawn.problem.fit  # noqa: B018 - trains
+    drawn.problem.facts  # noqa: B018 - trains
     if kind == "steps":
         return _steps_chunk(drawn, context)
     size = payload["settings"]["slice"]
@@ -167,10 +167,12 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     """Agreement of every comparison, averaged over queries and seeds, as the tables `table_a6` and `figure_4`."""
     sources, rows, runs = payload["settings"]["sources"], [], []
     for place, source in enumerate(sources):
-        found = over_seeds(source, payload["seeds"], partial(_seed_agreements, payload, chunks, place),
-                           lambda share, before=place: context.progress((before + share) / len(sources)))
-        rows += found[0]
-        runs += found[1]
+        def progress(share: float, before: int = place) -> None:
+            context.progress((before + share) / len(sources))
+
+        own, told = over_seeds(source, payload["seeds"], partial(_seed_agreements, payload, chunks, place), progress)
+        rows += own
+        runs += told
     frame = pd.DataFrame(rows)
     tables = {"table_a6": frame[frame.table == "table_a6"].drop(columns=["table", "curve", "behavior"]),
               "figure_4": frame.drop(columns=["table"])}

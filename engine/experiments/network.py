@@ -17,7 +17,7 @@ Each seed is one `steps` chunk, one `response` chunk and several `optima` chunks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -146,7 +146,7 @@ def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) 
                                        "median_gradient_norm": float(np.median(residuals)), "flagged": flagged}})
 
 
-CHUNKS = {"steps": _steps_chunk, "response": _response_chunk, "optima": _optima_chunk}
+CHUNKS: dict[str, Callable[..., Output]] = {"steps": _steps_chunk, "response": _response_chunk, "optima": _optima_chunk}
 
 
 def _options(context: Context, message: str) -> Options:

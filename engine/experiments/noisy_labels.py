@@ -95,7 +95,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     place, seed = map(int, key.split("/"))
     source = NoisySource.parse({**payload["settings"]["sources"][place], "seed": seed})
     result = runs.within(context, runs.KIND, runs.payload(source, payload["settings"]["methods"]))
-    scored, flags = runs.load(result), runs.draw_kept(source).flags
+    scored, flags = runs.load(result), runs.draw_kept(source).known_flags
     rows = [{"method": pair.method, "behavior": pair.behavior, "metric": metric, "value": value}
             for pair, suspicion in scored.suspicion.items()
             for metric, value in detection(flags.noisy, suspicion).items()]

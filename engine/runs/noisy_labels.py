@@ -98,7 +98,9 @@ def nearest_trusted(model) -> np.ndarray:
 
 
 def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
-    pairs, rows, told = [], [], {}
+    pairs: list[list[str]] = []
+    rows: list[np.ndarray] = []
+    told: dict[str, Any] = {}
     first = chunks["similarity"].arrays()
     for key in plan(data):
         arrays, own = chunks[key].arrays(), chunks[key].manifest["pairs"]
