@@ -11,6 +11,7 @@ import numpy as np
 from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.basics.latest import Latest
 from engine.basics.options import Options
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output, Progress, Watch, run_job
@@ -116,19 +117,14 @@ def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
 
 JOB = JobKind(KIND, plan, run_chunk, finish, weight)
 
-_KEPT: dict[str, NoisyData] = {}
+_DRAWN: Latest[NoisyData] = Latest()
 
 
 def draw_kept(source: NoisySource) -> NoisyData:
     """`source.draw()`; the last drawn data are kept for every model and training seed."""
     of_the_model = {"model": "cnn", "selection": "all", "seed": 0, "recipe": NoisySource().recipe}
     key = source.model_copy(update=of_the_model).model_dump_json()
-    kept = _KEPT.get(key)
-    if kept is None:
-        kept = source.draw()
-        _KEPT.clear()
-        _KEPT[key] = kept
-    return kept.with_source(source)
+    return _DRAWN.get(key, source.draw).with_source(source)
 
 
 class Passing(Watch):
