@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.basics.options import Options
 from engine.experiments.agreements import (
     Agreements,
     alpha_parameter,
@@ -94,12 +93,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def _prepared(payload, place: int, seed: int, context: Context) -> DrawnProblem:
     source = ProblemSource.parse({**payload["settings"]["sources"][place], "seed": seed})
-    return build_kept(source, context.options.get("device", "cpu"))
-
-
-def _options(context: Context) -> Options:
-    return Options(budget=int(context.options.get("budget", 4 << 30)), check=context.check,
-                   progress=lambda share: context.progress(share, "re-optimising"))
+    return build_kept(source, context.device)
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -138,7 +132,7 @@ def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
     linear |= {f"response|query_loss|{DAMPING!r}": response_scoring("query_loss", DAMPING)}
     context.progress(0.0, "re-optimising")
     computed = dict(zip((*scorings, *linear), compute(problem, [*scorings.values(), *linear.values()],
-                                                      _options(context)), strict=True))
+                                                      context.computing("re-optimising")), strict=True))
     exact = [scores for name, scores in computed.items() if name in scorings]
     told = _facts(drawn)
     told["convergence"] = {

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.basics.options import Options
 from engine.experiments.agreements import (
     Agreements,
     alpha_parameter,
@@ -99,7 +98,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, kind, *part = key.split("/")
     source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
-    drawn = build_kept(source, context.options.get("device", "cpu"), check=context.check,
+    drawn = build_kept(source, context.device, check=context.check,
                        progress=lambda share: context.progress(0.5 * share, f"training, seed {seed}"))
     size = payload["settings"]["slice"]
     return CHUNKS[kind](drawn, context, *(int(number) * size for number in part), *(size for _ in part))
@@ -107,7 +106,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 
 def _steps_chunk(drawn: DrawnProblem, context: Context) -> Output:
     """Agreement per query of the B axis, five steps, and every first-order curve; the one-step scores themselves."""
-    problem, options = drawn.problem, _options(context, "steps")
+    problem, options = drawn.problem, context.computing("steps")
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
     reference = exact["query_loss"].oriented
     found = {f"B|{behavior}": per_query(reference, exact[behavior].oriented) for behavior in BEHAVIORS[1:]}
@@ -122,14 +121,14 @@ def _steps_chunk(drawn: DrawnProblem, context: Context) -> Output:
 
 def _response_chunk(drawn: DrawnProblem, context: Context) -> Output:
     """dB/dα of the damped optimum for every behavior of the curves; the solve is shared."""
-    scores = compute(drawn.problem, [response(behavior) for behavior in CURVES], _options(context, "inverse Hessian"))
+    scores = compute(drawn.problem, [response(behavior) for behavior in CURVES], context.computing("inverse Hessian"))
     arrays = {f"response|{behavior}": found.oriented for behavior, found in zip(CURVES, scores, strict=True)}
     return Output(arrays=arrays, manifest={"solver": scores[0].provenance["convergence"]})
 
 
 def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) -> Output:
     """Oriented scores of one slice of candidates under removal and upweighting, raw and with the drift removed."""
-    whole, options = drawn.problem, _options(context, "re-optimising")
+    whole, options = drawn.problem, context.computing("re-optimising")
     problem = whole.with_candidates(whole.candidates[start:start + size])
     scorings = {"remove": removal_scoring("n-1")}
     scorings |= {f"upweight|{alpha!r}": optimum_scoring(upweighting(alpha)) for alpha in ALPHAS}
@@ -147,11 +146,6 @@ def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) 
 
 
 CHUNKS: dict[str, Callable[..., Output]] = {"steps": _steps_chunk, "response": _response_chunk, "optima": _optima_chunk}
-
-
-def _options(context: Context, message: str) -> Options:
-    return Options(budget=int(context.options.get("budget", 4 << 30)), check=context.check,
-                   progress=lambda share: context.progress(share, message))
 
 
 def _facts(drawn: DrawnProblem) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.latest import Latest
-from engine.basics.options import Options
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output, Progress, Watch, run_job
 from engine.store.results import Result
@@ -63,11 +62,9 @@ def weight(data: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     drawn = draw_kept(NoisySource.parse(data["source"]))
-    model = drawn.train(context.options.get("device", "cpu"), check=context.check,
+    model = drawn.train(context.device, check=context.check,
                         progress=lambda share: context.progress(0.8 * share, "training the model"))
-    options = Options(int(context.options.get("budget", 4 << 30)), check=context.check,
-                      progress=lambda share: context.progress(0.8 + 0.2 * share, "scoring every label"))
-    found = suspicions(model, set(PARTS[key]) & set(data["methods"]), options)
+    found = suspicions(model, set(PARTS[key]) & set(data["methods"]), context.computing("scoring every label", 0.8))
     arrays: dict[str, np.ndarray] = {f"s{place}": values for place, values in enumerate(found.values())}
     manifest: dict[str, Any] = {"pairs": [list(pair) for pair in found]}
     if key == "similarity":

@@ -88,7 +88,7 @@ def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[i
 def _run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     from engine.problems.problem import pick_device
 
-    device = str(pick_device(context.options.get("device", "cpu")))
+    device = str(pick_device(context.device))
     drawn = runs.draw_kept(NoisySource.parse(data["source"]))
     relabelled = {int(row): label for row, label in data["relabelled"].items()}
     accuracy = retrained_accuracy(drawn, data["removed"], relabelled, device, context)

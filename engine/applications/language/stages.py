@@ -20,7 +20,7 @@ from engine.problems.problem import pick_device
 
 def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **options) -> Attribution:
     """The attribution of one seed."""
-    device = pick_device(str(context.options.get("device", "cpu")))
+    device = pick_device(context.device)
     return Attribution(setting(chosen), seed, str(device), **options)
 
 
