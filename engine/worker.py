@@ -13,7 +13,7 @@ from engine.jobs.loop import BEAT, Worker
 from engine.jobs.queue import DEAD_AFTER
 from engine.jobs.workers import Workers, new_worker_id
 
-KINDS = ("engine.experiments",)
+KINDS = ("engine.runs", "engine.experiments")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -17,7 +17,7 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
-    def parse(cls, data: Any) -> Value:
+    def parse(cls, data: Any) -> Self:
         """Build from plain data; every fault becomes one `InvalidInput` sentence."""
         try:
             return cls.model_validate(data)

@@ -32,7 +32,7 @@ def load(*, download: bool = True) -> Dataset:
     decoded pixels are kept in our own folder, so that a second load reads them at once.
     Raises MissingData if it is nowhere, cannot be fetched, or is damaged.
     """
-    root = _root(download)
+    root = PLACE.ready(download, _download)
     (raw_train, y_train), (raw_test, y_test) = (_read(root / FOLDER / FILES[split]) for split in SPLITS)
     return Dataset(
         name="cifar10",
@@ -47,16 +47,6 @@ def load(*, download: bool = True) -> Dataset:
         note=f"{len(y_train):,} training and {len(y_test):,} test photographs of 32 × 32 pixels in three colours "
         "divided by 255 (Krizhevsky 2009).",
     )
-
-
-def _root(download: bool) -> Path:
-    """A folder in which both files are, downloading them if need be."""
-    found = PLACE.root()
-    if found is None and not download:
-        raise MissingData(PLACE.forbidden())
-    if found is None:
-        _download()
-    return found or downloads()
 
 
 def _download() -> None:
@@ -124,7 +114,7 @@ def _decode(path: Path, n: int) -> np.ndarray:
             with Image.open(io.BytesIO(content.as_py()), formats=("PNG", "JPEG")) as image:
                 if image.size != SHAPE[:2]:  # before anything is decoded
                     raise ValueError("another size")
-                pixels[place] = image.convert("RGB")
+                pixels[place] = np.asarray(image.convert("RGB"))
     except (OSError, ValueError, KeyError, TypeError, SyntaxError, NotImplementedError):
         raise MissingData(_damaged(path)) from None
     return pixels.reshape(n, -1)

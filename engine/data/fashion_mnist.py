@@ -36,7 +36,7 @@ def load(*, download: bool = True) -> Dataset:
     """
     from torchvision.datasets import FashionMNIST
 
-    root = _root(download)
+    root = _plain(PLACE.ready(download, _download))
     (raw_train, y_train), (raw_test, y_test) = _read(root, train=True), _read(root, train=False)
     return Dataset(
         name="fashion_mnist",
@@ -53,22 +53,12 @@ def load(*, download: bool = True) -> Dataset:
     )
 
 
-def _root(download: bool) -> Path:
-    """A folder in which torchvision finds the four plain files, unpacking or downloading them if need be."""
-    found = PLACE.root()
-    if found is None and not download:
-        raise MissingData(PLACE.forbidden())
-    if found is None:
-        _download()
-    return _plain(found or downloads())
-
-
 def _plain(root: Path) -> Path:
     """`root` itself where its files are plain, else a copy of it in our own folder, unpacked once.
 
     torchvision reads plain files only and would unpack them beside the originals, whose folder may be read-only.
     """
-    sources = [PLACE.source(root, name) for name in FILES]
+    sources = PLACE.sources(root)
     if all(path.suffix != ".gz" for path in sources):
         return root
     stats = [path.stat() for path in sources]

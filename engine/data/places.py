@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.basics.errors import MissingData
 from engine.basics.folders import DATA, data_folder, home_folder, home_name
 
 
@@ -33,6 +35,10 @@ class Place:
         paths = [root / self.folder / f"{name}{suffix}" for suffix in dict.fromkeys(("", self.packed))]
         return next((path for path in paths if path.is_file()), None)
 
+    def sources(self, root: Path) -> list[Path]:
+        """The files that are under a root, in their order."""
+        return [path for name in self.files if (path := self.source(root, name)) is not None]
+
     def lacking(self, root: Path) -> list[str]:
         """The files that are not under a root."""
         return [name for name in self.files if self.source(root, name) is None]
@@ -43,12 +49,25 @@ class Place:
         roots = [downloads()] if named is None else [named, downloads()]
         return next((root for root in roots if not self.lacking(root)), None)
 
+    def ready(self, download: bool, fetch: Callable[[], None]) -> Path:
+        """A root under which all files are; where there is none, `fetch` brings them to our own folder first.
+
+        Raises MissingData if they are nowhere and `download` is not allowed.
+        """
+        root = self.root()
+        if root is not None:
+            return root
+        if not download:
+            raise MissingData(self.forbidden())
+        fetch()
+        return downloads()
+
     def available(self) -> tuple[bool, str]:
         """Whether the files can be read without a network, and a sentence on where they are or what to do."""
         root = self.root()
         if root is None:
             return False, f"{self.absence()}; {self.remedy}, or load it once with a network ({self.size})."
-        names = ", ".join(self.source(root, name).name for name in self.files)
+        names = ", ".join(path.name for path in self.sources(root))
         if root == downloads():
             return True, f"Found in {home_name()} in {root.name}/{self.folder.as_posix()}: {names}."
         return True, f"Found under {DATA} in {self.folder.as_posix()}: {names}."

@@ -35,15 +35,8 @@ class Sample:
     seed: int
 
 
-def draw(
-    dataset: Dataset,
-    *,
-    n_train: int | None = None,
-    n_test: int | None = None,
-    n_queries: int | None = None,
-    n_candidates: int | None = None,
-    seed: int = 0,
-) -> Sample:
+def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = None, n_queries: int | None = None,
+         n_candidates: int | None = None, seed: int = 0) -> Sample:
     """Draw a study without replacement; None takes all there are.
 
     Training set, test set and candidates come from independent streams of `seed`, and each is the head of one
@@ -57,28 +50,25 @@ def draw(
     n_queries = _size("n_queries", n_queries, n_test, "drawn test examples")
     train_index = streams[0].permutation(len(dataset.y_train))[:n_train]
     test_index = streams[1].permutation(len(dataset.y_test))[:n_test]
-    eligible = streams[2].permutation(n_train)
-    if dataset.candidates is not None:
-        eligible = eligible[np.isin(train_index[eligible], dataset.candidates)]
+    eligible = _eligible(dataset, train_index, streams[2])
     n_candidates = _size("n_candidates", n_candidates, len(eligible), "candidates among the drawn training examples")
     y_train = dataset.y_train[train_index]
     if (y_train == y_train[0]).all():
         raise InvalidInput(f"All {n_train:,} drawn training examples are of one class; draw more, or change the seed.")
     x_test, y_test = dataset.features("test", test_index), dataset.y_test[test_index]
     return Sample(
-        x_train=dataset.features("train", train_index),
-        y_train=y_train,
-        x_query=x_test[:n_queries],
-        y_query=y_test[:n_queries],
-        x_test=x_test,
-        y_test=y_test,
-        candidates=eligible[:n_candidates],
-        train_index=train_index,
-        test_index=test_index,
-        query_index=test_index[:n_queries],
-        n_classes=dataset.n_classes,
-        seed=int(seed),
-    )
+        x_train=dataset.features("train", train_index), y_train=y_train, x_query=x_test[:n_queries],
+        y_query=y_test[:n_queries], x_test=x_test, y_test=y_test, candidates=eligible[:n_candidates],
+        train_index=train_index, test_index=test_index, query_index=test_index[:n_queries],
+        n_classes=dataset.n_classes, seed=int(seed))
+
+
+def _eligible(dataset: Dataset, train_index: np.ndarray, stream: np.random.Generator) -> np.ndarray:
+    """The drawn rows that may be candidates, shuffled."""
+    shuffled = stream.permutation(len(train_index))
+    if dataset.candidates is None:
+        return shuffled
+    return shuffled[np.isin(train_index[shuffled], dataset.candidates)]
 
 
 def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:

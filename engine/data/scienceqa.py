@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from engine.basics.errors import MissingData
 from engine.basics.files import atomic_write
@@ -44,37 +46,40 @@ def load(*, download: bool = True) -> tuple[Question, ...]:
     Looked for under WHICHFLUENCE_DATA, then under WHICHFLUENCE_HOME, and if `download` is allowed fetched there, its
     pictures left out. Raises `MissingData`.
     """
-    path = (PLACE.root() or downloads()) / FILE
-    if not path.is_file():
-        if not download:
-            raise MissingData(PLACE.forbidden())
-        _download(path)
+    path = PLACE.ready(download, _download) / FILE
     return _read(path, path.stat().st_mtime_ns)
 
 
-def _download(path: Path) -> None:
+def _download() -> None:
     """The hub's files, of which the questions without a picture are kept as one small file."""
     import huggingface_hub as hub
     import pyarrow as arrow
     import pyarrow.parquet as parquet
 
-    rows = []
+    path = downloads() / FILE
     try:
         names = [name for name in hub.list_repo_files(REPOSITORY, repo_type="dataset") if name.endswith(".parquet")]
-        for name in sorted(names):
-            file = hub.hf_hub_download(REPOSITORY, name, repo_type="dataset")
-            split, place = Path(name).name.partition("-")[0], 0
-            for batch in parquet.ParquetFile(file).iter_batches(256, columns=["image", *COLUMNS[1:]]):
-                pictured = batch.column("image").is_valid().to_pylist()
-                for row, left_out in zip(batch.drop_columns(["image"]).to_pylist(), pictured, strict=True):
-                    rows += [] if left_out else [{"pid": f"{split}-{place}", **row}]
-                    place += 1
+        rows = [row for name in sorted(names) for row in _without_picture(
+            Path(hub.hf_hub_download(REPOSITORY, name, repo_type="dataset")), Path(name).name.partition("-")[0])]
         if not rows:
             raise ValueError("no questions")
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, lambda file: parquet.write_table(arrow.Table.from_pylist(rows), file))
     except Exception:  # the hub raises its own errors, those of its HTTP client and those of the disk
         raise MissingData(PLACE.unreachable()) from None
+
+
+def _without_picture(file: Path, split: str) -> Iterator[dict[str, Any]]:
+    """The rows of a hub's file that have no picture, numbered among all of them."""
+    import pyarrow.parquet as parquet
+
+    place = 0
+    for batch in parquet.ParquetFile(file).iter_batches(256, columns=["image", *COLUMNS[1:]]):
+        pictured = batch.column("image").is_valid().to_pylist()
+        for row, left_out in zip(batch.drop_columns(["image"]).to_pylist(), pictured, strict=True):
+            if not left_out:
+                yield {"pid": f"{split}-{place}", **row}
+            place += 1
 
 
 @lru_cache(maxsize=1)

@@ -4,21 +4,6 @@ from engine.basics.registry import Registry
 from engine.experiments import backdoor, controlled, network, noisy_labels, removal, response_corruption
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import KINDS
-from engine.runs import (
-    datamodels as datamodel_runs,
-)
-from engine.runs import language as language_run
-from engine.runs import noisy_labels as runs
-from engine.runs import noisy_retraining as retraining
-from engine.runs import (
-    scores as score_runs,
-)
-from engine.runs import (
-    self_influence as self_influence_runs,
-)
-from engine.runs import (
-    training as training_runs,
-)
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment")
 for _experiment in (
@@ -30,11 +15,8 @@ for _experiment in (
     EXPERIMENTS.add(_experiment.name, _experiment)
 
 for _study in (
-        controlled.STUDY, network.STUDY, score_runs.JOB, training_runs.JOB, datamodel_runs.JOB,
-        self_influence_runs.JOB,
-        noisy_labels.STUDY, removal.STUDY, runs.JOB, retraining.JOB, retraining.WHAT_IF_JOB,
-        response_corruption.STUDY, backdoor.STUDY, backdoor.REMOVAL, backdoor.QUALITY, language_run.JOB,
-        language_run.TOKENS_JOB):
+        controlled.STUDY, network.STUDY, noisy_labels.STUDY, removal.STUDY, response_corruption.STUDY, backdoor.STUDY,
+        backdoor.REMOVAL, backdoor.QUALITY):
     KINDS.add(_study.name, _study)
 
 __all__ = ["EXPERIMENTS", "Experiment", "Preset"]

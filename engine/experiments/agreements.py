@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.basics.provenance import device_name
 from engine.metrics.agreement import METRICS, pairwise, summarize
+
+Comparison = tuple[str, str, str, str, str, str]
+"""Table, curve, axis, title, parameter and behavior of one comparison of two scorings."""
+Agreements = dict[Comparison, dict[str, np.ndarray]]
+"""What one seed found: comparison -> metric -> (m,)."""
 
 
 def per_query(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
@@ -20,13 +26,30 @@ def stored(found: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     return {f"{name}|{metric}": values for name, metrics in found.items() for metric, values in metrics.items()}
 
 
-def restored(arrays, name: str) -> dict[str, np.ndarray]:
+def restored(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
     """metric -> (m,) out of what `stored` made."""
     return {metric: arrays[f"{name}|{metric}"] for metric in METRICS}
 
 
-def summaries(dataset: str, comparison: tuple[str, str, str, str, str, str], seeds: list[dict]) -> list[dict[str, Any]]:
-    """One row a metric of a comparison (table, curve, axis, title, parameter, behavior) over its seeds."""
+def over_seeds(source: Mapping[str, Any], seeds: Sequence[int],
+               of_seed: Callable[[int], tuple[Agreements, Mapping[str, Any]]],
+               progress: Callable[[float], None]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows of all comparisons of a source over its seeds, and what a manifest says of each seed's run.
+
+    of_seed: seed -> what it found, and what its run has to say. progress: called with the share done after each.
+    """
+    found, runs = [], []
+    for seed in seeds:
+        agreements, told = of_seed(seed)
+        found.append(agreements)
+        runs.append({"source": {**source, "seed": seed}, **told})
+        progress(len(found) / len(seeds))
+    return [row for comparison in found[0]
+            for row in summaries(source["dataset"], comparison, [seed[comparison] for seed in found])], runs
+
+
+def summaries(dataset: str, comparison: Comparison, seeds: Iterable[Mapping[str, np.ndarray]]) -> list[dict[str, Any]]:
+    """One row a metric of a comparison over its seeds."""
     table, curve, axis, title, parameter, behavior = comparison
     rows = []
     for name, metric in METRICS.items():

@@ -13,13 +13,22 @@ Each seed is one `steps` chunk and several `optima` chunks, one for each slice o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.basics.options import Options
-from engine.experiments.agreements import alpha_parameter, facts, per_query, restored, stored, summaries, words
+from engine.experiments.agreements import (
+    Agreements,
+    alpha_parameter,
+    facts,
+    over_seeds,
+    per_query,
+    restored,
+    stored,
+    words,
+)
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
@@ -37,6 +46,7 @@ from engine.scoring.controlled import (
     upweight_scoring,
 )
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result
 
 BEHAVIORS = ("query_loss", "query_logit", "soft_margin", "hard_margin")
 NUMERICS = 1
@@ -83,19 +93,14 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def _prepared(payload, place: int, seed: int, context: Context) -> DrawnProblem:
     source = ProblemSource.parse({**payload["settings"]["sources"][place], "seed": seed})
-    return build_kept(source, context.options.get("device", "cpu"))
-
-
-def _options(context: Context) -> Options:
-    return Options(budget=int(context.options.get("budget", 4 << 30)), check=context.check,
-                   progress=lambda share: context.progress(share, "re-optimising"))
+    return build_kept(source, context.device)
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     place, seed, kind, *part = key.split("/")
     context.progress(0.0, f"training, seed {seed}")
     drawn = _prepared(payload, int(place), int(seed), context)
-    drawn.problem.fit  # noqa: B018 - trains
+    drawn.problem.facts  # noqa: B018 - trains
     if kind == "steps":
         return _steps_chunk(drawn, context)
     size = payload["settings"]["slice"]
@@ -127,7 +132,7 @@ def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
     linear |= {f"response|query_loss|{DAMPING!r}": response_scoring("query_loss", DAMPING)}
     context.progress(0.0, "re-optimising")
     computed = dict(zip((*scorings, *linear), compute(problem, [*scorings.values(), *linear.values()],
-                                                      _options(context)), strict=True))
+                                                      context.computing("re-optimising")), strict=True))
     exact = [scores for name, scores in computed.items() if name in scorings]
     told = _facts(drawn)
     told["convergence"] = {
@@ -152,23 +157,21 @@ def _facts(drawn) -> dict[str, Any]:
                  newton_iterations=fit.newton_iterations)
 
 
-def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Agreement of every comparison, averaged over queries and seeds, as the tables `table_a6` and `figure_4`."""
-    rows, told = [], {"spec": _declared(), "seeds": payload["seeds"], "runs": []}
-    for place, source in enumerate(payload["settings"]["sources"]):
-        per_seed = []
-        for seed in payload["seeds"]:
-            agreements, manifest = _seed_agreements(payload, chunks, place, seed)
-            per_seed.append(agreements)
-            told["runs"].append({"source": {**source, "seed": seed}, **manifest})
-            context.progress(len(told["runs"]) / len(payload["seeds"]) / len(payload["settings"]["sources"]))
-        for comparison in per_seed[0]:
-            rows += summaries(source["dataset"], comparison, [seed[comparison] for seed in per_seed])
+    sources, rows, runs = payload["settings"]["sources"], [], []
+    for place, source in enumerate(sources):
+        def progress(share: float, before: int = place) -> None:
+            context.progress((before + share) / len(sources))
+
+        own, told = over_seeds(source, payload["seeds"], partial(_seed_agreements, payload, chunks, place), progress)
+        rows += own
+        runs += told
     frame = pd.DataFrame(rows)
-    told["device"] = told["runs"][0]["device"]
     tables = {"table_a6": frame[frame.table == "table_a6"].drop(columns=["table", "curve", "behavior"]),
               "figure_4": frame.drop(columns=["table"])}
-    return Output({name: table.reset_index(drop=True) for name, table in tables.items()}, manifest=told)
+    return Output({name: table.reset_index(drop=True) for name, table in tables.items()}, manifest={
+        "spec": _declared(), "seeds": payload["seeds"], "runs": runs, "device": runs[0]["device"]})
 
 
 def _declared() -> dict[str, Any]:
@@ -176,8 +179,9 @@ def _declared() -> dict[str, Any]:
             "l2": 1e-4, "top_fraction": 0.05}
 
 
-def _seed_agreements(payload, chunks, place: int, seed: int):
-    """One seed: {(table, curve, axis, comparison, parameter, behavior): {metric: per query}}, and its manifest."""
+def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], place: int, seed: int
+                     ) -> tuple[Agreements, dict[str, Any]]:
+    """What one seed found, and what its run has to say."""
     parts = [chunks[key] for key in plan(payload) if key.startswith(f"{place}/{seed}/optima/")]
     steps = chunks[f"{place}/{seed}/steps"]
     pieces = [part.arrays() for part in parts]
@@ -200,8 +204,8 @@ def _seed_agreements(payload, chunks, place: int, seed: int):
     return found, manifest
 
 
-def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
-    found = {}
+def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
+    found: Agreements = {}
     for behavior in BEHAVIORS[1:]:
         title = f"query loss vs. {words(behavior)}"
         found[("table_a6", "", "B", title, "", behavior)] = restored(arrays, f"B|{behavior}")
@@ -213,8 +217,8 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
     return found
 
 
-def _from_optima(scores: Mapping[str, np.ndarray]) -> dict:
-    found = {}
+def _from_optima(scores: Mapping[str, np.ndarray]) -> Agreements:
+    found: Agreements = {}
     for alpha in ALPHAS:
         upweighted = scores[f"upweight|query_loss|{alpha!r}"]
         label = alpha_parameter(alpha)

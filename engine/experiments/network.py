@@ -17,14 +17,23 @@ Each seed is one `steps` chunk, one `response` chunk and several `optima` chunks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.basics.options import Options
-from engine.experiments.agreements import alpha_parameter, facts, per_query, restored, stored, summaries, words
+from engine.experiments.agreements import (
+    Agreements,
+    alpha_parameter,
+    facts,
+    over_seeds,
+    per_query,
+    restored,
+    stored,
+    words,
+)
 from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
@@ -43,6 +52,7 @@ from engine.scoring.controlled import (
     upweighting,
 )
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result
 
 ETAS = (0.01, 0.05, 0.1, 0.3, 0.5)
 ALPHAS = (1e-5, 1e-3, 1e-1)
@@ -88,7 +98,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, kind, *part = key.split("/")
     source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
-    drawn = build_kept(source, context.options.get("device", "cpu"), check=context.check,
+    drawn = build_kept(source, context.device, check=context.check,
                        progress=lambda share: context.progress(0.5 * share, f"training, seed {seed}"))
     size = payload["settings"]["slice"]
     return CHUNKS[kind](drawn, context, *(int(number) * size for number in part), *(size for _ in part))
@@ -96,7 +106,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 
 def _steps_chunk(drawn: DrawnProblem, context: Context) -> Output:
     """Agreement per query of the B axis, five steps, and every first-order curve; the one-step scores themselves."""
-    problem, options = drawn.problem, _options(context, "steps")
+    problem, options = drawn.problem, context.computing("steps")
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
     reference = exact["query_loss"].oriented
     found = {f"B|{behavior}": per_query(reference, exact[behavior].oriented) for behavior in BEHAVIORS[1:]}
@@ -111,14 +121,14 @@ def _steps_chunk(drawn: DrawnProblem, context: Context) -> Output:
 
 def _response_chunk(drawn: DrawnProblem, context: Context) -> Output:
     """dB/dα of the damped optimum for every behavior of the curves; the solve is shared."""
-    scores = compute(drawn.problem, [response(behavior) for behavior in CURVES], _options(context, "inverse Hessian"))
+    scores = compute(drawn.problem, [response(behavior) for behavior in CURVES], context.computing("inverse Hessian"))
     arrays = {f"response|{behavior}": found.oriented for behavior, found in zip(CURVES, scores, strict=True)}
     return Output(arrays=arrays, manifest={"solver": scores[0].provenance["convergence"]})
 
 
 def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) -> Output:
     """Oriented scores of one slice of candidates under removal and upweighting, raw and with the drift removed."""
-    whole, options = drawn.problem, _options(context, "re-optimising")
+    whole, options = drawn.problem, context.computing("re-optimising")
     problem = whole.with_candidates(whole.candidates[start:start + size])
     scorings = {"remove": removal_scoring("n-1")}
     scorings |= {f"upweight|{alpha!r}": optimum_scoring(upweighting(alpha)) for alpha in ALPHAS}
@@ -135,12 +145,7 @@ def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) 
                                        "median_gradient_norm": float(np.median(residuals)), "flagged": flagged}})
 
 
-CHUNKS = {"steps": _steps_chunk, "response": _response_chunk, "optima": _optima_chunk}
-
-
-def _options(context: Context, message: str) -> Options:
-    return Options(budget=int(context.options.get("budget", 4 << 30)), check=context.check,
-                   progress=lambda share: context.progress(share, message))
+CHUNKS: dict[str, Callable[..., Output]] = {"steps": _steps_chunk, "response": _response_chunk, "optima": _optima_chunk}
 
 
 def _facts(drawn: DrawnProblem) -> dict[str, Any]:
@@ -148,21 +153,17 @@ def _facts(drawn: DrawnProblem) -> dict[str, Any]:
     return facts(drawn, gradient_norm=factual["factual_gradient_norm"], loss=factual["factual_loss"])
 
 
-def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Agreement of every comparison, averaged over queries and seeds, as the table `figure_a`."""
-    per_seed, told = [], {"spec": _declared(), "seeds": payload["seeds"], "runs": []}
-    for seed in payload["seeds"]:
-        found, manifest = _seed_agreements(payload, chunks, seed)
-        per_seed.append(found)
-        told["runs"].append({"source": {**payload["settings"]["source"], "seed": seed}, **manifest})
-    rows = [row for comparison in per_seed[0]
-            for row in summaries(payload["settings"]["source"]["dataset"], comparison,
-                                 [seed[comparison] for seed in per_seed])]
-    return Output({"agreement": pd.DataFrame(rows)}, manifest={**told, "device": told["runs"][0]["device"]})
+    rows, runs = over_seeds(payload["settings"]["source"], payload["seeds"],
+                            partial(_seed_agreements, payload, chunks), context.progress)
+    return Output({"agreement": pd.DataFrame(rows)}, manifest={
+        "spec": _declared(), "seeds": payload["seeds"], "runs": runs, "device": runs[0]["device"]})
 
 
-def _seed_agreements(payload: Mapping[str, Any], chunks, seed: int):
-    """One seed: {(table, curve, axis, comparison, parameter, behavior): {metric: per query}}, and its manifest."""
+def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], seed: int
+                     ) -> tuple[Agreements, dict[str, Any]]:
+    """What one seed found, and what its run has to say."""
     steps, solved = chunks[f"{seed}/steps"], chunks[f"{seed}/response"]
     parts = [chunks[key] for key in plan(payload) if key.startswith(f"{seed}/optima/")]
     pieces = [part.arrays() for part in parts]
@@ -180,7 +181,7 @@ def _seed_agreements(payload: Mapping[str, Any], chunks, seed: int):
     return found, manifest
 
 
-def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
+def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
     found = {("table_a7", "", "B", f"query loss vs. {words(behavior)}", "", behavior): restored(arrays, f"B|{behavior}")
              for behavior in BEHAVIORS[1:]}
     found[("table_a7", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
@@ -191,8 +192,10 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> dict:
     return found
 
 
-def _from_optima(scores: Mapping[str, np.ndarray], drift: np.ndarray, responses: Mapping[str, np.ndarray]) -> dict:
-    found, removed = {}, scores["remove"]
+def _from_optima(scores: Mapping[str, np.ndarray], drift: np.ndarray, responses: Mapping[str, np.ndarray]
+                 ) -> Agreements:
+    found: Agreements = {}
+    removed = scores["remove"]
     for alpha in ALPHAS:
         upweighted, label = scores[f"upweight|{alpha!r}"], alpha_parameter(alpha)
         found[("table_a7", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(upweighted, removed)

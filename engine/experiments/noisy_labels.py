@@ -24,7 +24,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.metrics.agreement import pairwise
 from engine.metrics.detection import detection
 from engine.metrics.intervals import t_interval
-from engine.models.training import PAPER_RESNET, Recipe
+from engine.models.recipe import PAPER_RESNET, Recipe
 from engine.runs import noisy_labels as runs
 
 NUMERICS = 1
@@ -95,7 +95,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     place, seed = map(int, key.split("/"))
     source = NoisySource.parse({**payload["settings"]["sources"][place], "seed": seed})
     result = runs.within(context, runs.KIND, runs.payload(source, payload["settings"]["methods"]))
-    scored, flags = runs.load(result), runs.draw_kept(source).flags
+    scored, flags = runs.load(result), runs.draw_kept(source).known_flags
     rows = [{"method": pair.method, "behavior": pair.behavior, "metric": metric, "value": value}
             for pair, suspicion in scored.suspicion.items()
             for metric, value in detection(flags.noisy, suspicion).items()]

@@ -63,7 +63,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     removed = retraining.most_suspicious(scored.suspicion[pair], share)
     result = runs.within(context, retraining.KIND, retraining.payload(source, removed),
                          f"seed {seed}: {pair.title}, {share_title(share)} removed")
-    flags = runs.draw_kept(source).flags
+    flags = runs.draw_kept(source).known_flags
     return Output(manifest={"pair": list(pair), "share": share_title(share), "before": scored.facts["test_accuracy"],
                             "after": result.manifest["accuracy"], "removed": len(removed),
                             "wrong": int(flags.noisy[removed].sum()), "run": result.digest, "facts": scored.facts})

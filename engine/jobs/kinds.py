@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.basics.values import canonical_json
 from engine.store.results import Result, Store, digest_of
@@ -78,6 +79,16 @@ class Context:
     def check(self) -> None:
         """Raise `Cancelled` if the job was asked to stop; call it within a long chunk as often as you like."""
         self._check()
+
+    @property
+    def device(self) -> str:
+        """Where to compute."""
+        return str(self.options.get("device", "cpu"))
+
+    def computing(self, message: str, start: float = 0.0) -> Options:
+        """How to compute what is left of this chunk from the fraction `start` on: budget, check and progress."""
+        return Options(budget=int(self.options.get("budget", Options.budget)), check=self.check,
+                       progress=lambda share: self.progress(start + (1.0 - start) * share, message))
 
     def progress(self, fraction: float, message: str = "") -> None:
         """Say that `fraction` in [0, 1] of this chunk is done, and `check`."""

@@ -6,6 +6,7 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -107,12 +108,18 @@ def ensure_worker(root: Path | str | None = None, *, kinds: Sequence[str] = (), 
         workers.leave(worker)
         raise StoreError(f"The worker cannot be started ({error.strerror or error}); "
                          "start one with `python -m engine.worker`.") from error
-    _started.append(process)
-    _started[:] = [child for child in _started if child.poll() is None]  # no zombies
+    _remember(process)
     return True
 
 
 _started: list[subprocess.Popen] = []
+_started_lock = threading.Lock()
+
+
+def _remember(process: subprocess.Popen) -> None:
+    """Keep the workers that run, and ask after those that ended, so that no zombies are left."""
+    with _started_lock:
+        _started[:] = [child for child in [*_started, process] if child.poll() is None]
 
 
 def _log(root: Path) -> Path:

@@ -61,22 +61,32 @@ def _concordance(ranks: _Ranks, untied: torch.Tensor, i: int) -> tuple[torch.Ten
 
 
 @dataclass(frozen=True)
+class _TieGroups:
+    """Tie groups of a stack of rankings, (M, q, k) each.
+
+    start: the place where the group of each place starts. steps: 1 where a place starts one (from the second place
+    on). start_key, lowest_key: that start for each place and for each candidate, shifted left by _key_bits(k) to leave
+    room for a place.
+    """
+
+    start: torch.Tensor
+    steps: torch.Tensor
+    start_key: torch.Tensor
+    lowest_key: torch.Tensor
+
+
+@dataclass(frozen=True)
 class _Ranks:
     """Rankings of a stack (M, q, k), ties in any order; a "place" is a position in ascending order.
 
-    order: candidate at each place. place: the place of each candidate. tied: (M, q) tied pairs. The rest is None
-    where nothing is tied: start, the place where the tie group of each place starts; steps, 1 where a place starts
-    one (from the second place on); start_key and lowest_key, that start for each place and for each candidate,
-    shifted left by _key_bits(k) to leave room for a place.
+    order: candidate at each place. place: the place of each candidate. tied: (M, q) tied pairs. groups: of equal
+    scores, None where nothing is tied.
     """
 
     order: torch.Tensor
     place: torch.Tensor
     tied: torch.Tensor
-    start: torch.Tensor | None = None
-    steps: torch.Tensor | None = None
-    start_key: torch.Tensor | None = None
-    lowest_key: torch.Tensor | None = None
+    groups: _TieGroups | None = None
 
 
 def _ranks(stack: torch.Tensor) -> _Ranks:
@@ -91,7 +101,7 @@ def _ranks(stack: torch.Tensor) -> _Ranks:
     start = _run_starts(steps, places)
     tied = k * (k - 1) // 2 - start.sum(-1, dtype=torch.int64)
     start_key = start.to(_integer_for(1 << 2 * _key_bits(k))) << _key_bits(k)
-    return _Ranks(order, place, tied, start, steps, start_key, _inverse(order, start_key))
+    return _Ranks(order, place, tied, _TieGroups(start, steps, start_key, _inverse(order, start_key)))
 
 
 def _common_orders(ranks: _Ranks, i: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | int]:
@@ -100,21 +110,21 @@ def _common_orders(ranks: _Ranks, i: int) -> tuple[torch.Tensor, torch.Tensor, t
     Ties in one array are broken by the other, so a pair that is tied anywhere is never discordant.
     Shapes: (M−i−1, q, k) twice, and (M−i−1, q) or 0.
     """
-    order, place = ranks.order[i + 1 :], ranks.place[i + 1 :]
-    if ranks.start is None:
+    order, place, groups = ranks.order[i + 1 :], ranks.place[i + 1 :], ranks.groups
+    if groups is None:
         return ranks.place[i].expand_as(place).gather(-1, order), place.gather(-1, ranks.order[i].expand_as(order)), 0
     k = order.shape[-1]
     mask = (1 << _key_bits(k)) - 1
-    wide = torch.arange(k, device=order.device, dtype=ranks.start_key.dtype).expand_as(place)
+    wide = torch.arange(k, device=order.device, dtype=groups.start_key.dtype).expand_as(place)
     places = wide[0, 0].to(place.dtype).expand_as(place)
 
-    key = ranks.lowest_key[i].expand_as(wide).gather(-1, order).bitwise_or_(wide)
+    key = groups.lowest_key[i].expand_as(wide).gather(-1, order).bitwise_or_(wide)
     key = sort_rows(key).bitwise_and_(mask).to(torch.int64)  # j's place of each candidate, by i and then by j
-    key = _inverse(key, wide).bitwise_or_(ranks.start_key[i + 1 :])
+    key = _inverse(key, wide).bitwise_or_(groups.start_key[i + 1 :])
     key = sort_rows(key).bitwise_and_(mask).to(torch.int64)  # i's place of each candidate, by j and then by i
 
-    groups = ranks.start[i].expand_as(places).gather(-1, key)
-    steps = _steps(groups).bitwise_or_(ranks.steps[i + 1 :])
+    starts = groups.start[i].expand_as(places).gather(-1, key)
+    steps = _steps(starts).bitwise_or_(groups.steps[i + 1 :])
     tied_in_both = k * (k - 1) // 2 - _run_starts(steps, places).sum(-1, dtype=torch.int64)
     return key.to(place.dtype), _inverse(key, places), tied_in_both
 
@@ -178,11 +188,11 @@ def _inversions(blocks: torch.Tensor) -> torch.Tensor:
     side = blocks.shape[0]
     if in_numpy(blocks):
         values, larger = blocks.numpy(), np.empty(blocks.shape, np.bool_)
-        count = np.zeros(blocks.shape, np.uint8 if side <= 256 else np.int32)
+        counted = np.zeros(blocks.shape, np.uint8 if side <= 256 else np.int32)
         for lag in range(1, side):
             np.greater(values[:-lag], values[lag:], out=larger[lag:])
-            np.add(count[lag:], larger[lag:].view(np.uint8), out=count[lag:])
-        count = torch.from_numpy(count)
+            np.add(counted[lag:], larger[lag:].view(np.uint8), out=counted[lag:])
+        count = torch.from_numpy(counted)
     else:
         count = torch.zeros(blocks.shape, dtype=torch.int32, device=blocks.device)
         for lag in range(1, side):

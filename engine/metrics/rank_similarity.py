@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -80,7 +80,7 @@ def _persistence(k: int, fraction: float) -> float:
     return 1.0 - 1.0 / max(1, math.floor(fraction * k + 0.5))
 
 
-@cache
+@lru_cache(maxsize=8)
 def _depth_weights(k: int, fraction: float) -> tuple[np.ndarray, float]:
     """(k,): what a candidate adds that both rankings have from place j on, Σ_{d>j} (1 − p) p^{d−1} / d; and p^k."""
     persistence, depths = _persistence(k, fraction), np.arange(1, k + 1)

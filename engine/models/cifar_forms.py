@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import cast
 
 from torch import nn
 
@@ -39,7 +40,8 @@ def vgg19_bn_cifar(shape: Shape, classes: int) -> nn.Module:
     for layer in features:
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-            nn.init.zeros_(layer.bias)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
     return nn.Sequential(OrderedDict(features=features, avgpool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(),
                                      classifier=nn.Linear(512, classes)))
 
@@ -47,9 +49,11 @@ def vgg19_bn_cifar(shape: Shape, classes: int) -> nn.Module:
 def mobilenet_v2_cifar(shape: Shape, classes: int) -> nn.Module:
     """torchvision's MobileNetV2 for small pictures: (b, *shape) -> (b, classes)."""
     model = _built("mobilenet_v2", shape, classes)
-    model.features[0][0] = nn.Conv2d(shape[0], 32, 3, stride=1, padding=1, bias=False)
-    nn.init.kaiming_normal_(model.features[0][0].weight, mode="fan_out")
-    for layer in model.features[2].modules():
+    features = cast(nn.Sequential, model.features)
+    stem = nn.Conv2d(shape[0], 32, 3, stride=1, padding=1, bias=False)
+    nn.init.kaiming_normal_(stem.weight, mode="fan_out")
+    cast(nn.Sequential, features[0])[0] = stem
+    for layer in features[2].modules():
         if isinstance(layer, nn.Conv2d):
             layer.stride = (1, 1)
     return model

@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -88,10 +89,15 @@ class Network:
                                "an estimator that reads gradients.")
         return name
 
+    @property
+    def head(self) -> nn.Linear:
+        """The layer that `readout` names, and its errors."""
+        return cast(nn.Linear, self.module.get_submodule(self.readout))
+
     def features(self, x: Tensor, batch: int = 512) -> Tensor:
         """φ(x): the representation (b, F) that the last linear layer reads, with a 1 appended for its bias."""
         kept: list[Tensor] = []
-        layer = self.module.get_submodule(self.readout)
+        layer = self.head
         hook = layer.register_forward_pre_hook(lambda _, inputs: kept.append(inputs[0].flatten(1)))
         try:
             self.predict(x, batch=batch)

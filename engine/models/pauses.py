@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.models.checkpoint import read_state, save_checkpoint
+from engine.models.recipe import Recipe
 
 EVERY = 30.0
 """Seconds between two writes; a shorter training leaves no file."""
@@ -23,7 +24,8 @@ class Pauses:
         self.path, self.module, self.optimizer = path, module, optimizer
         self._last = time.monotonic()
 
-    def resume(self, losses: list[float], kept: list[tuple[dict[str, Tensor], float]], recipe) -> int:
+    def resume(self, losses: list[float], kept: list[tuple[dict[str, Tensor], float]],
+               recipe: Recipe) -> int:
         """Take up what the file holds, if there is one; how many epochs are behind."""
         if self.path is None or not self.path.is_file():
             return 0

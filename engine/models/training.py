@@ -20,84 +20,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
-from pydantic import Field, model_serializer, model_validator
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import Count, Number, Value, canonical_json
 from engine.models.layout import layout_for
+from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.pauses import Pauses
+from engine.models.randomness import own_randomness, seed_generators
+from engine.models.recipe import Recipe
+
+State = dict[str, Tensor]
+Normalization = Literal["n-1", "n"]
 
 
 class Diverged(InvalidInput):
     """The weights grew beyond all bounds, so that there is no trained model."""
-
-
-class Recipe(Value):
-    """How a model is trained: stochastic gradient descent with momentum (paper, Appendix A-1).
-
-    learning_rate η: constant, or η (1 + cos(π e / epochs)) / 2 in epoch e = 0, 1, … (`cosine`). weight_decay: λ.
-    checkpoints: how many states are kept, evenly spaced, each at the end of an epoch and the last one at the end of
-    training; 0 for none. precision: `mixed` computes the passes in bfloat16 on a GPU, with weights, loss and steps in
-    the precision of the data; on a CPU it changes nothing. The seed is no part of it.
-    """
-
-    epochs: Annotated[Count, Field(ge=1, le=100_000)]
-    batch_size: Annotated[Count, Field(ge=1, le=1_000_000)]
-    learning_rate: Annotated[Number, Field(gt=0, le=100)]
-    momentum: Annotated[Number, Field(ge=0, lt=1)] = 0.0
-    weight_decay: Annotated[Number, Field(ge=0, le=100)] = 0.0
-    schedule: Literal["constant", "cosine"] = "constant"
-    checkpoints: Annotated[Count, Field(ge=0, le=1_000)] = 0
-    precision: Literal["full", "mixed"] = "full"
-
-    @model_serializer(mode="wrap")
-    def _without_full_precision(self, serialize) -> dict:
-        """Full precision is not written: recipes keep the digests they had."""
-        return {key: value for key, value in serialize(self).items() if (key, value) != ("precision", "full")}
-
-    @model_validator(mode="after")
-    def _no_more_checkpoints_than_epochs(self) -> Recipe:
-        if self.checkpoints > self.epochs:
-            raise InvalidInput(f"{self.checkpoints} checkpoints do not fit into {self.epochs} epochs, at whose ends "
-                               "they are kept; ask for fewer.")
-        return self
-
-    @property
-    def canonical_json(self) -> str:
-        """One text for one recipe."""
-        return canonical_json(self.model_dump(mode="json"))
-
-    def rate(self, epoch: int) -> float:
-        """The learning rate in epoch 0, 1, …."""
-        return self.learning_rate * SCHEDULES[self.schedule](epoch / self.epochs)
-
-    @property
-    def kept_epochs(self) -> tuple[int, ...]:
-        """The epochs at whose ends a checkpoint is kept, ascending."""
-        return tuple((self.epochs * (place + 1) + self.checkpoints // 2) // self.checkpoints - 1
-                     for place in range(self.checkpoints))
-
-
-SCHEDULES: dict[str, Callable[[float], float]] = {
-    "constant": lambda share: 1.0,
-    "cosine": lambda share: 0.5 * (1.0 + math.cos(math.pi * share)),
-}
-"""The factor of the learning rate at a share of the training, in [0, 1)."""
-
-PAPER_RESNET = Recipe(epochs=40, batch_size=128, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
-                      checkpoints=4, precision="mixed")
-"""The networks of noisy label detection (paper, Table A-3 and Appendix A-2): a checkpoint every ten epochs."""
-
-PAPER_CNN = Recipe(epochs=50, batch_size=128, learning_rate=0.01, momentum=0.9, weight_decay=1e-4)
-"""The CNN of the non-convex check (paper, Appendix A-1)."""
 
 
 @dataclass(frozen=True)
@@ -109,24 +51,122 @@ class Trained:
     """
 
     module: nn.Module
-    checkpoints: tuple[tuple[dict[str, Tensor], float], ...]
+    checkpoints: tuple[tuple[State, float], ...]
     losses: tuple[float, ...]
 
     @property
-    def state_dict(self) -> dict[str, Tensor]:
+    def state_dict(self) -> State:
         """The final parameters and buffers, on the CPU."""
         return _state(self.module)
 
 
-def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Recipe, seed: int, *,
-          weights: Tensor | None = None, normalization: Literal["n-1", "n"] = "n-1",
-          loss: Callable[[Tensor, Tensor], Tensor] | None = None, device: torch.device | str = "cpu",
-          check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda share: None,
-          pause: Path | None = None) -> Trained:
-    """Train a fresh module by `recipe`; the same seed gives the same weights on the same machine.
+@dataclass(frozen=True, eq=False)
+class Training:
+    """All that decides the weights of a training, so that it can be replayed: its start, its batches and their losses.
 
     build: () -> module with fresh weights, drawn from torch's own generator. x (n, …) in the precision to train in,
-    y (n,), weights (n,): w_i (default: ones). loss: (logits (b, C), labels (b,)) -> (b,), by default cross-entropy.
+    y (n,), weights (n,) or None for ones: on one device. loss: (logits (b, C), labels (b,)) -> (b,).
+    """
+
+    build: Callable[[], nn.Module]
+    x: Tensor
+    y: Tensor
+    recipe: Recipe
+    seed: int
+    weights: Tensor | None = None
+    normalization: Normalization = "n-1"
+    loss: Loss = per_example_cross_entropy
+
+    @property
+    def device(self) -> torch.device:
+        return self.x.device
+
+    def start(self) -> nn.Module:
+        """A fresh module with the initial weights of the seed, in training mode; reseeds torch's own generators.
+
+        Raises `InvalidInput` where it does not take the batches or has fewer outputs than there are classes.
+        """
+        seed_generators(self.device, self.seed)
+        module = self.build().to(device=self.device, dtype=self.x.dtype).train().requires_grad_(True)
+        _check_outputs(module, self.x, self.y)
+        return module
+
+    def batches(self) -> Iterator[tuple[Tensor, ...]]:
+        """The rows of every batch, one tuple an epoch; neither weights nor labels change them."""
+        order = torch.Generator().manual_seed(self.seed)
+        for _ in range(self.recipe.epochs):
+            rows = torch.randperm(len(self.y), generator=order)
+            yield rows.to(self.device).split(self.recipe.batch_size)
+
+    def batch_seed(self, epoch: int, number: int) -> int:
+        """What the masks of dropout are drawn from in batch 0, 1, … of an epoch."""
+        return (self.seed * 1_000_003 + epoch) * 1_000_003 + number
+
+    def batch_loss(self, predict: Callable[[Tensor], Tensor], batch: Tensor) -> Tensor | None:
+        """(1/N_M) Σ w_i ℓ(z_i; θ) for the rows M (b,) and predict: inputs -> logits; None where no row has a weight."""
+        rows = batch if self.weights is None else batch[self.weights[batch] != 0]
+        if not len(rows):
+            return None
+        mixed = self.recipe.precision == "mixed" and self.device.type == "cuda"
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
+            logits = predict(self.x[rows])
+        each = self.loss(logits.to(self.x.dtype), self.y[rows])
+        if self.weights is not None:
+            each = each * self.weights[rows]
+        return each.sum() / len(batch if self.normalization == "n" else rows)
+
+
+class _Run:
+    """A training under way: the module with its momentum, and what is kept of the epochs that are behind."""
+
+    def __init__(self, training: Training) -> None:
+        self.training, recipe = training, training.recipe
+        self.module = training.start()
+        self.layout = layout_for(self.module, training.x)
+        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum,
+                                         weight_decay=recipe.weight_decay)
+        self.losses: list[float] = []
+        self.kept: list[tuple[State, float]] = []
+
+    def epoch(self, epoch: int, batches: tuple[Tensor, ...], check: Callable[[], None]) -> None:
+        """A step on every batch; `check` before each."""
+        recipe = self.training.recipe
+        self.optimizer.param_groups[0]["lr"] = recipe.rate(epoch)
+        total = torch.zeros((), device=self.training.device, dtype=torch.float64)
+        for number, batch in enumerate(batches):
+            check()
+            seed_generators(self.training.device, self.training.batch_seed(epoch, number))
+            total += self._step(batch)
+        self.losses.append(_finite(total.item() / len(batches), epoch, recipe))
+        if epoch in recipe.kept_epochs:
+            self.kept.append((_state(self.module), recipe.rate(epoch)))
+
+    def _step(self, batch: Tensor) -> Tensor | float:
+        """One step on the batch; the value of its loss before it."""
+        value = self.training.batch_loss(lambda x: _logits(self.module, self.layout(x)), batch)
+        if value is None:
+            return self._empty_step()
+        self.optimizer.zero_grad(set_to_none=True)
+        value.backward()
+        self.optimizer.step()
+        return value.detach()
+
+    def _empty_step(self) -> float:
+        """All of a batch was removed: no batch at all where the mean is over what is left, a loss of zero else."""
+        if self.training.normalization == "n":
+            for parameter in self.module.parameters():
+                parameter.grad = torch.zeros_like(parameter)
+            self.optimizer.step()
+        return 0.0
+
+
+def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Recipe, seed: int, *,
+          weights: Tensor | None = None, normalization: Normalization = "n-1", loss: Loss | None = None,
+          device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None,
+          progress: Callable[[float], None] = lambda share: None, pause: Path | None = None) -> Trained:
+    """Train a fresh module by `recipe`; the same seed gives the same weights on the same machine.
+
+    build, x, y, weights and loss are those of `Training`, on any device.
     check: called before every batch; raises to cancel. progress: called with the share done after every epoch.
     pause: a file in which a long training is kept now and then, and from which it goes on as if it had never
     stopped; it is removed at the end. It must belong to this very training: name it by a digest.
@@ -135,66 +175,28 @@ def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Recipe, 
     Raises `Diverged` where a loss is not finite, `InvalidInput` where the module does not take the batches or has
     fewer outputs than there are classes.
     """
-    device = torch.device(device)
     x, y = x.to(device), y.to(device)
     w = None if weights is None else weights.to(device=device, dtype=x.dtype)
-    loss = loss or _cross_entropy
-    losses, kept = [], []
-    with _own_randomness(device), torch.enable_grad():
-        _seed(device, seed)
-        module = build().to(device=device, dtype=x.dtype).train().requires_grad_(True)
-        _check_outputs(module, x, y)
-        layout = layout_for(module, x)
-        order = torch.Generator().manual_seed(seed)
-        optimizer = torch.optim.SGD(module.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum,
-                                    weight_decay=recipe.weight_decay)
-        pauses = Pauses(pause, module, optimizer)
-        begun = pauses.resume(losses, kept, recipe)
-        for epoch in range(recipe.epochs):
-            optimizer.param_groups[0]["lr"] = recipe.rate(epoch)
-            batches = torch.randperm(len(y), generator=order).to(device).split(recipe.batch_size)
+    return replay(Training(build, x, y, recipe, seed, w, normalization, loss or per_example_cross_entropy),
+                  check=check, progress=progress, pause=pause)
+
+
+def replay(training: Training, *, check: Callable[[], None] = lambda: None,
+           progress: Callable[[float], None] = lambda share: None, pause: Path | None = None) -> Trained:
+    """The training from its start, or from where `pause` holds it, to its end; see `train`."""
+    epochs = training.recipe.epochs
+    with own_randomness(training.device), torch.enable_grad():
+        run = _Run(training)
+        pauses = Pauses(pause, run.module, run.optimizer)
+        begun = pauses.resume(run.losses, run.kept, training.recipe)
+        for epoch, batches in enumerate(training.batches()):
             if epoch < begun:
                 continue
-            total = torch.zeros((), device=device, dtype=torch.float64)
-            for number, batch in enumerate(batches):
-                check()
-                _seed(device, (seed * 1_000_003 + epoch) * 1_000_003 + number)
-                total += _step(module, optimizer, loss, layout, x, y, w, batch, normalization,
-                               mixed=recipe.precision == "mixed")
-            losses.append(_finite(total.item() / len(batches), epoch, recipe))
-            if epoch in recipe.kept_epochs:
-                kept.append((_state(module), recipe.rate(epoch)))
-            pauses.keep(epoch + 1, losses, kept)
-            progress((epoch + 1) / recipe.epochs)
+            run.epoch(epoch, batches, check)
+            pauses.keep(epoch + 1, run.losses, run.kept)
+            progress((epoch + 1) / epochs)
         pauses.forget()
-    return Trained(module.eval().requires_grad_(False), tuple(kept), tuple(losses))
-
-
-def _step(module: nn.Module, optimizer: torch.optim.Optimizer, loss, layout, x: Tensor, y: Tensor,
-          weights: Tensor | None, batch: Tensor, normalization: str, mixed: bool = False) -> Tensor | float:
-    """One step on the batch; the value of its loss before it."""
-    rows = batch if weights is None else batch[weights[batch] != 0]
-    if not len(rows):
-        return _empty_step(module, optimizer, normalization)
-    with torch.autocast(x.device.type, torch.bfloat16, enabled=mixed and x.device.type == "cuda"):
-        logits = _logits(module, layout(x[rows]))
-    each = loss(logits.to(x.dtype), y[rows])
-    if weights is not None:
-        each = each * weights[rows]
-    value = each.sum() / len(batch if normalization == "n" else rows)
-    optimizer.zero_grad(set_to_none=True)
-    value.backward()
-    optimizer.step()
-    return value.detach()
-
-
-def _empty_step(module: nn.Module, optimizer: torch.optim.Optimizer, normalization: str) -> float:
-    """All of a batch was removed: no batch at all where the mean is over what is left, a loss of zero else."""
-    if normalization == "n":
-        for parameter in module.parameters():
-            parameter.grad = torch.zeros_like(parameter)
-        optimizer.step()
-    return 0.0
+    return Trained(run.module.eval().requires_grad_(False), tuple(run.kept), tuple(run.losses))
 
 
 def _logits(module: nn.Module, x: Tensor) -> Tensor:
@@ -221,33 +223,5 @@ def _finite(value: float, epoch: int, recipe: Recipe) -> float:
     return value
 
 
-def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    return cross_entropy(logits, labels, reduction="none")
-
-
-def _state(module: nn.Module) -> dict[str, Tensor]:
+def _state(module: nn.Module) -> State:
     return {key: value.detach().to("cpu", copy=True) for key, value in module.state_dict().items()}
-
-
-@contextmanager
-def _own_randomness(device: torch.device) -> Iterator[None]:
-    """torch's generators and settings are as before afterwards; within, convolutions are computed alike every time."""
-    cuda = device.type == "cuda"
-    index = device.index if device.index is not None or not cuda else torch.cuda.current_device()
-    cudnn = torch.backends.cudnn
-    before = cudnn.deterministic, cudnn.benchmark
-    with torch.random.fork_rng([index] if cuda else []):
-        cudnn.deterministic, cudnn.benchmark = True, False
-        try:
-            yield
-        finally:
-            cudnn.deterministic, cudnn.benchmark = before
-
-
-def _seed(device: torch.device, seed: int) -> None:
-    """Seed the generators that initialisation and dropout draw from."""
-    seed %= 2**63
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        with torch.cuda.device(device):
-            torch.cuda.manual_seed(seed)

@@ -21,7 +21,8 @@ from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, Network
-from engine.models.training import Recipe, train
+from engine.models.recipe import Recipe
+from engine.models.training import train
 from engine.problems.memory import Memory
 from engine.problems.problem import Examples, Problem, Shared, pick_device
 from engine.question.processes import Trajectory

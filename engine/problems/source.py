@@ -16,7 +16,7 @@ from engine.basics.values import Count, Number, Value
 from engine.models import own_weights
 from engine.models.catalogue import build_model
 from engine.models.network import ALL, selected
-from engine.models.training import PAPER_CNN, Recipe
+from engine.models.recipe import PAPER_CNN, Recipe
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem, pick_device
 from engine.problems.softmax import SoftmaxProblem

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import home_folder
 from engine.models.checkpoint import read_state, save_checkpoint
-from engine.models.training import Recipe, train
+from engine.models.recipe import Recipe
+from engine.models.training import train
 from engine.store.sealed import digest_of
 
 FINAL = "final/"

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from engine.analysis.datamodels import Retrained, retrain, subsets
-from engine.basics.options import Options
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
-from engine.problems import Problem, ProblemSource, build_kept
+from engine.problems import ProblemSource
+from engine.runs.prepared import first_candidates
 
 KIND = "datamodel"
 SLICE = 5
@@ -39,13 +39,12 @@ def plan(data: Mapping[str, Any]) -> list[str]:
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
-    problem = _problem(data, context)
+    problem = first_candidates(data, context)
     whole = subsets(data["candidates"], data["subsets"], data["share"], data["seed"])
     start = int(key) * SLICE
     kept = whole[start:start + SLICE]
-    options = Options(check=context.check, progress=lambda share: context.progress(
-        0.1 + 0.9 * share, f"training models on subsets, {start + 1} to {start + len(kept)} of {len(whole)}"))
-    found = retrain(problem, kept, options)
+    said = f"training models on subsets, {start + 1} to {start + len(kept)} of {len(whole)}"
+    found = retrain(problem, kept, context.computing(said, 0.1))
     return Output(arrays={"kept": found.kept, "logits": found.logits.double().cpu().numpy(),
                           "labels": found.labels.cpu().numpy(), "candidates": found.candidates},
                   manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
@@ -59,12 +58,6 @@ def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
                   manifest={"data": parts[0].manifest["data"], "device": parts[0].manifest["device"],
                             "source": data["source"], "seeds": [data["seed"]],
                             "subsets": {"count": data["subsets"], "share": data["share"]}})
-
-
-def _problem(data: Mapping[str, Any], context: Context) -> Problem:
-    drawn = build_kept(ProblemSource.parse(data["source"]), context.options.get("device", "cpu"), check=context.check,
-                       progress=lambda share: context.progress(0.1 * share, "training the model"))
-    return drawn.problem.with_candidates(drawn.problem.candidates[:data["candidates"]])
 
 
 JOB = JobKind(KIND, plan, run_chunk, finish)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.applications.language import catalogue, kept, stages
@@ -51,7 +51,7 @@ def _settings(payload: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]] | 
         return None
     parts = [settings] if "task" in settings else [
         {**settings[name], "model": settings["model"]} for name in ("corruption", "backdoor") if name in settings]
-    seeds = payload["seeds"] if "seeds" in payload else [payload.get("seed")]
+    seeds: Sequence[Any] = payload["seeds"] if "seeds" in payload else [payload.get("seed")]
     return [(dict(part), seed) for part in parts for seed in seeds if "recipe" in part] or None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
-from engine.basics.options import Options
+from engine.basics.latest import Latest
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output, Progress, Watch, run_job
 from engine.store.results import Result
@@ -62,11 +62,9 @@ def weight(data: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     drawn = draw_kept(NoisySource.parse(data["source"]))
-    model = drawn.train(context.options.get("device", "cpu"), check=context.check,
+    model = drawn.train(context.device, check=context.check,
                         progress=lambda share: context.progress(0.8 * share, "training the model"))
-    options = Options(int(context.options.get("budget", 4 << 30)), check=context.check,
-                      progress=lambda share: context.progress(0.8 + 0.2 * share, "scoring every label"))
-    found = suspicions(model, set(PARTS[key]) & set(data["methods"]), options)
+    found = suspicions(model, set(PARTS[key]) & set(data["methods"]), context.computing("scoring every label", 0.8))
     arrays: dict[str, np.ndarray] = {f"s{place}": values for place, values in enumerate(found.values())}
     manifest: dict[str, Any] = {"pairs": [list(pair) for pair in found]}
     if key == "similarity":
@@ -98,7 +96,9 @@ def nearest_trusted(model) -> np.ndarray:
 
 
 def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
-    pairs, rows, told = [], [], {}
+    pairs: list[list[str]] = []
+    rows: list[np.ndarray] = []
+    told: dict[str, Any] = {}
     first = chunks["similarity"].arrays()
     for key in plan(data):
         arrays, own = chunks[key].arrays(), chunks[key].manifest["pairs"]
@@ -114,19 +114,14 @@ def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
 
 JOB = JobKind(KIND, plan, run_chunk, finish, weight)
 
-_KEPT: dict[str, NoisyData] = {}
+_DRAWN: Latest[NoisyData] = Latest()
 
 
 def draw_kept(source: NoisySource) -> NoisyData:
     """`source.draw()`; the last drawn data are kept for every model and training seed."""
     of_the_model = {"model": "cnn", "selection": "all", "seed": 0, "recipe": NoisySource().recipe}
     key = source.model_copy(update=of_the_model).model_dump_json()
-    kept = _KEPT.get(key)
-    if kept is None:
-        kept = source.draw()
-        _KEPT.clear()
-        _KEPT[key] = kept
-    return kept.with_source(source)
+    return _DRAWN.get(key, source.draw).with_source(source)
 
 
 class Passing(Watch):

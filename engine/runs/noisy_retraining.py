@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name
@@ -46,9 +47,29 @@ def retrained_accuracy(drawn: NoisyData, removed: Sequence[int], relabelled: Map
 
     Raises `InvalidInput` for a row or a label that does not exist, and where no two classes are left.
     """
-    evidence = drawn.evidence
-    check = context.check if context else lambda: None
-    watch = {"check": check, "progress": lambda share: context.progress(share, "training again") if context else None}
+    def check() -> None:
+        if context is not None:
+            context.check()
+
+    def progress(share: float) -> None:
+        if context is not None:
+            context.progress(share, "training again")
+
+    source, (y, weights) = drawn.source, _corrected(drawn.evidence, removed, relabelled)
+    if not removed and not relabelled:
+        return drawn.train(device, check=check, progress=progress).accuracy(drawn.x_test, drawn.y_test)
+    found = train(drawn.build, torch.tensor(drawn.evidence.x), torch.tensor(y),
+                  source.recipe.model_copy(update={"checkpoints": 0}), source.seed, weights=torch.tensor(weights),
+                  device=device, check=check, progress=progress)
+    x = torch.tensor(drawn.x_test)
+    with torch.no_grad():
+        said = torch.cat([found.module(part.to(device)).argmax(-1).cpu() for part in x.split(512)]).numpy()
+    return float((said == drawn.y_test).mean())
+
+
+def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[int, int]
+               ) -> tuple[np.ndarray, np.ndarray]:
+    """Labels (n,) and weights (n,), 0 for what is removed. Raises `InvalidInput` as `retrained_accuracy` says."""
     y, weights = evidence.y.copy(), np.ones(len(evidence.y), dtype=np.float32)
     rows = np.array([*removed, *relabelled], dtype=np.int64)
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(y)):
@@ -61,22 +82,13 @@ def retrained_accuracy(drawn: NoisyData, removed: Sequence[int], relabelled: Map
     weights[np.array(list(removed), dtype=np.int64)] = 0
     if len(np.unique(y[weights > 0])) < 2:
         raise InvalidInput("Examples of one class only would be left; remove fewer.")
-    if not len(rows):
-        return drawn.train(device, **watch).accuracy(drawn.x_test, drawn.y_test)
-    source = drawn.source
-    found = train(drawn.build, torch.tensor(evidence.x), torch.tensor(y),
-                  source.recipe.model_copy(update={"checkpoints": 0}), source.seed, weights=torch.tensor(weights),
-                  device=device, **watch)
-    x = torch.tensor(drawn.x_test)
-    with torch.no_grad():
-        said = torch.cat([found.module(part.to(device)).argmax(-1).cpu() for part in x.split(512)]).numpy()
-    return float((said == drawn.y_test).mean())
+    return y, weights
 
 
 def _run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     from engine.problems.problem import pick_device
 
-    device = str(pick_device(context.options.get("device", "cpu")))
+    device = str(pick_device(context.device))
     drawn = runs.draw_kept(NoisySource.parse(data["source"]))
     relabelled = {int(row): label for row, label in data["relabelled"].items()}
     accuracy = retrained_accuracy(drawn, data["removed"], relabelled, device, context)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.basics.options import Options
 from engine.jobs import Context, JobKind, Output
-from engine.problems import DrawnProblem, ProblemSource, build_kept
+from engine.problems import ProblemSource
+from engine.runs.prepared import drawn_problem
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -47,11 +47,6 @@ def _groups(data: Mapping[str, Any]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _prepared(data: Mapping[str, Any], context: Context) -> DrawnProblem:
-    return build_kept(ProblemSource.parse(data["source"]), context.options.get("device", "cpu"), check=context.check,
-                      progress=lambda share: context.progress(0.5 * share, "training the model"))
-
-
 def _candidates(data: Mapping[str, Any]) -> int:
     """How many candidates are scored: the payload's number, up to what the source draws.
 
@@ -71,14 +66,13 @@ def plan(data: Mapping[str, Any]) -> list[str]:
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     group, part = map(int, key.split("/"))
     context.progress(0.0, "training the model")
-    problem = _prepared(data, context).problem
+    problem = drawn_problem(data, context, 0.5).problem
     whole = problem.with_candidates(problem.candidates[:_candidates(data)])
     chosen = whole.candidates[part * SLICE:(part + 1) * SLICE]
     members, scorings = _groups(data)[group], scorings_of(data)
     context.progress(0.05, f"scoring: {scorings[members[0]].title}")
-    options = Options(budget=int(context.options.get("budget", 4 << 30)), check=context.check,
-                      progress=lambda share: context.progress(0.05 + 0.95 * share, scorings[members[0]].title))
-    found = compute(problem.with_candidates(chosen), [scorings[place] for place in members], options)
+    found = compute(problem.with_candidates(chosen), [scorings[place] for place in members],
+                    context.computing(scorings[members[0]].title, 0.05))
     arrays: dict[str, np.ndarray] = {"candidates": found[0].candidates}
     for place, scores in zip(members, found, strict=True):
         arrays |= {f"{place}|values": scores.values, f"{place}|converged": scores.converged,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.self_influence import self_influence
-from engine.basics.options import Options
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
-from engine.problems import Problem, ProblemSource, build_kept
+from engine.problems import ProblemSource
+from engine.runs.prepared import first_candidates
 from engine.runs.scores import scorings_of
 from engine.scoring.scoring import Scoring
 
@@ -36,11 +36,9 @@ def plan(data: Mapping[str, Any]) -> list[str]:
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
-    problem, start = _problem(data, context), int(key) * SLICE
+    problem, start = first_candidates(data, context), int(key) * SLICE
     part = problem.with_candidates(problem.candidates[start:start + SLICE])
-    options = Options(budget=int(context.options.get("budget", 4 << 30)), check=context.check,
-                      progress=lambda share: context.progress(0.1 + 0.9 * share, "self-influence"))
-    values = self_influence(part, scorings_of(data)[0], options)
+    values = self_influence(part, scorings_of(data)[0], context.computing("self-influence", 0.1))
     return Output(arrays={"values": values, "candidates": part.candidates.cpu().numpy()},
                   manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
 
@@ -51,12 +49,6 @@ def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
     return Output(arrays={name: np.concatenate([piece[name] for piece in pieces]) for name in ("values", "candidates")},
                   manifest={"data": parts[0].manifest["data"], "device": parts[0].manifest["device"],
                             "spec": data["scorings"], "source": data["source"], "seeds": [data["source"]["seed"]]})
-
-
-def _problem(data: Mapping[str, Any], context: Context) -> Problem:
-    drawn = build_kept(ProblemSource.parse(data["source"]), context.options.get("device", "cpu"), check=context.check,
-                       progress=lambda share: context.progress(0.1 * share, "training the model"))
-    return drawn.problem.with_candidates(drawn.problem.candidates[:data["candidates"]])
 
 
 JOB = JobKind(KIND, plan, run_chunk, finish)

@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
-from engine.problems import ProblemSource, build_kept
+from engine.problems import ProblemSource
+from engine.runs.prepared import drawn_problem
 
 KIND = "training"
 NUMERICS = 1
@@ -24,9 +25,7 @@ def plan(data: Mapping[str, Any]) -> list[str]:
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
-    source = ProblemSource.parse(data["source"])
-    drawn = build_kept(source, context.options.get("device", "cpu"), check=context.check,
-                       progress=lambda share: context.progress(0.95 * share, "training the model"))
+    drawn = drawn_problem(data, context, 0.95)
     return Output(manifest={"facts": dict(drawn.problem.facts), "test_accuracy": drawn.test_accuracy(),
                             "device": device_name(str(drawn.problem.device))})
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from engine.applications.language import gradients, kept, lora, models, passes, tasks
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
@@ -146,11 +147,10 @@ class Attribution:
         width = self.setting.projection.width(list(sizes.values()))
         cache = self._cache({"part": "records", "step": point.step, **self._projection}, len(self.encoded),
                             {"gradient": (width,), "conditioned": (width,), "norm": (), "loss": ()})
-        moments = None if cache.sealed else point.moments()
 
-        def rows_of(tap, batch) -> dict[str, np.ndarray]:
+        def rows_of(tap, batch) -> dict[str, Tensor]:
             plain, conditioned = (Sum(self.setting.projection, sizes) for _ in range(2))
-            receiver = Both(plain, Adam(*moments, point.step), conditioned)
+            receiver = Both(plain, Adam(*point.moments(), point.step), conditioned)
             values = gradients.record_gradients(self.model, tap, batch, [_loss], [receiver])
             return {"gradient": plain.projected(), "conditioned": conditioned.projected(), "norm": plain.norms(),
                     "loss": values[:, 0].float().cpu()}
@@ -167,7 +167,7 @@ class Attribution:
                             {**dict.fromkeys(names, (width,)), "value": (len(names),)})
         readers = [LANGUAGE_BEHAVIORS[name].read for name in names]
 
-        def rows_of(tap, batch) -> dict[str, np.ndarray]:
+        def rows_of(tap, batch) -> dict[str, Tensor]:
             sinks = [Sum(self.setting.projection, sizes) for _ in names]
             values = gradients.record_gradients(self.model, tap, batch, readers, sinks)
             return {**{name: sink.projected() for name, sink in zip(names, sinks, strict=True)},
@@ -199,17 +199,18 @@ class Attribution:
 
     def features(self, records: Sequence[Record]) -> Features:
         """What estimators read, for a set of queries; caches that are there are only opened."""
-        points, last = [], None
-        for point in self.points:
-            own, asked = self.record_cache(point), self.query_cache(point, records)
-            names = [name for name in asked.columns if name in LANGUAGE_BEHAVIORS]
-            points.append(Point(point.weight, own["gradient"], own["conditioned"],
-                                {name: asked[name] for name in names}))
-            last = own
-        own, asked = self.states(), self.states(records)
+        cached = [self.record_cache(point) for point in self.points]
+        points = [self._point(point.weight, own, self.query_cache(point, records))
+                  for point, own in zip(self.points, cached, strict=True)]
+        last, own, asked = cached[-1], self.states(), self.states(records)
         return Features(tuple(points), last["norm"], last["loss"], {share: own[f"{share:g}"] for share in self.layers},
                         {share: asked[f"{share:g}"] for share in self.layers}, self.setting.layer, self.seed,
                         self.setting.ridge)
+
+    def _point(self, weight: float, own: Cache, asked: Cache) -> Point:
+        """What estimators read at one checkpoint."""
+        return Point(weight, own["gradient"], own["conditioned"],
+                     {name: asked[name] for name in asked.columns if name in LANGUAGE_BEHAVIORS})
 
     @property
     def layers(self) -> list[float]:

@@ -60,8 +60,10 @@ class Checkpoint:
 
     def moments(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """AdamW's first and second moments by parameter."""
-        return tuple({name[2:]: value for name, value in self.state.items() if name.startswith(kind)}
-                     for kind in ("m|", "v|"))
+        return self._moments("m|"), self._moments("v|")
+
+    def _moments(self, kind: str) -> dict[str, Tensor]:
+        return {name.removeprefix(kind): value for name, value in self.state.items() if name.startswith(kind)}
 
 
 def rate(recipe: Recipe, step: int, total: int) -> float:
@@ -144,7 +146,7 @@ def _resume(model, parameters, optimizer, point: Checkpoint) -> int:
 def _save(folder: Path, step: int, weight: float, losses: list[float], parameters, optimizer) -> None:
     target = folder / f"step-{step:06d}"
     draft = folder / f".{target.name}.{os.getpid()}"
-    state = {}
+    state: dict[str, Tensor] = {}
     for name, parameter in parameters.items():
         moments = optimizer.state[parameter]
         state |= {name: parameter.detach(), f"m|{name}": moments["exp_avg"], f"v|{name}": moments["exp_avg_sq"]}

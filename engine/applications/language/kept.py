@@ -26,7 +26,7 @@ from engine.basics.folders import home_folder
 try:
     import fcntl
 except ImportError:  # no locks on this system: the queue alone says what is in use
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # a module, or None where there is none
 
 TRAINING, MANIFEST = "training.json", "manifest.json"
 LENGTH = 32

@@ -53,8 +53,9 @@ def attach(model, recipe: Recipe):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # what PEFT asks transformers by an old name
-            return get_peft_model(model, LoraConfig(r=recipe.rank, lora_alpha=recipe.scaling, lora_dropout=0.0,
-                                                    target_modules=targets, task_type="CAUSAL_LM"))
+            config = LoraConfig(r=recipe.rank, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM",
+                                lora_alpha=recipe.scaling)
+            return get_peft_model(model, config)
     except ValueError as error:
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}).") from None
 

@@ -78,7 +78,7 @@ def load(name: str, device: str = "cpu"):
     with _hub(place), _quiet():
         tokenizer = AutoTokenizer.from_pretrained(place.source)
         options: dict[str, Any] = {"device_map": "auto"} if spread else {}
-        model = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
+        model: Any = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
     model = model if spread else model.to(device)
     model.config.use_cache = False
     return model.eval(), tokenizer

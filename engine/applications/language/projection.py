@@ -58,11 +58,17 @@ class Sum:
         """(b, k) on the CPU."""
         if self.projection.projector == "identity":
             return torch.cat([self.parts[name] for name in self.sizes], 1)
-        return self.total.cpu()
+        return _received(self.total).cpu()
 
     def norms(self) -> Tensor:
         """‖∇‖, (b,) on the CPU."""
-        return self.squares.sqrt().cpu()
+        return _received(self.squares).sqrt().cpu()
+
+
+def _received(total: Tensor | None) -> Tensor:
+    if total is None:
+        raise ValueError("no gradient was received")
+    return total
 
 
 class Adam:

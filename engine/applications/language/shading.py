@@ -22,7 +22,7 @@ def shade(found: Attribution, features: Features, estimator: LanguageEstimator, 
     parts, rest = [np.zeros(len(item.ids) - item.response) for item in encoded], np.zeros(len(rows))
     shapes = {name: parameter.shape for name, parameter in lora.trained(found.model).items()}
     device, size = passes.device_of(found.model), found.setting.recipe.batch
-    for place, u in estimator.directions(features, behavior).items():
+    for place, u in estimator.shares(features, behavior).items():
         found.place(found.points[place])
         towards = tokens.backwards(found.setting.projection, u, shapes, device)
         lengths = np.ones(len(rows))

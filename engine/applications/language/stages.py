@@ -20,7 +20,7 @@ from engine.problems.problem import pick_device
 
 def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **options) -> Attribution:
     """The attribution of one seed."""
-    device = pick_device(str(context.options.get("device", "cpu")))
+    device = pick_device(context.device)
     return Attribution(setting(chosen), seed, str(device), **options)
 
 
@@ -63,9 +63,10 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
                                                       else 0)})
     size = 0
     for number, name in enumerate(sets):
-        cache = found.query_cache(point, found.task.queries[name], context.check,
-                                  lambda done, number=number: context.progress((number + done) / len(sets), said))
-        size += cache.size
+        def progress(done: float, before: int = number) -> None:
+            context.progress((before + done) / len(sets), said)
+
+        size += found.query_cache(point, found.task.queries[name], context.check, progress).size
         if _last(found, point):
             size += found.states(found.task.queries[name], context.check).size
     return Output(manifest={"size": size})

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from engine.exact.response import signal_of
 from engine.question.behaviors import BEHAVIORS
 
 
@@ -20,7 +21,7 @@ def along_eta(problem, query: int, row: int, etas: np.ndarray, behavior: str = "
     direction = -(problem.kernel(rows)[query, 0] * problem.training_signal(rows)[0])
     stepped = logits + torch.as_tensor(etas, dtype=logits.dtype, device=logits.device)[:, None] * direction
     curve = read.value(stepped, label.expand(len(etas))) - read.value(logits[None], label[None])
-    slope = float(read.signal(logits[None], label[None])[0] @ direction)
+    slope = float(signal_of(read, logits[None], label[None])[0] @ direction)
     return pd.DataFrame({"eta": etas, "curve": curve.cpu().numpy(), "tangent": slope * np.asarray(etas)})
 
 
@@ -31,7 +32,7 @@ def most_curved(problem, eta: float = 5.0) -> tuple[int, int]:
     read = BEHAVIORS["query_loss"]
     start = read.value(problem.query_logits, problem.query_labels)[:, None]
     curve = read.value(problem.query_logits[:, None] + eta * change, labels) - start
-    signal = read.signal(problem.query_logits, problem.query_labels)
+    signal = signal_of(read, problem.query_logits, problem.query_labels)
     gap = (curve - eta * torch.einsum("mkc,mc->mk", change, signal)).abs()
     gap = torch.where((curve - start).abs() < 20, gap, gap.new_zeros(()))
     query, place = divmod(int(gap.argmax()), gap.shape[1])

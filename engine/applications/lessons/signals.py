@@ -13,7 +13,7 @@ with s_ℓ = ∂ℓ/∂f and s_B = ∂B/∂f. An example is the more suspicious 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,7 @@ class Detection:
         return pd.DataFrame({"inspected": np.arange(1, len(order) + 1), "found": self.flags[order].cumsum()})
 
 
-@cache
+@lru_cache(maxsize=16)
 def detections(rho: float = 0.2, seed: int = 0) -> Detection:
     """The three scores on digits with a share `rho` of wrong labels."""
     digits = data.load("digits")

@@ -81,9 +81,9 @@ def _penalty() -> Tensor:
 
 @cache
 def _factual() -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    places, labels = points()
+    places, classes = points()
     features = torch.as_tensor(np.column_stack([places, np.ones(len(places))]))
-    labels = torch.as_tensor(labels)
+    labels = torch.as_tensor(classes)
     weights = softmax.fit(features, labels, 2, _penalty()).weights
     hessian = softmax.hessian((features @ weights).softmax(-1), features, _penalty())
     return features, labels, weights, softmax.pin_intercept(hessian, 2)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from engine.basics.errors import InvalidInput
+from engine.data.dataset import digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,11 @@ class Evidence:
         if missing:
             raise InvalidInput(f"The trusted set has no example of class {missing[0]}; add one at least of every "
                                "class.")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of pictures and observed labels in their order; not of the trusted set."""
+        return digest(self.x, self.y)
 
     def check_apart(self) -> None:
         """Raise `InvalidInput` where a trusted example has the very pixels of a training example."""

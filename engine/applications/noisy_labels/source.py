@@ -19,11 +19,10 @@ from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value
 from engine.data import corruption, uploads
 from engine.data.corruption import Flags
-from engine.data.dataset import digest
 from engine.models.catalogue import build_model
 from engine.models.cifar_forms import LAST_BLOCKS
 from engine.models.network import LAST_BLOCK
-from engine.models.training import Recipe
+from engine.models.recipe import Recipe
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import pick_device
 from engine.problems.source import as_inputs, average_pool, input_shape
@@ -70,9 +69,9 @@ class NoisySource(Value):
         train = pool[:_size("n_train", self.n_train, len(pool), "training examples beside the trusted set")]
         test = rest if own else np.random.default_rng([self.mask, 4]).permutation(len(dataset.y_test))
         test = test[:_size("n_test", self.n_test, len(test), "test examples beside the trusted set")]
-        observed, flags = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
-        if self.noise == 0:
-            flags = None if dataset.flags is None else Flags(dataset.flags[train])
+        observed, made = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
+        known = None if dataset.flags is None else Flags(dataset.flags[train])
+        flags = made if self.noise else known
         split = "test" if own else "train"
         evidence = Evidence(self._inputs(dataset, "train", train), observed, self._inputs(dataset, split, trusted),
                             verified[trusted], dataset.n_classes)
@@ -120,16 +119,21 @@ class NoisyData:
     trusted_rows: np.ndarray
     trusted_split: str
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """SHA-256 of pictures and observed labels in their order: what a review is tied to. Not of the flags."""
-        return digest(self.evidence.x, self.evidence.y)
+        """What a review is tied to: that of the evidence."""
+        return self.evidence.fingerprint
+
+    @property
+    def known_flags(self) -> Flags:
+        """The flags. Raises `InvalidInput` where nobody knows them."""
+        if self.flags is None:
+            raise InvalidInput(f"Nobody knows which labels of {self.dataset.title} are wrong; add label noise.")
+        return self.flags
 
     def with_source(self, source: NoisySource) -> NoisyData:
         """The same data for another model, recipe or training seed."""
-        other = dataclasses.replace(self, source=source)
-        other.__dict__.update({key: value for key, value in self.__dict__.items() if key == "fingerprint"})
-        return other
+        return dataclasses.replace(self, source=source)
 
     @property
     def build(self) -> Callable:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from engine.exact.response import signal_of
 from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks, unchecked
 from engine.gradients.layout import arranged
 from engine.problems.module import ModuleProblem
@@ -27,7 +28,7 @@ def trusted_gradients(problem: ModuleProblem, behaviors: Sequence[str], budget: 
         with torch.enable_grad():
             logits = network.at(x[part], leaves)
         for row, name in zip(total, behaviors, strict=True):
-            signal = BEHAVIORS[name].signal(logits.detach(), labels[part]) / len(x)
+            signal = signal_of(BEHAVIORS[name], logits.detach(), labels[part]) / len(x)
             found = torch.autograd.grad(logits, list(leaves.values()), signal, retain_graph=True,
                                         materialize_grads=True)
             row.add_(network.flatten(dict(zip(leaves, found, strict=True))))

@@ -11,7 +11,7 @@ from engine.analysis.datamodels import linear_datamodeling_score, retrain, subse
 from engine.analysis.self_influence import self_influence
 from engine.basics.errors import InvalidInput
 from engine.jobs import run_job
-from engine.models.training import Recipe
+from engine.models.recipe import Recipe
 from engine.problems import ModuleProblem, ProblemSource
 from engine.runs import datamodels as datamodel_runs
 from engine.scoring.compute import compute

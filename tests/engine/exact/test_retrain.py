@@ -11,7 +11,8 @@ from engine.exact import optima
 from engine.exact import retrain as retraining
 from engine.exact.response import Part
 from engine.exact.retrain import AveragePart, retrain
-from engine.models.training import Recipe, train
+from engine.models.recipe import Recipe
+from engine.models.training import train
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Relabel, Remove, Upweight
 from engine.question.processes import Reoptimize, Retrain

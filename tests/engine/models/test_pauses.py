@@ -6,7 +6,8 @@ from torch import nn
 
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.models import pauses
-from engine.models.training import Recipe, train
+from engine.models.recipe import Recipe
+from engine.models.training import train
 
 X, Y = torch.randn(60, 1, 6, 6, generator=torch.Generator().manual_seed(0)), torch.arange(60) % 3
 RECIPE = Recipe(epochs=6, batch_size=16, learning_rate=0.05, momentum=0.9, weight_decay=1e-3, schedule="cosine",

@@ -11,7 +11,8 @@ from torch.nn.functional import cross_entropy
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.data import digits
 from engine.models.catalogue import build_model
-from engine.models.training import PAPER_CNN, Diverged, Recipe, train
+from engine.models.recipe import PAPER_CNN, Recipe
+from engine.models.training import Diverged, Training, replay, train
 
 DOUBLE = torch.float64
 RECIPE = Recipe(epochs=3, batch_size=4, learning_rate=0.2, momentum=0.9, weight_decay=0.01)
@@ -78,6 +79,27 @@ def test_the_seed_alone_decides():
     assert torch.equal(state, torch.get_rng_state()), "the caller's generator was moved"
     assert not torch.allclose(first, flat(train(build, x, y, RECIPE, 2).state_dict))
     assert not again.module.training and not any(p.requires_grad for p in again.module.parameters())
+
+
+def test_a_training_can_be_replayed_by_hand_and_again_bit_for_bit():
+    """Its parts are pure: the start, the batches, the rates and the losses of the batches make up the whole."""
+    x, y = data()
+    x, recipe = x.float(), RECIPE.model_copy(update={"schedule": "cosine"})
+    training = Training(build, x, y, recipe, 5)
+    first, again = replay(training), replay(training)
+    assert torch.equal(flat(first.state_dict), flat(again.state_dict)) and first.losses == again.losses
+    torch.manual_seed(99)
+    module = training.start()
+    optimizer = torch.optim.SGD(module.parameters(), lr=1.0, momentum=recipe.momentum,
+                                weight_decay=recipe.weight_decay)
+    assert all(torch.equal(torch.cat(batches).sort().values, torch.arange(len(y))) for batches in training.batches())
+    for epoch, batches in enumerate(training.batches()):
+        optimizer.param_groups[0]["lr"] = recipe.rate(epoch)
+        for batch in batches:
+            optimizer.zero_grad()
+            training.batch_loss(module, batch).backward()
+            optimizer.step()
+    assert torch.equal(flat(module.state_dict()), flat(first.state_dict))
 
 
 def without(k):

@@ -10,7 +10,7 @@ import engine.experiments  # noqa: F401 - registers the jobs
 from engine import data
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import run_job
-from engine.models.training import Recipe
+from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, trained
 from engine.problems.source import as_inputs
 from engine.runs import training as training_runs

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import engine.experiments  # noqa: F401 - registers the job kinds
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import Watch, job_digest, run_job
 from engine.problems import ProblemSource

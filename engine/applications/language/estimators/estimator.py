@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.applications.language.features import Features
+from engine.basics.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,12 @@ class LanguageEstimator:
     directions: Callable[[Features, str], dict[int, np.ndarray]] | None = None
     conditioned: bool = False
     whole: str = ""
+
+    def shares(self, features: Features, behavior: str) -> dict[int, np.ndarray]:
+        """The directions. Raises `InvalidInput` where the score is no sum over tokens."""
+        if self.directions is None:
+            raise InvalidInput(self.whole or f"{self.label} is no sum over tokens; choose another estimator.")
+        return self.directions(features, behavior)
 
 
 def products(queries: np.ndarray, records: np.ndarray) -> np.ndarray:

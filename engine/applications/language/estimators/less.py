@@ -7,8 +7,9 @@ from engine.applications.language.features import Features
 
 
 def score(features: Features, behavior: str) -> np.ndarray:
-    return -sum(point.weight * products(normalised(point.queries[behavior]), normalised(point.conditioned))
-                for point in features.points)
+    terms = [point.weight * products(normalised(point.queries[behavior]), normalised(point.conditioned))
+             for point in features.points]
+    return -np.asarray(sum(terms))
 
 
 def directions(features: Features, behavior: str) -> dict[int, np.ndarray]:

@@ -7,7 +7,8 @@ from engine.applications.language.features import Features
 
 
 def score(features: Features, behavior: str) -> np.ndarray:
-    return -sum(point.weight * products(point.queries[behavior], point.gradients) for point in features.points)
+    terms = [point.weight * products(point.queries[behavior], point.gradients) for point in features.points]
+    return -np.asarray(sum(terms))
 
 
 def directions(features: Features, behavior: str) -> dict[int, np.ndarray]:

@@ -6,7 +6,7 @@ from torch import nn
 
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.models.catalogue import MODELS
-from engine.models.training import Recipe
+from engine.models.recipe import Recipe
 
 RECIPE = Recipe(epochs=4, batch_size=32, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                 checkpoints=2)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from engine import experiments  # noqa: F401 - registers the job kinds
 from engine.applications.noisy_labels.pairs import Pair
 from engine.basics.errors import InvalidInput
 from engine.jobs import job_digest, run_job

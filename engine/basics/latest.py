@@ -1,0 +1,32 @@
+"""The value that was asked for last, kept for whoever asks for the same next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class Latest(Generic[V]):
+    """One value by its key, for all threads: a second thread waits for what the first is building.
+
+    >>> squares = Latest()
+    >>> squares.get(3, lambda: 3 * 3), squares.get(3, lambda: 1 / 0)
+    (9, 9)
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._kept: tuple[Hashable, V] | None = None
+
+    def get(self, key: Hashable, build: Callable[[], V]) -> V:
+        """The value of `key`, built where another was asked for last, which is let go before: memory holds one."""
+        with self._lock:
+            if self._kept is not None and self._kept[0] == key:
+                return self._kept[1]
+            self._kept = None
+            value = build()
+            self._kept = key, value
+            return value

@@ -1,0 +1,31 @@
+"""What a chunk may ask of its surroundings."""
+
+import pytest
+
+from engine.basics.errors import Cancelled
+from engine.basics.options import Options
+from engine.jobs import Context
+from engine.store.results import Store
+
+
+def test_what_is_left_of_a_chunk_is_told_in_its_share(tmp_path):
+    told = []
+    context = Context(Store(tmp_path), {"budget": 7, "device": "cuda:1"}, tell=lambda *said: told.append(said))
+    options = context.computing("scoring", 0.2)
+    for share in (0.0, 0.5, 1.0):
+        options.progress(share)
+    assert [message for _, message in told] == ["scoring"] * 3
+    assert [fraction for fraction, _ in told] == pytest.approx([0.2, 0.6, 1.0])
+    assert options.budget == 7 and context.device == "cuda:1"
+    plain = Context(Store(tmp_path))
+    assert plain.device == "cpu" and plain.computing("").budget == Options().budget
+
+
+def test_a_computation_is_cancelled_with_its_chunk(tmp_path):
+    def cancel():
+        raise Cancelled("stop")
+
+    options = Context(Store(tmp_path), check=cancel).computing("scoring")
+    for call in (options.check, lambda: options.progress(0.5)):
+        with pytest.raises(Cancelled):
+            call()

@@ -1,0 +1,18 @@
+"""The kinds of job of this room are known to whoever imports it."""
+
+import importlib
+import pkgutil
+
+from engine import runs, worker
+from engine.jobs import KINDS, JobKind
+
+
+def test_every_kind_of_the_room_is_registered_once():
+    names = [module.name for module in pkgutil.iter_modules(runs.__path__, "engine.runs.")]
+    kinds = [thing for name in names for thing in vars(importlib.import_module(name)).values()
+             if isinstance(thing, JobKind)]
+    assert len(kinds) == 9 and all(KINDS[kind.name] is kind for kind in kinds)
+
+
+def test_a_worker_loads_both_rooms_of_kinds():
+    assert worker.KINDS == ("engine.runs", "engine.experiments")
