@@ -6,7 +6,7 @@ from app.guide import data, panel, state
 from app.widgets import glossary
 
 st.title("Guide")
-glossary.lead("Formats, commands, recipes and what is computed how. Every code block here is run by the tests.")
+glossary.lead("Commands, file formats, recipes, and how each thing is computed. What the code blocks say is tested.")
 
 guides = {name: data.read(name) for name in data.GUIDES}
 words = state.searched()

@@ -24,7 +24,7 @@ def searched() -> str:
 def guide(guides: dict[str, Guide]) -> Guide:
     """The guide to read; another one is opened at its beginning."""
     before = choice.texts(GUIDE)
-    name = pick(GUIDE, "Guide", GUIDES, GUIDES[0], lambda name: guides[name].title)
+    name = pick(GUIDE, "Guide", GUIDES, GUIDES[0], lambda name: guides[name].title, width=440)
     if before not in ([], [name]):
         _set(HEADING, WHOLE)
     return guides[name]
@@ -33,7 +33,7 @@ def guide(guides: dict[str, Guide]) -> Guide:
 def heading(opened: Guide) -> str:
     """The slug of the section to read, or `WHOLE`."""
     titles = {WHOLE: "Whole guide", **{section.slug: section.heading for section in opened.sections[1:]}}
-    return pick(HEADING, "Section", list(titles), WHOLE, titles.__getitem__)
+    return pick(HEADING, "Section", list(titles), WHOLE, titles.__getitem__, width=440)
 
 
 def go(name: str, slug: str = WHOLE) -> None:

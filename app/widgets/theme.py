@@ -69,8 +69,9 @@ STYLE = """
 [data-testid="stSidebarHeader"] > :has(> img)::after { content: "Whichfluence"; font-size: 1.12rem;
   font-weight: 650; letter-spacing: -.01em; }
 .st-key-wf-guide { max-width: 62rem; }
+:is(.st-key-choice-find, .st-key-choice-guide, .st-key-choice-heading) { min-height: 4.25rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li) { max-width: 54rem; }
-.st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li, td) { overflow-wrap: anywhere; }
+.st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li, td code) { overflow-wrap: anywhere; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] td code { white-space: normal; }
 .wf-scroll { overflow-x: auto; margin: .4rem 0; }
 .wf-table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
@@ -96,6 +97,8 @@ STYLE = """
   color: light-dark(#545B64, #B4BBC3); }
 [data-testid="stCode"] .token { color: light-dark(#1B1F24, #E6EAEE); }
 [data-testid="stCode"] .token:is(.string, .number, .boolean) { color: light-dark(#00604A, #63D1B0); }
+[data-testid="stCode"] .token.property { color: light-dark(#005C91, #8FD0F5); }
+[data-testid="stCode"] .token.comment { color: light-dark(#545B64, #B4BBC3); }
 [data-testid="stCode"] .token:is(.parameter, .function, .keyword) { color: light-dark(#8A3F00, #F0B074); }
 :is(a, button, summary):focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9) !important;
   outline-offset: 1px; }

@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 DETAILED = {"home": "/", "compare": f"/compare?{SMALL}&{FIRST}&explain=1",
             "approximation_error": f"/approximation_error?{SMALL}", "examples": f"/examples?{SMALL}"}
 VIEWS = {**{path.stem: f"/{path.stem}" for path in sorted((ROOT / "pages").glob("*.py"))}, **DETAILED,
-         "learn-play": "/learn?step=play"}
+         "learn-play": "/learn?step=play", "guide-recipes": "/guide?guide=other-libraries",
+         "guide-found": "/guide?find=npz"}
 
 
 @pytest.mark.parametrize("view", VIEWS)
