@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from scipy.stats import kendalltau, t
 
-import engine.cli.scoring
+import engine.scoring.compute
 from engine.cli import main
 from engine.experiments import EXPERIMENTS, Preset
 from engine.jobs import KINDS
@@ -152,13 +152,13 @@ def expected_agreement(metric, a, b):
 
 
 def test_candidates_that_did_not_converge_are_flagged_and_reported(folder, capsys, monkeypatch):
-    compute = engine.cli.scoring.compute
+    compute = engine.scoring.compute.compute
 
     def unconverged(*arguments):
         flags = {"converged": np.arange(K) > 1, "residual": np.full(K, 2e-3)}
         return [replace(scores, **flags) for scores in compute(*arguments)]
 
-    monkeypatch.setattr(engine.cli.scoring, "compute", unconverged)
+    monkeypatch.setattr(engine.scoring.compute, "compute", unconverged)
     assert influence() == 0
     warning = capsys.readouterr().err
     assert warning.count("\n") == 1 and f"2 of {K} candidates did not converge" in warning and "2.0e-03" in warning
@@ -171,7 +171,7 @@ def test_ctrl_c_leaves_no_file_and_says_so(folder, capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine.cli.scoring, "compute", interrupted)
+    monkeypatch.setattr(engine.scoring.compute, "compute", interrupted)
     assert influence() == 130
     assert one_line(capsys).startswith("Interrupted")
     assert not list(folder.glob("*scores*"))
@@ -181,7 +181,7 @@ def test_an_unexpected_fault_is_one_sentence_unless_debugging(folder, capsys, mo
     def broken(*_):
         raise RuntimeError("first line\nsecond line")
 
-    monkeypatch.setattr(engine.cli.scoring, "compute", broken)
+    monkeypatch.setattr(engine.scoring.compute, "compute", broken)
     assert influence() == 1
     assert "RuntimeError: first line" in (text := one_line(capsys)) and "WHICHFLUENCE_DEBUG=1" in text
     monkeypatch.setenv("WHICHFLUENCE_DEBUG", "1")
