@@ -91,7 +91,7 @@ def _block_inverses(problem, damping: float) -> Tensor:
         block.diagonal().add_(ridge)
         factored, info = torch.linalg.cholesky_ex(block)
         if info.item():
-            raise InvalidInput("The Hessian is not positive definite; use --l2 or a damping above zero.")
+            raise InvalidInput("The Hessian is not positive definite; use an l2 or a damping above zero.")
         torch.cholesky_inverse(factored, out=inverse)
     return inverses
 

@@ -78,7 +78,7 @@ def solve(problem, rhs: Tensor, damping: float, options: Options | None = None, 
     """
     options = Options() if options is None else options
     if problem.l2 + damping <= 0:
-        raise InvalidInput("EK-FAC divides by l2 + damping, which is zero here; use --l2 or a damping above zero.")
+        raise InvalidInput("EK-FAC divides by l2 + damping, which is zero here; use an l2 or a damping above zero.")
     made = factors(problem, options)
     x = torch.empty_like(rhs)
     for part in column_blocks(problem, rhs.shape[1], 6, options):
