@@ -18,13 +18,12 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     """
     parameters = inspect.signature(command, eval_str=True).parameters
 
-    @wraps(command)
     def spreading(**given: Any) -> None:
-        command(**{name: _gathered(one.annotation, given) if is_dataclass(one.annotation) else given[name]
-                   for name, one in parameters.items()})
+        command(**{name: _value(name, one.annotation, given) for name, one in parameters.items()})
 
-    spreading.__signature__ = Signature([part for one in parameters.values() for part in _parts(one)])
-    return spreading
+    declared: Any = wraps(command)(spreading)
+    declared.__signature__ = Signature([part for one in parameters.values() for part in _parts(one)])
+    return declared
 
 
 def _parts(parameter: Parameter) -> Iterator[Parameter]:
@@ -38,8 +37,9 @@ def _parts(parameter: Parameter) -> Iterator[Parameter]:
                                     annotation=hints[field.name]))
 
 
-def _gathered(kind: type, given: Mapping[str, Any]) -> Any:
-    """The value of a dataclass from the options given for its fields."""
+def _value(name: str, kind: Any, given: Mapping[str, Any]) -> Any:
+    """What was given for a parameter, or the value of a dataclass from what was given for its fields."""
+    if not is_dataclass(kind):
+        return given[name]
     hints = get_type_hints(kind)
-    return kind(**{field.name: _gathered(hints[field.name], given) if is_dataclass(hints[field.name])
-                   else given[field.name] for field in fields(kind)})
+    return kind(**{field.name: _value(field.name, hints[field.name], given) for field in fields(kind)})
