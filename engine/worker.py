@@ -72,7 +72,7 @@ def _load_kinds(modules: tuple[str, ...]) -> None:
             raise
         except Exception as error:
             raise InvalidInput(f"The worker cannot load the job kinds of `{module}` ({type(error).__name__}: {error}); "
-                               "repair that module or name another with --kinds.") from error
+                               "repair that module, or start the worker with another.") from error
 
 
 def _leave_note(name: str, sentence: str) -> None:

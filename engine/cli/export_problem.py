@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
+from typing import Annotated
 
-import numpy as np
+import typer
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
-from engine.problems import ProblemSource
-from engine.problems.source import SOFTMAX
 
 
-def export_problem(source: str, out: Path) -> None:
-    """Draw the problem of a source, given as JSON, and write its arrays; nothing is trained."""
-    try:
-        parsed = json.loads(source)
-    except ValueError as error:
-        raise InvalidInput(f"--source is not JSON ({error}); copy it from the page, quotes included.") from None
-    drawn = ProblemSource.parse(parsed)
+def export_problem(
+    source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as a page gives them.",
+                                        metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
+) -> None:
+    """Write the problem that a page shows, for `influence` and `compare`."""
+    import numpy as np
+
+    from engine.cli.spec_files import parse_source
+    from engine.problems.source import SOFTMAX, ProblemSource
+
+    drawn = ProblemSource.parse(parse_source(source))
     if drawn.model != SOFTMAX:
         raise InvalidInput("An npz does not hold how a network is trained; save the source as problem.json, and give "
                            "that to `influence` or `compare` as --data.")

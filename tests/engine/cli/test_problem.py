@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from engine.cli import main
@@ -53,11 +52,6 @@ def test_bad_input_is_one_sentence_and_writes_nothing(folder, capsys, content, o
     assert said in capsys.readouterr().err and not Path("scores.npz").exists()
 
 
-def test_an_npz_is_not_exported_of_a_network(folder, capsys):
-    assert main(["export-problem", "--source", json.dumps(SOURCE), "--out", "problem.npz"]) == 2
-    assert "save the source as problem.json" in capsys.readouterr().err and not Path("problem.npz").exists()
-
-
 def test_an_indefinite_hessian_is_warned_of_in_one_line(folder, capsys):
     process = {"kind": "local_response", "damping": 0.01}
     Path("cg.json").write_text(json.dumps({"behavior": "query_loss", "intervention": {"kind": "infinitesimal"},
@@ -66,22 +60,3 @@ def test_an_indefinite_hessian_is_warned_of_in_one_line(folder, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("Warning: The Hessian plus damping 0.01 is not positive")]
     assert not any(".py" in line for line in lines)
-
-
-def test_the_path_integral_equals_the_difference_of_its_ends(folder, capsys):
-    """Softmax regression, and the last layer of a network, which is followed in float64."""
-    for source in ({**SOURCE, "model": "softmax"}, {**SOURCE, "selection": "last_layer", "l2": 0.01}):
-        Path("problem.json").write_text(json.dumps(source))
-        assert main(["path-integral", "--data", "problem.json", "--example", "7", "--out", "path.csv"]) == 0
-        table = pd.read_csv("path.csv")
-        assert len(table) == 5 and (table.integral - table.difference).abs().max() < 1e-6
-        assert table.difference.abs().max() > 1e-4 and "largest gap" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("options", "said"), [
-    (["--example", "60"], "There is no training example 60"), (["--example", "1", "--alpha", "-1"], "positive weight"),
-    (["--example", "1", "--behavior", "correct"], "no gradient"), (["--example", "1", "--behavior", "x"], "behavior"),
-    (["--example", "1"], "select at most 4,000")])
-def test_a_path_that_cannot_be_followed_is_one_sentence(folder, capsys, options, said):
-    assert main(["path-integral", "--data", "problem.json", "--out", "path.csv", *options]) == 2
-    assert said in capsys.readouterr().err and not Path("path.csv").exists()

@@ -1,4 +1,4 @@
-"""spec.json, specs.json and problem.json, read strictly: small files, each key once, no NaN."""
+"""spec.json, specs.json and problem.json, read strictly: small files, each key once, no NaN; and --source."""
 
 from __future__ import annotations
 
@@ -56,6 +56,14 @@ def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
 def read_source(path: Path) -> ProblemSource:
     """The problem that problem.json names by dataset, sizes, model and seed."""
     return ProblemSource.parse(_read(path))
+
+
+def parse_source(text: str) -> Any:
+    """The JSON that a page gives for --source. Raises `InvalidInput` for what is none."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"--source is not JSON ({error}); copy it from the page, quotes included.") from None
 
 
 def _entry(place: int, entry: Any) -> tuple[str, Any]:
