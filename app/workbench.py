@@ -21,7 +21,7 @@ from app.training import Trainer
 from app.widgets import labels
 from engine import data
 from engine.basics.errors import StoreError
-from engine.exact.reoptimize import training_data
+from engine.exact.optima import training_data
 from engine.jobs import JobQueue, ensure_worker
 from engine.problems import DrawnProblem, ModuleProblem, ProblemSource, SoftmaxProblem
 from engine.runs import scores as score_runs

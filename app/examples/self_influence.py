@@ -18,7 +18,7 @@ from app.examples.panel import EXAMPLE
 from app.widgets import cards, chips, choice, downloads, glossary, job_panel
 from app.widgets.selectors import pick
 from app.workbench import Waiting, queue
-from engine.analysis.self_influence import BLOCK, at_itself, self_influence
+from engine.analysis.self_influence import BLOCK, self_influence
 from engine.basics.errors import WhichfluenceError
 from engine.jobs import ensure_worker, job_digest
 from engine.problems import DrawnProblem, ProblemSource
@@ -60,7 +60,7 @@ def found(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, candidat
     problem = drawn.problem
     count = min(candidates or len(problem.candidates), len(problem.candidates))
     chosen = problem.with_candidates(problem.candidates[:count])
-    seconds = cost.guess([scoring], at_itself(chosen, chosen.candidates[:BLOCK]), count)
+    seconds = cost.guess([scoring], chosen.at_itself(chosen.candidates[:BLOCK]), count)
     if seconds <= workbench.LIVE_SECONDS[problem.kind]:
         return _values((source.model_dump_json(), scoring.digest, count), chosen, scoring)
     payload = self_influence_runs.payload(source, scoring, count)

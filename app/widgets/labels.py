@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from app.widgets.chips import ESTIMATOR
-from engine.curvature import HESSIANS
-from engine.curvature.network import NETWORK_HESSIANS
+from engine.curvature import SOLVERS
 from engine.estimators import ESTIMATORS
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
@@ -65,10 +64,7 @@ def model_heading(name: str) -> str:
 
 def solver_title(estimator: str) -> str:
     """The title of an inverse-Hessian solver; of another estimator, its own."""
-    for solvers in (HESSIANS, NETWORK_HESSIANS):
-        if estimator in solvers:
-            return solvers[estimator].title
-    return ESTIMATORS[estimator].title
+    return SOLVERS[estimator].title if estimator in SOLVERS else ESTIMATORS[estimator].title
 
 
 def _axis(scoring: Scoring, axis: str) -> str:

@@ -20,14 +20,12 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.rank_similarity import spearman
-from engine.models import softmax
-from engine.models.training import train
+from engine.problems import Problem
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scores import Scores
 
 DEFINITION = ("How well the summed scores of the examples that a model was trained on predict its behavior, over "
               "models trained on random subsets: Spearman's ρ, from −1 to 1, 0 for unrelated scores.")
-BATCH = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +56,7 @@ def subsets(k: int, count: int = 100, share: float = 0.5, seed: int = 0) -> np.n
     return np.stack([np.isin(np.arange(k), rng.choice(k, size, replace=False)) for _ in range(count)])
 
 
-def retrain(problem, kept: np.ndarray, options: Options | None = None) -> Retrained:
+def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None) -> Retrained:
     """Train on every subset: to the optimum of the mean over the examples left for softmax regression, from scratch
     by the problem's recipe and seed for a network. kept (J, k) bool.
 
@@ -68,15 +66,12 @@ def retrain(problem, kept: np.ndarray, options: Options | None = None) -> Retrai
     if kept.ndim != 2 or kept.shape[1] != len(problem.candidates):
         raise InvalidInput(f"The subsets have shape {kept.shape} for {len(problem.candidates)} candidates; give one "
                            "column a candidate.")
-    if problem.kind == "module" and (problem.recipe is None or problem.build is None):
-        raise InvalidInput("How this model was trained is not known, so it cannot be trained on subsets; give the "
-                           "problem a `recipe` and a `build`.")
     logits = []
     for number, row in enumerate(kept):
         options.check()
         weights = torch.ones(problem.n, device=problem.device)
         weights[problem.candidates[torch.as_tensor(~row, device=problem.device)]] = 0.0
-        logits.append(TRAINERS[problem.kind](problem, weights, options))
+        logits.append(problem.retrained_outputs(weights, options.check))
         options.progress((number + 1) / len(kept))
     return Retrained(kept, torch.stack(logits), problem.query_labels, problem.candidates.cpu().numpy())
 
@@ -91,20 +86,3 @@ def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray,
                            "together; give (queries, candidates), (queries, subsets) and (subsets, candidates).")
     predicted = scores @ kept.T.astype(np.float64)
     return spearman(torch.as_tensor(np.stack([predicted, outcomes])))[0, 1].numpy()
-
-
-def _softmax(problem, weights: Tensor, options: Options) -> Tensor:
-    rows = weights.nonzero()[:, 0]
-    found = softmax.fit(problem.x[rows], problem.y[rows], problem.classes, problem.penalty)
-    return problem.queries @ found.weights
-
-
-def _network(problem, weights: Tensor, options: Options) -> Tensor:
-    module = train(problem.build, problem.x, problem.y, problem.recipe.model_copy(update={"checkpoints": 0}),
-                   problem.seed, weights=weights, loss=problem.loss, device=problem.device,
-                   check=options.check).module
-    with torch.no_grad():
-        return torch.cat([module(part) for part in problem.queries.split(BATCH)])
-
-
-TRAINERS = {"softmax": _softmax, "module": _network}

@@ -8,16 +8,15 @@ the drift of a factual model that is at no optimum.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.curvature import HESSIANS, InverseHessian
-from engine.curvature.network import NETWORK_HESSIANS
+from engine.curvature import InverseHessian, solvers_for
 from engine.metrics.agreement import METRICS, pairwise, summarize
-from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.problems import PROBLEMS, Problem, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.compute import compute
 from engine.scoring.controlled import ALPHAS, ETAS, damped_upweighting, step_scoring, upweight_scoring
@@ -27,9 +26,7 @@ from engine.scoring.scoring import Scoring
 __all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "eta_scorings",
            "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
 
-SOFTMAX, MODULE = SoftmaxProblem.kind, ModuleProblem.kind
-UPWEIGHTED = {SOFTMAX: upweight_scoring, MODULE: damped_upweighting}
-"""kind of problem -> (behavior, α, estimator) -> the question that the curves over α ask."""
+SOFTMAX = SoftmaxProblem.kind
 
 PerQuery = Mapping[str, np.ndarray]
 
@@ -44,7 +41,7 @@ def step_pair(behavior: str, eta: float) -> tuple[Scoring, Scoring]:
     return step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")
 
 
-def step_agreement(problem, eta: float, behaviors: Sequence[str] | None = None) -> dict[str, PerQuery]:
+def step_agreement(problem: Problem, eta: float, behaviors: Sequence[str] | None = None) -> dict[str, PerQuery]:
     """behavior -> metric -> (m,): first order against exact over all candidates, at one step size."""
     behaviors = tuple(behaviors or differentiable())
     found = compute(problem, [scoring for behavior in behaviors for scoring in step_pair(behavior, eta)])
@@ -53,20 +50,26 @@ def step_agreement(problem, eta: float, behaviors: Sequence[str] | None = None) 
 
 def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
     """The solvers of the curves over α; for a network those that can do with an indefinite Hessian."""
-    if kind == SOFTMAX:
-        return dict(HESSIANS.items())
-    names = ["cg_gauss_newton", *(name for name in NETWORK_HESSIANS if name not in ("cg", "cg_gauss_newton"))]
-    return {name: NETWORK_HESSIANS[name] for name in names}
+    found = solvers_for(PROBLEMS[kind])
+    if PROBLEMS[kind].convex:
+        return found
+    names = ["cg_gauss_newton", *(name for name in found if name not in ("cg", "cg_gauss_newton"))]
+    return {name: found[name] for name in names}
 
 
 def upweighted(behavior: str, alpha: float, kind: str = SOFTMAX) -> Scoring:
     """Upweighting by α, re-optimised."""
-    return UPWEIGHTED[kind](behavior, alpha)
+    return _question(kind)(behavior, alpha)
 
 
 def solver_scoring(behavior: str, solver: str, alpha: float = 1.0, kind: str = SOFTMAX) -> Scoring:
     """The inverse-Hessian approximation of upweighting by α, with one solver."""
-    return UPWEIGHTED[kind](behavior, alpha, solver)
+    return _question(kind)(behavior, alpha, solver)
+
+
+def _question(kind: str) -> Callable[..., Scoring]:
+    """(behavior, α, estimator) -> what is asked; where there are several optima, of the one nearby."""
+    return upweight_scoring if PROBLEMS[kind].convex else damped_upweighting
 
 
 def alpha_scorings(alphas: Sequence[float] = ALPHAS, kind: str = SOFTMAX) -> list[Scoring]:

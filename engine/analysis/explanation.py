@@ -29,6 +29,7 @@ from engine.brought.claim import Claim
 from engine.metrics.agreement import METRICS, Agreement, pairwise, summarize
 from engine.metrics.intervals import t_interval
 from engine.metrics.kendall import distance
+from engine.problems import Problem
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.compute import compute
 from engine.scoring.intermediate import intermediate
@@ -275,7 +276,7 @@ def explain(problems, a: Scoring | Scores, b: Scoring | Scores, options: Options
 def _alike(problems: Sequence, given: Sequence[Scores]) -> None:
     if not problems:
         raise InvalidInput("There is no problem to explain a disagreement on; give one, or several seeds of one.")
-    if len({(problem.n, problem.kind, len(problem.queries)) for problem in problems}) > 1:
+    if len({(problem.n, type(problem), len(problem.queries)) for problem in problems}) > 1:
         raise InvalidInput("The problems differ in model, training examples or queries, so they are not seeds of one "
                            "question; draw them alike.")
     if len(problems) > 1 and given:
@@ -285,7 +286,7 @@ def _alike(problems: Sequence, given: Sequence[Scores]) -> None:
         belongs(problems[0], scores)
 
 
-def exact_scores(problem, scorings: Sequence[Scoring], options: Options
+def exact_scores(problem: Problem, scorings: Sequence[Scoring], options: Options
                  ) -> tuple[dict[Scoring, Scores], dict[Scoring, str]]:
     """The scores of each scoring that can be computed, and why not of each that cannot."""
     try:

@@ -23,16 +23,5 @@ def self_influence(problem, scoring: Scoring, options: Options | None = None) ->
     blocks, found = problem.candidates.split(BLOCK), []
     for number, rows in enumerate(blocks):
         share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(blocks)))
-        found.append(np.diagonal(compute(at_itself(problem, rows), scoring, share)[0].trusted))
+        found.append(np.diagonal(compute(problem.at_itself(rows), scoring, share)[0].trusted))
     return np.concatenate(found)
-
-
-def at_itself(problem, rows):
-    """The same model with training examples as queries and candidates alike; nothing that read the old queries."""
-    problem.facts  # noqa: B018 - trains, so that the copy shares the model
-    other = object.__new__(type(problem))
-    other.__dict__.update(problem.__dict__)
-    for kept in ("fingerprint", "query_logits", "_memory"):
-        other.__dict__.pop(kept, None)
-    other.queries, other.query_labels, other.candidates = problem.x[rows], problem.y[rows], rows
-    return other

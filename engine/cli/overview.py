@@ -21,7 +21,7 @@ from engine.data import scienceqa
 from engine.estimators import ESTIMATORS
 from engine.experiments import EXPERIMENTS
 from engine.models.catalogue import MODELS, torchvision_names
-from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.problems import PROBLEMS
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
@@ -55,7 +55,7 @@ def catalogue() -> str:
 
 def _models_of(estimator) -> str:
     """For which kind of model an estimator answers."""
-    nouns = [kind.noun for kind in (SoftmaxProblem, ModuleProblem) if kind.kind in estimator.routes]
+    nouns = [kind.noun for kind in PROBLEMS.values() if estimator.serves(kind)]
     return " and ".join(nouns)
 
 

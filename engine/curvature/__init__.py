@@ -1,15 +1,28 @@
-"""Inverse-Hessian solvers, one a file; each returns its residual."""
+"""Curvature as linear operators, and solvers that take them, one a file; each returns its residual."""
 
 from engine.basics.registry import Registry
 from engine.curvature.arnoldi import ARNOLDI
-from engine.curvature.cg import CG
+from engine.curvature.cg import CG, GAUSS_NEWTON_CG
 from engine.curvature.cholesky import CHOLESKY
+from engine.curvature.datainf import DATAINF
+from engine.curvature.ekfac import EKFAC
+from engine.curvature.gauss_newton import GaussNewton
+from engine.curvature.hessian import Hessian
 from engine.curvature.kfac import KFAC
 from engine.curvature.lissa import LISSA
+from engine.curvature.operator import Operator
+from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.curvature.solution import InverseHessian, Solution
 
-HESSIANS: Registry[InverseHessian] = Registry("inverse-Hessian solver")
-for _solver in (CHOLESKY, CG, LISSA, ARNOLDI, KFAC):
-    HESSIANS.add(_solver.name, _solver)
+SOLVERS: Registry[InverseHessian] = Registry("inverse-Hessian solver")
+for _solver in (CHOLESKY, CG, LISSA, ARNOLDI, KFAC, GAUSS_NEWTON_CG, EKFAC, DATAINF):
+    SOLVERS.add(_solver.name, _solver)
 
-__all__ = ["HESSIANS", "InverseHessian", "Solution"]
+
+def solvers_for(problem) -> dict[str, InverseHessian]:
+    """The solvers that can do with a problem, or a kind of problem, by name."""
+    return {name: solver for name, solver in SOLVERS.items() if solver.fits(problem)}
+
+
+__all__ = ["SOLVERS", "GaussNewton", "Hessian", "InverseHessian", "Operator", "Solution", "SoftmaxHessian",
+           "solvers_for"]

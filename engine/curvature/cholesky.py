@@ -1,18 +1,21 @@
-r"""The inverse Hessian by Cholesky factorisation: (H + damping·I)⁻¹ to rounding error."""
+r"""The inverse Hessian by Cholesky factorisation: (H + δI)⁻¹ to rounding error."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from engine.curvature.solution import InverseHessian, Solution, relative_residual
+from engine.curvature.softmax_hessian import SoftmaxHessian
+from engine.curvature.solution import InverseHessian, Solution, measured
 
 
-def solve(problem, rhs: Tensor, damping: float, options=None) -> Solution:
-    """Forward and back substitution with LLᵀ = H + damping·I; rhs (D, C, b), cost 2(D·C)² a column."""
-    x = torch.cholesky_solve(rhs.reshape(-1, rhs.shape[-1]), problem.cholesky(damping)).view(rhs.shape)
-    residual = relative_residual(problem, x, rhs, damping)
-    return Solution(x, residual, residual < 1e-6, {"factored": 1})
+def solve(operator: SoftmaxHessian, rhs: Tensor) -> Solution:
+    """Forward and back substitution with LLᵀ = H + δI; rhs (P, b), cost 2P² a column."""
+    x = torch.cholesky_solve(rhs, operator.problem.cholesky(operator.damping))
+    solution = measured(operator, x, rhs, {"factored": 1.0})
+    return replace(solution, converged=solution.residual < 1e-6)
 
 
-CHOLESKY = InverseHessian("cholesky", "Cholesky", "direct factorisation", solve, exact=True)
+CHOLESKY = InverseHessian("cholesky", "Cholesky", "direct factorisation", solve, (SoftmaxHessian,), exact=True)

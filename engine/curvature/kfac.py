@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.curvature.solution import InverseHessian, Solution, relative_residual
+from engine.curvature.softmax_hessian import SoftmaxHessian
+from engine.curvature.solution import InverseHessian, Solution, measured
 
 INTERCEPT_FLOOR = 1e-8
 """The least m_j: without damping an intercept has none, and L would not exist."""
@@ -30,21 +31,23 @@ class Factors:
     inverse: Tensor
 
 
-def solve(problem, rhs: Tensor, damping: float, options=None) -> Solution:
-    """K-FAC (Martens & Grosse 2015; Grosse et al. 2023 for influence), rhs (D, C, b).
+def solve(operator: SoftmaxHessian, rhs: Tensor) -> Solution:
+    """K-FAC (Martens & Grosse 2015; Grosse et al. 2023 for influence), rhs (P, b).
 
     The class-constant direction of an unregularised intercept is pinned as in `softmax.factor`. The factors
     of the last damping are kept on the problem.
     """
-    d, c, b = rhs.shape
-    factors = _kept(problem, damping)
-    inner = factors.right.T @ (factors.left.T @ rhs.reshape(d, c * b)).view(d, c, b)
+    problem, damping = operator.problem, operator.damping
+    d, c = problem.dimension, problem.classes
+    shaped = rhs.reshape(d, c, -1)
+    factors = operator.memo("kfac", lambda: factorise(problem.x, problem.probabilities, problem.penalty, damping),
+                            damping)
+    inner = factors.right.T @ (factors.left.T @ shaped.reshape(d, -1)).view(shaped.shape)
     inner = factors.right @ (inner * factors.inverse[..., None])
-    x = (factors.left @ inner.reshape(d, c * b)).view(d, c, b)
+    x = (factors.left @ inner.reshape(d, -1)).view(shaped.shape)
     if problem.intercept:
-        x[-1] += rhs[-1].mean(0) / (1.0 + damping) - x[-1].mean(0)
-    return Solution(x, relative_residual(problem, x, rhs, damping), x.isfinite().flatten(0, 1).all(0),
-                    {"factored": 1})
+        x[-1] += shaped[-1].mean(0) / (1.0 + damping) - x[-1].mean(0)
+    return measured(operator, x.view(rhs.shape), rhs, {"factored": 1.0})
 
 
 def factorise(x: Tensor, probabilities: Tensor, penalty: Tensor, damping: float) -> Factors:
@@ -56,12 +59,4 @@ def factorise(x: Tensor, probabilities: Tensor, penalty: Tensor, damping: float)
     return Factors(root[:, None] * u, v, 1.0 / (a.clamp_min(0)[:, None] * g.clamp_min(0) + 1.0))
 
 
-def _kept(problem, damping: float) -> Factors:
-    kept = problem.memo("kfac", dict)
-    if damping not in kept:
-        kept.clear()
-        kept[damping] = factorise(problem.x, problem.probabilities, problem.penalty, damping)
-    return kept[damping]
-
-
-KFAC = InverseHessian("kfac", "K-FAC", "Martens & Grosse 2015; Grosse et al. 2023", solve)
+KFAC = InverseHessian("kfac", "K-FAC", "Martens & Grosse 2015; Grosse et al. 2023", solve, (SoftmaxHessian,))

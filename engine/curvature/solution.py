@@ -1,24 +1,24 @@
-"""What an inverse-Hessian solver returns, and how its residual is measured."""
+r"""What a solver of (C + δI)x = rhs returns, and what its solution is worth: the residual of every column, and whether
+the matrix is positive definite."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from engine.models import softmax
-
-DENSE_PRODUCT = 2_000
-"""Up to so many parameters D·C a product with the dense Hessian (32 MB) beats a pass over the data."""
+from engine.basics.options import Options
+from engine.curvature.operator import Operator
 
 
 @dataclass(frozen=True)
 class Solution:
-    """x ≈ (H + damping·I)⁻¹ rhs, shape (D, C, b), with the relative residual of every column.
+    """x ≈ (C + δI)⁻¹ rhs, shape (P, b), with the relative residual of every column.
 
-    residual (b,): ‖(H + damping·I)x − rhs‖ / ‖rhs‖. converged (b,): whether the solver met its own
+    residual (b,): ‖(C + δI)x − rhs‖ / ‖rhs‖. converged (b,): whether the solver met its own
     tolerance, or, for a method without one, whether the result is finite. info: its settings and counts.
     """
 
@@ -30,37 +30,78 @@ class Solution:
 
 @dataclass(frozen=True)
 class InverseHessian:
-    """A named solver: solve(problem, rhs (D, C, b), damping, options) -> Solution."""
+    """A named solver: solve(operator, rhs (P, b)) -> Solution.
+
+    needs: the operators that it can do with; a problem says which it has. exact: whether x is right to rounding.
+    """
 
     name: str
     title: str
     source: str
     solve: Callable[..., Solution]
+    needs: tuple[type[Operator], ...]
     exact: bool = False
 
+    def fits(self, problem) -> bool:
+        """Whether a problem, or a kind of problem, has an operator that it can do with."""
+        return any(operator in self.needs for operator in problem.curvatures)
 
-def hessian_operator(problem, damping: float, dtype: torch.dtype = torch.float64) -> Callable[[Tensor], Tensor]:
-    """V (D, C, b) → (H + damping·I)V at θ_D in the given precision.
+    def operator(self, problem, damping: float, options: Options | None = None) -> Operator:
+        """What it solves with: of the operators that the problem has, the first that it can do with."""
+        found = next(operator for operator in problem.curvatures if operator in self.needs)
+        return found(problem, damping, options)
 
-    Matrix-free, except where the Hessian is so small that its dense product is cheaper than a pass over
-    the n training examples: D·C ≤ min(2n, DENSE_PRODUCT).
+
+def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float], *, tolerance: float | None = None,
+             columns: int | None = None, negative: bool | None = None) -> Solution:
+    """A `Solution` with ‖Ax − rhs‖/‖rhs‖ of every column of x (P, b); 0 for zero solved by zero.
+
+    columns: so many columns only, evenly spaced, NaN for the others: a measured column costs a product with all n
+    examples, which the cheap solvers' whole solution may not. converged: residual ≤ tolerance, or x finite where there
+    is no tolerance. negative: whether the solver itself met negative curvature; None where it does not look. Where
+    the objective is not convex, the Hessian plus damping is reported as not positive definite, in
+    info["negative_curvature"] and by one warning, on proof only: what the solver met, xᵀAx < 0 for a column, or,
+    where the solver does not look, a Ritz value of a few Lanczos steps below −damping.
     """
-    if problem.parameters <= min(2 * problem.n, DENSE_PRODUCT):
-        dense = problem.hessian.to(dtype)
-        return lambda v: (dense @ v.reshape(len(dense), -1)).view(v.shape).add_(v, alpha=damping)
-    p, x, penalty = problem.probabilities, problem.x.to(dtype), problem.penalty.to(dtype)
-    if dtype != p.dtype:
-        # float32 probabilities below 1e-38 would be denormal numbers, which are very slow to multiply
-        p = torch.where(p < 1e-20, 0.0, p).to(dtype)
-    return lambda v: softmax.hessian_vector(v, p, x, penalty).add_(v, alpha=damping)
+    picked = _picked(x.shape[1], columns, x.device)
+    residual, found = x.new_full((x.shape[1],), torch.nan), bool(negative)
+    for part in column_blocks(operator, len(picked), 4):
+        chosen = slice(part.start, part.stop) if len(picked) == x.shape[1] else picked[part]
+        block, target = x[:, chosen], rhs[:, chosen]
+        image = operator @ block
+        found |= operator.proves_indefinite(block, image)
+        residual[chosen] = (image - target).norm(dim=0) / target.norm(dim=0).clamp_min(torch.finfo(x.dtype).tiny)
+    converged = x.isfinite().all(0) if tolerance is None else residual <= tolerance
+    info = {**info, **operator.facts}
+    if not operator.convex:
+        info = _definiteness(operator, info, found, looked=negative is not None)
+    return Solution(x, residual, converged, info)
 
 
-def hessian_product(problem, vectors: Tensor, damping: float) -> Tensor:
-    """(H + damping·I)V at θ_D for V (D, C, b), in float64."""
-    return hessian_operator(problem, damping)(vectors)
+def _definiteness(operator: Operator, info: dict[str, float], found: bool, looked: bool) -> dict[str, float]:
+    """`info` with what is known of negative curvature, and one warning where there is some."""
+    damping = operator.damping
+    if not found and not looked:
+        info = {**info, "smallest_eigenvalue": operator.smallest_eigenvalue()}
+        found = info["smallest_eigenvalue"] + damping < 0
+    if found:
+        smallest = info.get("smallest_eigenvalue", 0.0)
+        remedy = f"a damping above {-smallest:.2g}" if smallest + damping < 0 else "a larger damping"
+        warnings.warn(f"The Hessian plus damping {damping:g} is not positive definite, so the local response is not "
+                      f"that of a minimum and scores may have the wrong sign; use {remedy}, or `ekfac`, whose "
+                      "Gauss–Newton matrix has no negative curvature.", stacklevel=4)
+    return {**info, "negative_curvature": float(found)}
 
 
-def relative_residual(problem, x: Tensor, rhs: Tensor, damping: float) -> Tensor:
-    """‖(H + damping·I)x − rhs‖ / ‖rhs‖ for each column, (b,); 0 for a zero column solved by zero."""
-    fault = (hessian_product(problem, x, damping) - rhs).flatten(0, 1).norm(dim=0)
-    return fault / rhs.flatten(0, 1).norm(dim=0).clamp_min(torch.finfo(rhs.dtype).tiny)
+def column_blocks(operator: Operator, count: int, matrices: int) -> Iterator[slice]:
+    """Slices of `count` columns, so narrow that `matrices` matrices (P, width) fit in half of the budget."""
+    each = matrices * operator.size * torch.finfo(operator.dtype).bits // 8
+    width = max(1, operator.options.budget // 2 // each)
+    for start in range(0, count, width):
+        yield slice(start, min(start + width, count))
+
+
+def _picked(count: int, columns: int | None, device: torch.device) -> Tensor:
+    if columns is None or columns >= count:
+        return torch.arange(count, device=device)
+    return torch.linspace(0, count - 1, columns, dtype=torch.float64).round().long().to(device)

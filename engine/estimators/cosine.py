@@ -22,7 +22,7 @@ from engine.gradients.products import query_norms
 
 def one_step(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
     """One response an intervention, of gradients or of representations."""
-    return [CONSTRUCTIONS[intervention.kind](problem, process.eta, candidates, options)
+    return [(_representations if intervention.label_free else _gradients)(problem, process.eta, candidates, options)
             for intervention in interventions]
 
 
@@ -46,12 +46,11 @@ def _representations(problem, eta: float, candidates: Tensor, options: Options) 
     return Response.closed_form(Part(baseline[:, None] + eta * cosine[:, :, None] * raised[:, None], baseline))
 
 
-CONSTRUCTIONS = {"add_occurrence": _gradients, "auxiliary": _representations}
-
 COSINE = Estimator(
     "cosine", "cosine similarity", False,
     "The inner product of gradients or representations, divided by their lengths.",
     "Charpiat et al. 2019; Hanawa et al. 2021",
     needs_gradient=True,
-    routes={"module": {"one_step": one_step}},
+    routes={"one_step": one_step},
+    needs=("gradients", "features"),
 )

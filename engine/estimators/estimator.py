@@ -1,4 +1,4 @@
-"""What an estimator is: a route to an estimand, with the specifications it can target."""
+"""What an estimator is: a route to an estimand, with the specifications it can target and what it needs for that."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from engine.basics.errors import InvalidInput
 from engine.exact.response import Response
+from engine.problems import PROBLEMS, Problem
 from engine.question.specification import Specification
 
 Respond = Callable[..., list[Response]]
@@ -16,8 +17,8 @@ Respond = Callable[..., list[Response]]
 class Estimator:
     """A route from a specification to scores.
 
-    routes: problem kind -> process kind -> respond(problem, interventions, process, candidates, options) ->
-    responses, one an intervention.
+    routes: process kind -> respond(problem, interventions, process, candidates, options) -> responses, one an
+    intervention. needs: what a problem must offer (see `engine.problems.problem.Problem`).
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
     needs_gradient: whether it reads the behavior through its gradient.
     """
@@ -28,13 +29,14 @@ class Estimator:
     note: str
     source: str = ""
     needs_gradient: bool = False
-    routes: Mapping[str, dict[str, Respond]] = field(default_factory=dict, repr=False)
+    routes: Mapping[str, Respond] = field(default_factory=dict, repr=False)
+    needs: Sequence[str] = ()
     unfit_interventions: Sequence[str] = ()
 
     def refusal(self, specification: Specification, kind: str | None = None) -> str | None:
         """Why this estimator cannot target a specification, on problems of a kind if one is named; None if it can."""
         behavior, process = specification.readout, specification.process.kind
-        processes = self.processes if kind is None else tuple(self.routes.get(kind, ()))
+        processes = self.processes if kind is None or self.serves(PROBLEMS[kind]) else ()
         if process not in processes:
             fits = " or ".join(f"`{name}`" for name in processes)
             if not fits:
@@ -50,12 +52,16 @@ class Estimator:
 
     @property
     def processes(self) -> tuple[str, ...]:
-        """The kinds of process it can target, on one kind of problem or another."""
-        return tuple(dict.fromkeys(kind for routes in self.routes.values() for kind in routes))
+        """The kinds of process it can target."""
+        return tuple(self.routes)
 
-    def route(self, problem, process_kind: str) -> Respond:
+    def serves(self, problem: Problem | type[Problem]) -> bool:
+        """Whether a problem, or a kind of problem, offers what it needs."""
+        return set(self.needs) <= problem.offers
+
+    def route(self, problem: Problem, process_kind: str) -> Respond:
         """How it answers on this kind of problem. Raises `InvalidInput` where it cannot."""
-        routes = self.routes.get(problem.kind, {})
+        routes = self.routes if self.serves(problem) else {}
         if process_kind not in routes:
             fits = " or ".join(f"`{kind}`" for kind in routes)
             raise InvalidInput(f"The estimator `{self.name}` does not target `{process_kind}` for {problem.noun}; "

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from engine.curvature import cholesky
 from engine.estimators.estimator import Estimator
-from engine.exact import network_reoptimize, network_retrain, network_steps
-from engine.exact.local_response import linear_responses
-from engine.exact.network_response import DENSE
-from engine.exact.network_response import linear_responses as network_responses
+from engine.exact.local_response import local_response
 from engine.exact.reoptimize import reoptimize
+from engine.exact.retrain import retrain
 from engine.exact.steps import trajectory, unrolled
 
 EXACT = Estimator(
     "exact", "exact", True,
     "The estimand itself: the counterfactual model is computed, not approximated.",
     "paper, Eq. 1",
-    routes={
-        "softmax": {
-            "one_step": unrolled,
-            "unrolled": unrolled,
-            "trajectory": trajectory,
-            "local_response": partial(linear_responses, cholesky.solve),
-            "reoptimize": reoptimize,
-            "retrain": reoptimize,
-        },
-        "module": {
-            "one_step": network_steps.unrolled,
-            "unrolled": network_steps.unrolled,
-            "trajectory": network_steps.trajectory,
-            "local_response": partial(network_responses, DENSE),
-            "reoptimize": network_reoptimize.reoptimize,
-            "retrain": network_retrain.retrain,
-        },
-    },
+    routes={"one_step": unrolled, "unrolled": unrolled, "trajectory": trajectory, "local_response": local_response,
+            "reoptimize": reoptimize, "retrain": retrain},
 )

@@ -6,51 +6,57 @@ regression K(q, k) = x_qᵀx_k; for a network the inner products of the gradient
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
-from engine.exact.network_steps import checkpoints as network_checkpoints
 from engine.exact.response import GradientPart, Part, Response
-from engine.exact.steps import accumulated_signal, checkpoints
+from engine.exact.steps import accumulated_signal
 from engine.gradients.products import TrainingGradients
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 
 
-def linearised(problem, candidates: Tensor, eta: float, weights: Tensor) -> Part:
-    """δf(q) = −η K(q, k) s_ℓ(z_k) at `weights`: a linear part (m, b, C)."""
-    x = problem.x[candidates]
-    signal = accumulated_signal(x @ weights, problem.y[candidates], x.square().sum(1), eta, 1)
-    change = -eta * problem.kernel(candidates)[:, :, None] * signal
-    return Part(change, problem.queries @ weights, linear=True)
-
-
-def steps(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def steps(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
     """First order in the total step size, which is η for one step and η · steps for several."""
-    eta = process.eta * getattr(process, "steps", 1)
-    return [Response.closed_form(linearised(problem, candidates, eta, problem.weights)) for _ in interventions]
+    return [Response.closed_form(linearised(problem, candidates, process.eta * process.steps, None, options))
+            for _ in interventions]
 
 
-def trajectory(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
-    """Σ_t −η s_B(q; θ_t)ᵀ K(q, k) s_ℓ(z_k; θ_t) over the checkpoints (Pruthi et al., 2020)."""
-    parts = [linearised(problem, candidates, process.eta, weights) for weights in checkpoints(problem, process)]
-    return [Response.closed_form(*parts) for _ in interventions]
-
-
-def network_steps(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
-    """−η · steps · ⟨J_qᵀ s_B, ∇ℓ(z_k)⟩ at θ_D."""
-    eta = process.eta * getattr(process, "steps", 1)
-    part = along(problem, shared_gradients(problem, candidates, options), -eta)
-    return [Response.closed_form(part) for _ in interventions]
-
-
-def network_trajectory(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
-    """Σ_t −η_t ⟨J_qᵀ s_B, ∇ℓ(z_k)⟩ at θ_t, over the last checkpoints of the training run."""
+def trajectory(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """Σ_t −η_t ∇B(q; θ_t)ᵀ ∇ℓ(z_k; θ_t) over the checkpoints (Pruthi et al., 2020)."""
     parts = []
-    for theta, eta in network_checkpoints(problem, process):
+    for theta, eta in problem.checkpoints_of(process):
         options.check()
-        gradients = TrainingGradients(problem, candidates, theta, budget=options.budget // 4)
-        parts.append(along(problem, gradients, -eta, problem.network.predict(problem.queries, theta)))
+        parts.append(linearised(problem, candidates, eta, theta, options))
     return [Response.closed_form(*parts) for _ in interventions]
+
+
+@singledispatch
+def linearised(problem: Problem, candidates: Tensor, eta: float, theta: Tensor | None,
+               options: Options) -> Part | GradientPart:
+    """−η ⟨J_qᵀ s_B, ∇ℓ(z_k)⟩ at θ (P,), by default θ_D, for candidates (b,)."""
+    raise TypeError(f"no first-order term is known for {problem.noun}")
+
+
+@linearised.register
+def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, theta: Tensor | None,
+               options: Options) -> GradientPart:
+    if theta is None:
+        return along(problem, shared_gradients(problem, candidates, options), -eta)
+    gradients = TrainingGradients(problem, candidates, theta, budget=options.budget // 4)
+    return along(problem, gradients, -eta, problem.outputs(problem.queries, theta))
+
+
+@linearised.register
+def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, theta: Tensor | None,
+                options: Options) -> Part:
+    """δf(q) = −η K(q, k) s_ℓ(z_k): a linear part (m, b, C)."""
+    x = problem.x[candidates]
+    signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, 1)
+    change = -eta * problem.kernel(candidates)[:, :, None] * signal
+    return Part(change, problem.outputs(problem.queries, theta), linear=True)
 
 
 def shared_gradients(problem, candidates: Tensor, options: Options) -> TrainingGradients:
@@ -71,9 +77,7 @@ FIRST_ORDER = Estimator(
     "The behavior's gradient times the step: the tangent at the trained model instead of the curve.",
     "paper, Eq. 5; Charpiat et al. 2019; Pruthi et al. 2020",
     needs_gradient=True,
-    routes={
-        "softmax": {"one_step": steps, "unrolled": steps, "trajectory": trajectory},
-        "module": {"one_step": network_steps, "unrolled": network_steps, "trajectory": network_trajectory},
-    },
+    routes={"one_step": steps, "unrolled": steps, "trajectory": trajectory},
+    needs=("gradients",),
     unfit_interventions=("auxiliary",),
 )

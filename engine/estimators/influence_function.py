@@ -6,32 +6,36 @@ upweighting, removal or relabelling they also linearise the re-optimisation (Koh
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-from engine.curvature import HESSIANS
-from engine.curvature.network import NETWORK_HESSIANS
+from engine.curvature import SOLVERS, InverseHessian
 from engine.estimators.estimator import Estimator
 from engine.exact.local_response import linear_responses
-from engine.exact.network_response import linear_responses as network_responses
+from engine.problems import Problem
 
 
-def influence_function(name: str) -> Estimator:
-    """The influence function that uses the solver of this name. Cholesky on `local_response` is `exact` itself."""
-    routes = {}
-    for kind, (solvers, responses_of) in KINDS.items():
-        if name in solvers:
-            respond = responses_of(solvers[name])
-            routes[kind] = {"reoptimize": respond, "retrain": respond}
-            if not solvers[name].exact:
-                routes[kind] = {"local_response": respond, **routes[kind]}
-    solver = HESSIANS[name] if name in HESSIANS else NETWORK_HESSIANS[name]
-    return Estimator(
-        name, f"inverse Hessian ({solver.title})", False,
+@dataclass(frozen=True, kw_only=True)
+class InfluenceFunction(Estimator):
+    """Serves the problems whose curvature its solver can do with."""
+
+    solver: InverseHessian
+
+    def serves(self, problem: Problem | type[Problem]) -> bool:
+        return self.solver.fits(problem)
+
+
+def influence_function(solver: InverseHessian) -> InfluenceFunction:
+    """The influence function that uses a solver. Cholesky on `local_response` is `exact` itself."""
+    respond = partial(linear_responses, solver)
+    routes = {"reoptimize": respond, "retrain": respond}
+    if not solver.exact:
+        routes = {"local_response": respond, **routes}
+    return InfluenceFunction(
+        solver.name, f"inverse Hessian ({solver.title})", False,
         f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
-        solver.source, needs_gradient=True, routes=routes,
+        solver.source, needs_gradient=True, routes=routes, solver=solver,
     )
 
 
-KINDS = {"softmax": (HESSIANS, lambda solver: partial(linear_responses, solver.solve)),
-         "module": (NETWORK_HESSIANS, lambda solver: partial(network_responses, solver))}
-INFLUENCE_FUNCTIONS = tuple(influence_function(name) for name in dict.fromkeys([*HESSIANS, *NETWORK_HESSIANS]))
+INFLUENCE_FUNCTIONS = tuple(influence_function(solver) for solver in SOLVERS.values())

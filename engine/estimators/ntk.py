@@ -49,12 +49,12 @@ def last_layer(problem, interventions, process, candidates: Tensor, options: Opt
 NTK = Estimator(
     "ntk", "tangent kernel", False,
     "First order of the auxiliary step in all selected parameters: the neural tangent kernel.",
-    "Jacot et al. 2018", needs_gradient=True, routes={"module": {"one_step": full}},
+    "Jacot et al. 2018", needs_gradient=True, routes={"one_step": full}, needs=("tangents",),
     unfit_interventions=("add_occurrence",),
 )
 NTK_LAST_LAYER = Estimator(
     "ntk_last_layer", "tangent kernel, last layer", False,
     "The tangent kernel of the last linear layer alone.",
-    "Jacot et al. 2018; Hanawa et al. 2021", needs_gradient=True, routes={"module": {"one_step": last_layer}},
+    "Jacot et al. 2018; Hanawa et al. 2021", needs_gradient=True, routes={"one_step": last_layer}, needs=("features",),
     unfit_interventions=("add_occurrence",),
 )

@@ -34,6 +34,6 @@ def coefficients(problem, rows: Tensor) -> Tensor:
 REPRESENTER = Estimator(
     "representer", "representer points", False,
     "The example's term in the last layer's expansion over the training set.",
-    "Yeh et al. 2018", needs_gradient=True, routes={"module": {"one_step": one_step}},
+    "Yeh et al. 2018", needs_gradient=True, routes={"one_step": one_step}, needs=("features",),
     unfit_interventions=("auxiliary",),
 )

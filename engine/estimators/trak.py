@@ -73,6 +73,6 @@ def _own_probability(problem, rows: Tensor) -> Tensor:
 TRAK = Estimator(
     "trak", "TRAK", False,
     "Leave-one-out of a logistic regression on randomly projected gradients.",
-    "Park et al. 2023", needs_gradient=True, routes={"module": {"retrain": respond, "reoptimize": respond}},
+    "Park et al. 2023", needs_gradient=True, routes={"retrain": respond, "reoptimize": respond}, needs=("tangents",),
     unfit_interventions=("upweight", "relabel"),
 )

@@ -1,1 +1,8 @@
-"""Exact counterfactuals: finite steps in closed form, linear responses by Cholesky, optima by Newton."""
+"""Counterfactuals computed, one process a file; each kind of problem has its route, chosen by its type.
+
+Importing the room registers the routes of `reoptimize` and `retrain`.
+"""
+
+from engine.exact import local_search, optima
+
+__all__ = ["local_search", "optima"]

@@ -1,58 +1,183 @@
-r"""Linear responses of the optimum: δf(q) = −x_qᵀ (H + damping·I)⁻¹ (x_k ⊗ s_k + common), paper Eq. 8 and 9.
+r"""Linear responses of the optimum: δθ = −(H + damping·I)⁻¹ g_k, and what they do to a behavior (paper, Eq. 8 and 9).
 
-With a Cholesky solve this is the exact `local_response`; with any other solver, or used for a finite
-upweighting or removal, it is the inverse-Hessian approximation (Koh and Liang, 2017).
+g_k is what the intervention adds to the gradient of the objective at θ_D. With F_k as in `engine.question.change`,
+
+    g_k = (a − 1) ∇L_data(θ_D) + c ∇ℓ((x_k, y_k); θ_D) + Σ_j c_j ∇ℓ((x_k, y_j); θ_D)
+
+With an exact solver this is the exact `local_response`; with any other, or used for a finite upweighting, removal or
+relabelling, it is the inverse-Hessian approximation (Koh and Liang, 2017).
+
+θ_D need not be a stationary point: the drift that re-optimising would cause without any intervention,
+−H⁻¹∇L_D(θ_D), is common to all candidates and is left out, so that a response is that of the intervention alone.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property, singledispatch
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from engine.basics.options import Options
-from engine.exact.objectives import linear_force, objectives
-from engine.exact.response import Part, Response
+from engine.curvature.cholesky import CHOLESKY
+from engine.curvature.dense import DENSE
+from engine.curvature.solution import InverseHessian
+from engine.exact.response import GradientPart, Part, Response
+from engine.gradients.per_example import loss_gradients
+from engine.gradients.products import products_with
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.change import Change
 
 COLUMN_BYTES = 512 << 20
+"""Right-hand sides that are held at once, where their solutions need not be kept."""
 
 
-def linear_responses(solve, problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
-    """One linear response an intervention: solve(problem, rhs (D, C, b), damping, options) -> Solution.
-
-    The solve depends on the candidate alone where the force does, up to scale: upweighting at several α
-    costs one solve.
-    """
-    damping = getattr(process, "damping", 0.0)
-    cache: dict[str, Response] = {}
+def linear_responses(solver: InverseHessian, problem: Problem, interventions, process, candidates: Tensor,
+                     options: Options) -> list[Response]:
+    """One linear response an intervention; a solve is shared by all behaviors, and by upweighting at any α."""
+    linear, count = linearised(problem, candidates, options), len(interventions)
+    solved: dict[tuple, Solved] = {}
     responses = []
     for place, intervention in enumerate(interventions):
-        scale = getattr(intervention, "alpha", 1.0)
-        key = "derivative" if intervention.kind in ("upweight", "infinitesimal") else intervention.model_dump_json()
-        if key not in cache:
-            unit = intervention.model_copy(update={"alpha": 1.0}) if intervention.kind == "upweight" else intervention
-            cache[key] = _respond(solve, problem, unit, damping, candidates, options)
-        base = cache[key]
-        part = base.parts[0]
-        responses.append(Response((Part(part.logits * scale, part.baseline, linear=True),), base.converged,
-                                  base.residual, base.work))
-        options.progress((place + 1) / len(interventions))
+        change = intervention.change(problem.n)
+        unit = change.unit
+        key = unit.scale, unit.own, unit.further
+        if key not in solved:
+            solved[key] = _solved(solver, problem, linear, unit, process.damping, _share(options, place, count))
+        changes, converged, residual, info = solved[key]
+        responses.append(Response((linear.part(changes, change.size),), converged, residual, dict(info)))
+        options.progress((place + 1) / count)
     return responses
 
 
-def _respond(solve, problem, intervention, damping: float, candidates: Tensor, options: Options) -> Response:
+def local_response(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """`local_response` itself: by a factorisation, right to rounding."""
+    solver = next(solver for solver in FACTORISATIONS if solver.fits(problem))
+    return linear_responses(solver, problem, interventions, process, candidates, options)
+
+
+FACTORISATIONS = (CHOLESKY, DENSE)
+
+Solved = tuple[Sequence[Tensor], Tensor, Tensor, dict[str, float]]
+"""What the solutions do to the model, a tensor a batch of candidates; converged, residual (b,); the solver's info."""
+
+
+class Linearised(Protocol):
+    """A problem at θ_D, as linear responses of `candidates` need it. batches: of them, solved one after another."""
+
+    batches: tuple[Tensor, ...]
+
+    def gradients(self, rows: Tensor, label: int | None = None) -> Tensor:
+        """∇ℓ((x_k, y); θ_D) of examples (b,), y their own label or another: (P, b)."""
+
+    @property
+    def data_gradient(self) -> Tensor:
+        """∇L_data(θ_D), (P,), without the regulariser."""
+
+    def moved(self, x: Tensor) -> Tensor:
+        """What is kept of the solutions x (P, b) = (H + damping·I)⁻¹ g."""
+
+    def part(self, changes: Sequence[Tensor], size: float) -> Part | GradientPart:
+        """The first-order change along −size·x, from what `moved` kept of all batches."""
+
+
+def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
+    """g_k of examples (b,): (P, b)."""
+    own = linear.gradients(rows)
+    found = own if change.own == 1 else change.own * own
+    for weight, label in change.further:
+        found = found + weight * linear.gradients(rows, label)
+    return found if change.scale == 1 else found + (change.scale - 1) * linear.data_gradient[:, None]
+
+
+def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change: Change, damping: float,
+            options: Options) -> Solved:
     changes, converged, residuals, info = [], [], [], {}
-    width = max(1, min(COLUMN_BYTES, options.budget // 8) // (8 * problem.parameters))
-    for batch in candidates.split(width):
+    for place, rows in enumerate(linear.batches):
         options.check()
-        terms = objectives(problem, intervention, batch)
-        signal, common = linear_force(problem, terms)
-        force = terms.inputs[:, None] * signal.T + common[:, :, None]
-        solution = solve(problem, force, damping, options)
-        d, c, b = force.shape
-        change = -(problem.queries @ solution.x.reshape(d, c * b)).view(-1, c, b)
-        changes.append(change.transpose(1, 2))
+        operator = solver.operator(problem, damping, _share(options, place, len(linear.batches)))
+        solution = solver.solve(operator, force(linear, change, rows))
+        changes.append(linear.moved(solution.x))
         converged.append(solution.converged)
         residuals.append(solution.residual)
         info = {key: max(info.get(key, value), value) for key, value in solution.info.items()}
-    part = Part(torch.cat(changes, 1), problem.query_logits, linear=True)
-    return Response((part,), torch.cat(converged), torch.cat(residuals), dict(info))
+    return changes, torch.cat(converged), torch.cat(residuals), info
+
+
+def _share(options: Options, place: int, count: int) -> Options:
+    """The same options for one of `count` pieces of work, whose progress counts as that much of the whole."""
+    return replace(options, progress=lambda done: options.progress((place + done) / count))
+
+
+@singledispatch
+def linearised(problem: Problem, candidates: Tensor, options: Options) -> Linearised:
+    """The problem as its linear responses to interventions on `candidates` (b,) need it."""
+    raise TypeError(f"no linear response is known for {problem.noun}")
+
+
+class _Softmax:
+    """Closed forms: ∇ℓ(z_k) = x_k ⊗ (p − e_y), and the query logits move by xᵀq. At the optimum ∇L_data = −λ∘θ_D."""
+
+    def __init__(self, problem: SoftmaxProblem, candidates: Tensor, options: Options) -> None:
+        self.problem = problem
+        self.batches = candidates.split(max(1, min(COLUMN_BYTES, options.budget // 8) // (8 * problem.parameters)))
+
+    def gradients(self, rows: Tensor, label: int | None = None) -> Tensor:
+        problem = self.problem
+        signal = problem.probabilities[rows]
+        if label is not None:
+            problem.check_label(label)
+        signal[torch.arange(len(rows), device=signal.device), problem.y[rows] if label is None else label] -= 1.0
+        return (problem.x[rows].T[:, None] * signal.T).reshape(problem.parameters, len(rows))
+
+    @property
+    def data_gradient(self) -> Tensor:
+        return -(self.problem.penalty[:, None] * self.problem.weights).flatten()
+
+    def moved(self, x: Tensor) -> Tensor:
+        """The change of the query logits, (m, b, C)."""
+        d, c = self.problem.dimension, self.problem.classes
+        return -(self.problem.queries @ x.reshape(d, -1)).view(-1, c, x.shape[1]).transpose(1, 2)
+
+    def part(self, changes: Sequence[Tensor], size: float) -> Part:
+        return Part(torch.cat(list(changes), 1) * size, self.problem.query_logits, linear=True)
+
+
+class _Module:
+    """Gradients by automatic differentiation, of all candidates at once, kept for every intervention."""
+
+    def __init__(self, problem: ModuleProblem, candidates: Tensor, options: Options) -> None:
+        self.problem, self.batches, self.budget = problem, (candidates,), options.budget // 4
+
+    def gradients(self, rows: Tensor, label: int | None = None) -> Tensor:
+        if label is None:
+            return self._own
+        self.problem.check_label(label)
+        return loss_gradients(self.problem.with_labels(rows, label), rows).T
+
+    @cached_property
+    def _own(self) -> Tensor:
+        return loss_gradients(self.problem, *self.batches, budget=self.budget).T
+
+    @property
+    def data_gradient(self) -> Tensor:
+        return self.problem.factual[1] - self.problem.l2 * self.problem.theta
+
+    def moved(self, x: Tensor) -> Tensor:
+        """The directions themselves, (b, P)."""
+        return x.T.contiguous()
+
+    def part(self, changes: Sequence[Tensor], size: float) -> GradientPart:
+        problem, (directions,) = self.problem, changes
+
+        def products(signal: Tensor) -> Tensor:
+            return -size * products_with(problem, problem.queries, signal, directions)
+
+        return GradientPart(problem.query_logits, products, len(directions))
+
+
+linearised.register(SoftmaxProblem, _Softmax)
+linearised.register(ModuleProblem, _Module)

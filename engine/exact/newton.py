@@ -181,52 +181,72 @@ def _centred(data: TrainingData, weights: Tensor) -> Tensor:
     return weights
 
 
-def _newton_direction(data: TrainingData, objectives: Objectives, point: _Point, terms: CandidateTerms,
-                      forcing: Tensor, work: Work, limit: int = 100) -> Tensor:
-    """−(∇²F)⁻¹∇F to relative error `forcing` (b,) in the preconditioned norm: (D, C, b) float64.
+class _Directions:
+    """Preconditioned conjugate gradients on ∇²F_k d = −∇F_k for b candidates at once, in float32.
 
     Candidates that are done leave the batch as soon as enough of them have gathered.
     """
-    shape = point.gradient.shape
-    scale = point.norm.clamp_min(1e-300)
-    residual = (-point.gradient / scale).float()
-    inputs, mass, own, p = objectives.inputs.float(), objectives.mass.float(), point.own.float(), point.probabilities
-    correction = terms.correction(objectives.scale, objectives.mass, point.own.T)
-    apply = corrected(data.solve, terms, correction)
-    solution = torch.zeros_like(residual)
-    z = apply(residual)
-    energy = (residual * z).sum((0, 1))
-    target = forcing.float().square() * energy
-    direction = z.clone()
-    place = torch.arange(shape[-1], device=residual.device)
-    done = torch.empty_like(solution)
-    active = torch.ones_like(place, dtype=torch.bool)
-    for _ in range(limit):
-        image = _hessian_product(data, direction, p, objectives.scale, inputs, mass, own)
-        work.count(torch.float32, len(place))
-        curvature = (direction * image).sum((0, 1))
-        step = torch.where(active & (curvature > 0), energy / curvature, torch.zeros_like(energy))
-        solution += step * direction
-        residual -= step * image
-        z = apply(residual)
-        fresh = (residual * z).sum((0, 1))
-        active &= (fresh > target) & (curvature > 0)
-        count = int(active.sum())
+
+    def __init__(self, data: TrainingData, objectives: Objectives, point: _Point, terms: CandidateTerms,
+                 forcing: Tensor) -> None:
+        self.data, self.scale, self.terms = data, objectives.scale, terms
+        self.inputs, self.mass = objectives.inputs.float(), objectives.mass.float()
+        self.own, self.probabilities = point.own.float(), point.probabilities
+        self.correction = terms.correction(objectives.scale, objectives.mass, point.own.T)
+        self.norm = point.norm.clamp_min(1e-300)
+        self.residual = (-point.gradient / self.norm).float()
+        self.solution, self.done = torch.zeros_like(self.residual), torch.empty_like(self.residual)
+        self.direction = corrected(data.solve, terms, self.correction)(self.residual)
+        self.energy = (self.residual * self.direction).sum((0, 1))
+        self.target = forcing.float().square() * self.energy
+        self.place = torch.arange(len(self.norm), device=self.norm.device)
+        self.active = torch.ones_like(self.place, dtype=torch.bool)
+
+    def step(self, work: Work) -> bool:
+        """One iteration; whether some candidate goes on."""
+        image = _hessian_product(self.data, self.direction, self.probabilities, self.scale, self.inputs, self.mass,
+                                 self.own)
+        work.count(torch.float32, len(self.place))
+        curvature = (self.direction * image).sum((0, 1))
+        length = torch.where(self.active & (curvature > 0), self.energy / curvature, torch.zeros_like(self.energy))
+        self.solution += length * self.direction
+        self.residual -= length * image
+        z = corrected(self.data.solve, self.terms, self.correction)(self.residual)
+        fresh = (self.residual * z).sum((0, 1))
+        self.active &= (fresh > self.target) & (curvature > 0)
+        count = int(self.active.sum())
         if count == 0:
+            return False
+        self.direction = z + (fresh / self.energy) * self.direction
+        self.energy = fresh
+        if count <= 0.7 * len(self.place):
+            self._narrow(self.active.nonzero()[:, 0])
+        return True
+
+    def _narrow(self, keep: Tensor) -> None:
+        """Go on with the candidates `keep` of the batch alone."""
+        self.done[..., self.place] = self.solution
+        self.place, self.active = self.place[keep], self.active[keep]
+        self.energy, self.target = self.energy[keep], self.target[keep]
+        self.solution, self.residual = self.solution[..., keep], self.residual[..., keep]
+        self.direction, self.probabilities = self.direction[..., keep], self.probabilities[..., keep]
+        self.inputs, self.mass, self.own = self.inputs[:, keep], self.mass[keep], self.own[:, keep]
+        self.terms, self.correction = self.terms.select(keep), self.correction[keep]
+
+    def found(self) -> Tensor:
+        """(D, C, b) float64."""
+        self.done[..., self.place] = self.solution
+        return self.done.double() * self.norm
+
+
+def _newton_direction(data: TrainingData, objectives: Objectives, point: _Point, terms: CandidateTerms,
+                      forcing: Tensor, work: Work, limit: int = 100) -> Tensor:
+    """−(∇²F)⁻¹∇F to relative error `forcing` (b,) in the preconditioned norm: (D, C, b) float64."""
+    search = _Directions(data, objectives, point, terms, forcing)
+    for _ in range(limit):
+        if not search.step(work):
             break
-        direction = z + (fresh / energy) * direction
-        energy = fresh
-        if count <= 0.7 * len(place):
-            done[..., place] = solution
-            keep = active.nonzero()[:, 0]
-            place, active = place[keep], active[keep]
-            solution, residual, direction = solution[..., keep], residual[..., keep], direction[..., keep]
-            energy, target = energy[keep], target[keep]
-            inputs, mass, own, p = inputs[:, keep], mass[keep], own[:, keep], p[..., keep]
-            terms, correction = terms.select(keep), correction[keep]
-            apply = corrected(data.solve, terms, correction)
-    done[..., place] = solution
-    return done.double() * scale
+    return search.found()
 
 
 def self_consistent_start(origin: Tensor, objectives: Objectives, terms: CandidateTerms) -> Tensor:

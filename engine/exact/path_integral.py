@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, singledispatch
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from torch.nn.functional import cross_entropy
 from engine.basics.errors import InvalidInput
 from engine.exact.response import signal_of
 from engine.models import softmax
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.behaviors import Behavior
 
 LIMIT = 4_000
@@ -70,7 +71,7 @@ class Family(Protocol):
     def query_logits(self, theta: Tensor) -> Tensor: ...
 
 
-def path_integral(problem, candidate: int, alpha: float, behavior: Behavior, *, nodes: int = 8,
+def path_integral(problem: Problem, candidate: int, alpha: float, behavior: Behavior, *, nodes: int = 8,
                   check: Callable[[], None] = lambda: None) -> PathIntegral:
     """Both sides of Eq. 7 for upweighting training example `candidate` from 0 to α > 0.
 
@@ -82,9 +83,8 @@ def path_integral(problem, candidate: int, alpha: float, behavior: Behavior, *, 
     if problem.parameters > LIMIT:
         raise InvalidInput(f"The path integral needs the Hessian of {problem.parameters:,} parameters; select at most "
                            f"{LIMIT:,} of them.")
-    if problem.kind == "module":
-        problem = problem.double()
-    family = FAMILIES[problem.kind](problem, candidate)
+    problem = problem.double()
+    family = objectives_of(problem, candidate)
     read = partial(_read, behavior, problem.query_labels)
     here = _follow(family, None, 0.0)
     start, first = read(family, here)
@@ -168,7 +168,7 @@ def _optimum(family: Family, theta: Tensor, a: float) -> tuple[Tensor, float, Te
 class _SoftmaxFamily:
     """Softmax regression; θ is W (D, C) in the order (feature, class)."""
 
-    def __init__(self, problem, candidate: int) -> None:
+    def __init__(self, problem: SoftmaxProblem, candidate: int) -> None:
         self.problem, self.start = problem, problem.weights.flatten()
         self.x, self.y = problem.x[candidate:candidate + 1], problem.y[candidate:candidate + 1]
 
@@ -202,7 +202,7 @@ class _SoftmaxFamily:
 class _NetworkFamily:
     """A network; derivatives by automatic differentiation of the flat θ."""
 
-    def __init__(self, problem, candidate: int) -> None:
+    def __init__(self, problem: ModuleProblem, candidate: int) -> None:
         self.problem, self.start = problem, problem.theta
         self.x, self.y = problem.x[candidate:candidate + 1], problem.y[candidate:candidate + 1]
 
@@ -227,5 +227,11 @@ class _NetworkFamily:
         return self.problem.network.logits(self.problem.queries, theta)
 
 
-FAMILIES: dict[str, Callable[..., Family]] = {"softmax": _SoftmaxFamily, "module": _NetworkFamily}
-"""(problem, candidate) -> the objectives along the path, for each kind of problem."""
+@singledispatch
+def objectives_of(problem: Problem, candidate: int) -> Family:
+    """The objectives along the path of training example `candidate`."""
+    raise TypeError(f"no path of optima is known for {problem.noun}")
+
+
+objectives_of.register(SoftmaxProblem, _SoftmaxFamily)
+objectives_of.register(ModuleProblem, _NetworkFamily)

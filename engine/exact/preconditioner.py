@@ -16,6 +16,7 @@ which needs no inverse of the singular N. For removal N = −S(p_D)/n: H without
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -55,30 +56,33 @@ def block_inverse(probabilities: Tensor, x: Tensor, l2: Tensor) -> Solve:
     return lambda r: torch.einsum("cij,jcb->icb", stacked, r)
 
 
+@dataclass(frozen=True)
 class CandidateTerms:
     """Z (b, D·C, C) and M (b, C, C) of a batch of candidates, float32.
 
-    inputs x (D, b) and p_D, the candidates' factual probabilities (b, C), in any precision; n the size
-    of the training set.
+    probabilities: the candidates' factual p_D (b, C), in any precision; n: the size of the training set.
     """
 
-    def __init__(self, solve: Solve, inputs: Tensor, probabilities: Tensor, n: int) -> None:
+    z: Tensor
+    gram: Tensor
+    probabilities: Tensor
+    n: int
+
+    @classmethod
+    def of(cls, solve: Solve, inputs: Tensor, probabilities: Tensor, n: int) -> CandidateTerms:
+        """By C applications of H⁻¹ to inputs x (D, b)."""
         inputs, classes = inputs.float(), probabilities.shape[1]
         d, b = inputs.shape
-        self.n, self.probabilities = n, probabilities
-        self.z = inputs.new_empty(b, d * classes, classes)
+        z = inputs.new_empty(b, d * classes, classes)
         for c in range(classes):
             unit = inputs.new_zeros(d, classes, b)
             unit[:, c] = inputs
-            self.z[:, :, c] = solve(unit).reshape(d * classes, b).T
-        gram = torch.einsum("db,bdij->bij", inputs, self.z.view(b, d, classes, classes))
-        self.gram = (gram + gram.mT) / 2
+            z[:, :, c] = solve(unit).reshape(d * classes, b).T
+        gram = torch.einsum("db,bdij->bij", inputs, z.view(b, d, classes, classes))
+        return cls(z, (gram + gram.mT) / 2, probabilities, n)
 
     def select(self, index: Tensor) -> CandidateTerms:
-        part = object.__new__(CandidateTerms)
-        part.z, part.gram, part.n, part.probabilities = (
-            self.z[index], self.gram[index], self.n, self.probabilities[index])
-        return part
+        return CandidateTerms(self.z[index], self.gram[index], self.probabilities[index], self.n)
 
     def net_curvature(self, scale: float, mass: Tensor, p: Tensor) -> Tensor:
         """N (b, C, C) for a, β (b,) and the candidates' present probabilities p (b, C)."""

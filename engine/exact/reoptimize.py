@@ -1,123 +1,24 @@
-r"""Exact re-optimisation: the optimum of every intervened objective, and the query logits there.
+"""`reoptimize`: from θ_D to the optimum of the intervened objective; each kind of problem has its own route.
 
-The optimum of softmax regression with λ > 0 is unique, so `retrain` from scratch ends at the same
-point as `reoptimize` from θ_D, whatever the seed, and both are computed here.
+Softmax regression: `engine.exact.optima`. A module: `engine.exact.local_search`.
 """
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Sequence
+from functools import singledispatch
+
 from torch import Tensor
 
-from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
-from engine.exact.objectives import linear_force, objectives
-from engine.exact.preconditioner import CandidateTerms, block_inverse, dense_inverse
-from engine.exact.response import Part, Response
-
-KEPT_BYTES = 256 << 20
-SMALLEST_TOLERANCE = 1e-13
+from engine.exact.response import Response
+from engine.problems import Problem
+from engine.question.interventions import Intervention
+from engine.question.processes import Reoptimize, Retrain
 
 
-def training_data(problem, damping: float = 0.0) -> TrainingData:
-    """What the Newton solver shares between candidates, with the factual inverse as preconditioner."""
-
-    def build() -> TrainingData:
-        if problem.has_dense_hessian:
-            solve = dense_inverse(problem.pinned_hessian(damping), lambda: problem.cholesky(damping))
-        else:
-            solve = block_inverse(problem.probabilities, problem.x, problem.penalty + damping)
-        return TrainingData(problem.x, problem.x.float(), problem.y, problem.penalty, problem.classes, solve,
-                            problem.weights, damping)
-
-    return problem.memo("training_data", build, damping)
-
-
-def batch_size(problem, budget: int) -> int:
-    """How many candidates fit in `budget` bytes beside the training data and the Hessian's factor."""
-    p = problem.parameters
-    dense = 4 * 8 * p * p if problem.has_dense_hessian else 8 * problem.classes * problem.dimension**2
-    shared = dense + 12 * problem.x.numel()
-    one = 8 * problem.n * problem.classes + 4 * p * problem.classes + 120 * p
-    one += 16 * len(problem.queries) * problem.classes
-    return max(8, min(256, int((budget - shared) / one)))
-
-
-def reoptimize(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
-    """One response an intervention; the candidates' preconditioner terms are shared between them."""
-    data, factual_weights = training_data(problem, _damping(process)), problem.weights[:, :, None]
-    size = batch_size(problem, options.budget)
-    gathered = [[] for _ in interventions]
-    total = len(interventions) * len(candidates)
-    done, work = 0, [Work() for _ in interventions]
-    for batch in candidates.split(size):
-        terms = _candidate_terms(problem, data, batch)
-        for place, intervention in enumerate(interventions):
-            batch_terms = objectives(problem, intervention, batch)
-            origin = factual_weights.expand(-1, -1, len(batch))
-            start = self_consistent_start(origin, batch_terms, terms)
-            goal = tolerances(problem, batch_terms, options.tolerance)
-            optima = minimise(data, batch_terms, start, terms, tolerance=goal, check=options.check)
-            gathered[place].append((_query_logits(problem, optima.weights), optima.converged, optima.gradient_norm))
-            work[place].add(optima.work)
-            done += len(batch)
-            options.progress(done / total)
-    baseline = _baseline(problem, process, options)
-    return [_response(parts, baseline, spent, problem, options.tolerance)
-            for parts, spent in zip(gathered, work, strict=True)]
-
-
-def _candidate_terms(problem, data: TrainingData, batch: Tensor) -> CandidateTerms:
-    """The batch's preconditioner terms; the last small batch is kept, for the next α of a live page."""
-
-    def build() -> CandidateTerms:
-        return CandidateTerms(data.solve, problem.x[batch].T, problem.probabilities[batch], problem.n)
-
-    if 4 * len(batch) * problem.parameters * problem.classes > KEPT_BYTES:
-        return build()
-    return problem.memo("candidate_terms", build, (data.damping, *batch.tolist()))
-
-
-def _damping(process) -> float:
-    return getattr(process, "damping", 0.0)
-
-
-def tolerances(problem, terms: Objectives, tolerance: float) -> Tensor:
-    """(b,): the tolerance, or a millionth of the force that moves the optimum, where that is smaller.
-
-    A small α moves little, so the same gradient norm would be a larger share of its score.
-    """
-    signal, common = linear_force(problem, terms)
-    force = (terms.inputs[:, None] * signal.T + common[:, :, None]).flatten(0, 1).norm(dim=0)
-    return (1e-6 * force).clamp(SMALLEST_TOLERANCE, tolerance)
-
-
-def _query_logits(problem, weights: Tensor) -> Tensor:
-    """(m, b, C) from W (D, C, b)."""
-    d, c, b = weights.shape
-    return (problem.queries @ weights.reshape(d, c * b)).view(-1, c, b).transpose(1, 2).contiguous()
-
-
-def _baseline(problem, process, options: Options) -> Tensor:
-    if getattr(process, "baseline", "factual") == "factual":
-        return problem.query_logits
-    zero = problem.x.new_zeros
-    nobody = Objectives(1.0, zero(problem.dimension, 1), zero(1), zero(problem.classes, 1))
-    data = training_data(problem, _damping(process))
-    uniform = zero(1, problem.classes) + 1.0 / problem.classes
-    terms = CandidateTerms(data.solve, nobody.inputs, uniform, problem.n)
-    optimum = minimise(data, nobody, problem.weights[:, :, None].clone(), terms, tolerance=options.tolerance,
-                       check=options.check)
-    if not optimum.converged.all():
-        raise InvalidInput(f"Re-optimising without intervention stopped at gradient norm "
-                           f"{optimum.gradient_norm.item():.1e}; use the baseline `factual`, or raise l2.")
-    return problem.queries @ optimum.weights[..., 0]
-
-
-def _response(parts, baseline: Tensor, work: Work, problem, tolerance: float) -> Response:
-    logits, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*parts, strict=True), (1, 0, 0),
-                                                                              strict=True))
-    counted = {"single_passes": work.single_passes, "double_passes": work.double_passes, "rounds": work.rounds,
-               "flops": work.flops(problem.n, problem.dimension, problem.classes), "tolerance": tolerance}
-    return Response((Part(logits, baseline),), converged, norms, counted)
+@singledispatch
+def reoptimize(problem: Problem, interventions: Sequence[Intervention], process: Reoptimize | Retrain,
+               candidates: Tensor, options: Options) -> list[Response]:
+    """One response an intervention, for training examples `candidates` (b,)."""
+    raise TypeError(f"no re-optimisation is known for {problem.noun}")

@@ -1,18 +1,92 @@
-r"""Exact step responses of softmax regression, in closed form through the query–candidate kernel.
+r"""Exact step responses: z_k is stepped on alone, and every query is evaluated where the parameters end.
 
-A gradient step on ℓ(z_k) moves W by −η x_k (p − e_y)ᵀ, so the logits of any query move by
-−η K(q, k) (p − e_y), with K(q, k) = x_qᵀx_k. Only the candidate's own C logits need stepping.
-Sources: paper Eq. 3 to 5; TracIn's checkpoints, Pruthi et al. (2020).
+    one_step, unrolled   θ^(0) = θ_D,  θ^(t+1) = θ^(t) − η ∇ℓ(z_k; θ^(t))          (paper, Eq. 5)
+    trajectory           one such step of size η_t from every checkpoint θ_t, the effects added up
+                         (Pruthi et al., 2020; there as first-order terms)
+    auxiliary            one step on −f_w(x_k) of the linear readout w, on the frozen representation φ (paper, Eq. 3, 4)
+
+The steps move the parameters on z_k's own loss, without the penalty. In general a candidate costs one pass over the
+queries, whatever the number of behaviors. Candidates are taken one by one: a map over their stacked parameters turns
+convolutions into grouped ones, which on the CNN of Appendix A-1 took up to twice as long.
+
+For softmax regression a step moves W by −η x_k (p − e_y)ᵀ, so the logits of any query move by −η K(q, k) (p − e_y),
+with K(q, k) = x_qᵀx_k: only the candidate's own C logits need stepping.
 """
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from engine.basics.options import Options
+from engine.exact.passes import loss_and_gradient, query_logits
 from engine.exact.response import Part, Response
-from engine.models import softmax
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+
+
+def unrolled(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """`one_step` and `unrolled`: finite steps on z_k itself, or on the label-free loss −f_w(x_k)."""
+    return [
+        auxiliary_step(problem, candidates, process.eta) if intervention.label_free
+        else Response.closed_form(stepped(problem, candidates, process.eta, process.steps, problem.theta, options))
+        for intervention in interventions
+    ]
+
+
+def trajectory(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """`trajectory`: one finite extra step on z_k at every checkpoint, the effects added up."""
+    points, parts = problem.checkpoints_of(process), []
+    for place, (theta, eta) in enumerate(points):
+        options.check()
+        share = place / len(points), (place + 1) / len(points)
+        parts.append(stepped(problem, candidates, eta, 1, theta, options, share))
+    return [Response.closed_form(*parts) for _ in interventions]
+
+
+def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response:
+    """One step on −f_w(x_k), f_w the query's own class readout: f_y(q) rises by η⟨φ(q), φ(x_k)⟩ (paper, Eq. 4)."""
+    similarity, baseline = problem.readout_similarity(candidates), problem.query_logits
+    raised = one_hot(problem.query_labels, problem.classes).to(baseline.dtype)
+    return Response.closed_form(Part(baseline[:, None] + eta * similarity[:, :, None] * raised[:, None], baseline))
+
+
+@singledispatch
+def stepped(problem: Problem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
+            share: tuple[float, float] = (0.0, 1.0)) -> Part:
+    """The query logits after `steps` steps of size η on each candidate (b,) alone, from θ (P,): a finite part.
+
+    share: from where to where the progress goes that is told.
+    """
+    raise TypeError(f"no steps are known for {problem.noun}")
+
+
+@stepped.register
+def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
+               share: tuple[float, float] = (0.0, 1.0)) -> Part:
+    baseline = query_logits(problem, theta)
+    logits = baseline.new_empty(len(baseline), len(candidates), problem.classes)
+    start, end = share
+    for place, row in enumerate(candidates.split(1)):
+        moved = theta
+        for _ in range(steps):
+            options.check()
+            moved = moved - eta * loss_and_gradient(problem, moved, problem.x[row], problem.y[row])[1]
+        logits[:, place] = query_logits(problem, moved)
+        options.progress(start + (end - start) * (place + 1) / len(candidates))
+    return Part(logits, baseline)
+
+
+@stepped.register
+def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
+                share: tuple[float, float] = (0.0, 1.0)) -> Part:
+    x = problem.x[candidates]
+    signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, steps)
+    baseline = problem.outputs(problem.queries, theta)
+    change = problem.kernel(candidates)[:, :, None] * signal
+    return Part(baseline[:, None] - eta * change, baseline)
 
 
 def accumulated_signal(logits: Tensor, labels: Tensor, squared_norms: Tensor, eta: float, steps: int) -> Tensor:
@@ -25,57 +99,3 @@ def accumulated_signal(logits: Tensor, labels: Tensor, squared_norms: Tensor, et
         total += signal
         f -= eta * squared_norms[:, None] * signal
     return total
-
-
-def stepped(problem, candidates: Tensor, eta: float, steps: int, weights: Tensor) -> Part:
-    """The query logits after `steps` steps of size η on each candidate alone, from `weights`: a finite part."""
-    x = problem.x[candidates]
-    signal = accumulated_signal(x @ weights, problem.y[candidates], x.square().sum(1), eta, steps)
-    baseline = problem.queries @ weights
-    change = problem.kernel(candidates)[:, :, None] * signal
-    return Part(baseline[:, None] - eta * change, baseline)
-
-
-def unrolled(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
-    """`one_step` and `unrolled`: finite steps on z_k itself, or on the label-free loss −f_w(x_k)."""
-    steps = getattr(process, "steps", 1)
-    return [
-        auxiliary_step(problem, candidates, process.eta) if intervention.kind == "auxiliary"
-        else Response.closed_form(stepped(problem, candidates, process.eta, steps, problem.weights))
-        for intervention in interventions
-    ]
-
-
-def auxiliary_step(problem, candidates: Tensor, eta: float) -> Response:
-    """One step on −f_w(x_k), f_w the query's own class readout: f_y(q) rises by η K(q, k) (paper, Eq. 4)."""
-    baseline = problem.query_logits
-    raised = torch.nn.functional.one_hot(problem.query_labels, problem.classes).to(baseline.dtype)
-    change = eta * problem.kernel(candidates)[:, :, None] * raised[:, None]
-    return Response.closed_form(Part(baseline[:, None] + change, baseline))
-
-
-def checkpoints(problem, process) -> list[Tensor]:
-    """Weights after every `every` full-batch gradient steps of size η on L_D, from zero: each (D, C).
-
-    The run without intervention; what it visits depends on η, so that η is also the weight of each
-    checkpoint, as in TracIn.
-    """
-
-    def build() -> list[Tensor]:
-        weights, kept = problem.x.new_zeros(problem.dimension, problem.classes), []
-        for _ in range(process.checkpoints):
-            for _ in range(process.every):
-                weights = weights - process.eta * softmax.gradient(weights, problem.x, problem.y, problem.penalty)
-            kept.append(weights)
-        return kept
-
-    return problem.memo("checkpoints", build, process)
-
-
-def trajectory(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
-    """`trajectory`: one finite extra step on z_k at every checkpoint, the effects added up."""
-    parts = []
-    for weights in checkpoints(problem, process):
-        options.check()
-        parts.append(stepped(problem, candidates, process.eta, 1, weights))
-    return [Response.closed_form(*parts) for _ in interventions]

@@ -22,7 +22,7 @@ from torch.func import functional_call, jvp
 
 from engine.gradients.attention import plain_attention
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
-from engine.gradients.factors import normalisation_layers, planned, recorded
+from engine.gradients.factors import layer_calls, normalisation_layers, planned
 from engine.gradients.findings import first_that_works, found_once
 from engine.gradients.layout import arranged
 from engine.gradients.vectorised import Read, gradients_of
@@ -97,7 +97,7 @@ def layer_by_layer(network: Network, parameters: dict, x: Tensor, targets: Tenso
     further = normalisation_layers(network, plan.written)
     if lost := set(plan.written).difference(*(layer.names for layer in further)):
         raise LookupError(f"{min(lost)} lies in no layer whose derivative is known")
-    calls = recorded(network, (*plan.layers, *further), parameters, x, targets, read)
+    calls = layer_calls(network, (*plan.layers, *further), parameters, x, targets, read)
     slopes = [call.slope(len(x)) for call in calls]
     for tangent in tangents:
         yield sum(slope(tangent) for slope in slopes)

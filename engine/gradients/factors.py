@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import get_gradient_edge
 from torch.func import functional_call
 from torch.nn.functional import batch_norm, conv2d, linear, pad
 
@@ -25,6 +24,7 @@ from engine.gradients.chunks import activation_bytes
 from engine.gradients.findings import found_once
 from engine.gradients.forms import Factors, Form, Rows, added, forms_of
 from engine.gradients.layout import arranged
+from engine.gradients.taps import output_gradients, recorded
 from engine.gradients.vectorised import Read, along_signal, gradients_of, one_by_one
 from engine.models.network import Network
 
@@ -115,13 +115,13 @@ def captured(network: Network, layers: Sequence[Layer], x: Tensor, targets: Tens
     """The factors of the layers that took part, by name."""
     parameters = network.unflatten(network.theta if theta is None else theta)
     found: dict[str, list[Factors]] = {}
-    for call in recorded(network, layers, parameters, x, targets, read):
+    for call in layer_calls(network, layers, parameters, x, targets, read):
         found.setdefault(call.layer.name, []).append(call.factors(len(x)))
     return {name: added(parts) for name, parts in found.items()}
 
 
 @dataclass(frozen=True)
-class Call:
+class LayerCall:
     """One call of a layer: what went in, and the gradient with respect to what came out."""
 
     layer: Layer
@@ -160,31 +160,14 @@ class Call:
         return slope
 
 
-def recorded(network: Network, layers: Sequence[Layer], parameters: Mapping[str, Tensor], x: Tensor, targets: Tensor,
-             read: Read) -> list[Call]:
+def layer_calls(network: Network, layers: Sequence[Layer], parameters: Mapping[str, Tensor], x: Tensor,
+                targets: Tensor, read: Read) -> list[LayerCall]:
     """The calls of the layers, from one forward pass and one backward pass to their outputs."""
     leaves = {name: value.detach().requires_grad_() for name, value in parameters.items()}
-    calls: list[tuple[Layer, nn.Module, Tensor, object]] = []
-
-    def keep(layer: Layer) -> Callable:
-        def hook(module: nn.Module, inputs: tuple, named: dict, output: Tensor) -> None:
-            if output.requires_grad:
-                given = inputs[0] if inputs else named["input"]
-                calls.append((layer, module, given.detach(), get_gradient_edge(output)))
-
-        return hook
-
-    hooks = [network.module.get_submodule(layer.name).register_forward_hook(keep(layer), with_kwargs=True)
-             for layer in layers]
-    try:
-        with torch.enable_grad():
-            value = read(functional_call(network.module, leaves, (x,)), targets).sum()
-    finally:
-        for hook in hooks:
-            hook.remove()
-    gradients = torch.autograd.grad(value, [call[-1] for call in calls], allow_unused=True) if calls else ()
-    return [Call(*call, gradient) for (*call, _), gradient in zip(calls, gradients, strict=True)
-            if gradient is not None]
+    modules = [(layer, network.module.get_submodule(layer.name)) for layer in layers]
+    value, calls = recorded(modules, lambda: read(functional_call(network.module, leaves, (x,)), targets).sum())
+    return [LayerCall(call.key, call.module, call.inputs, gradient)
+            for call, gradient in zip(calls, output_gradients(value, calls), strict=True) if gradient is not None]
 
 
 def candidate_layers(network: Network) -> tuple[Layer, ...]:

@@ -7,10 +7,9 @@ every manifest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -18,9 +17,14 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
+from engine.curvature.gauss_newton import GaussNewton
+from engine.curvature.hessian import Hessian
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, Network
-from engine.problems.problem import Problem, pick_device
+from engine.models.training import Recipe, train
+from engine.problems.memory import Memory
+from engine.problems.problem import Examples, Problem, Shared, pick_device
+from engine.question.processes import Trajectory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 BATCH = 512
@@ -38,7 +42,8 @@ class ModuleProblem(Problem):
     """A module that maps inputs (b, …) to class logits (b, C), in evaluation mode, on one device.
 
     x_train (n, …) float, y_train (n,), x_query (m, …), y_query (m,), candidates (k,) indices into the training
-    set (default: all n). parameters: which parameters count, as `engine.models.network.Network` reads it. loss:
+    set (default: all n). module: copied; a `Network` is taken as it is, with its own selection and precision, as
+    `holding` gives it. parameters: which parameters count, as `engine.models.network.Network` reads it. loss:
     (logits (b, C), labels (b,)) -> (b,), per example. l2: λ. checkpoints: of the training run, in its order, for
     `trajectory`. recipe, build () -> untrained module, and seed: how it was trained, for `retrain`; see
     `engine.models.training`.
@@ -48,24 +53,29 @@ class ModuleProblem(Problem):
     """
 
     kind, noun = "module", "a neural network"
+    offers = frozenset({"gradients", "features", "tangents"})
+    curvatures = (Hessian, GaussNewton)
 
-    def __init__(self, module: nn.Module, x_train, y_train, x_query, y_query, candidates=None, *,
+    def __init__(self, module: nn.Module | Network, x_train, y_train, x_query, y_query, candidates=None, *,
                  parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,
-                 checkpoints: Sequence[Checkpoint] = (), recipe=None, build=None, seed: int = 0,
-                 device: str = "cpu", dtype: str = "float32") -> None:
+                 checkpoints: Sequence[Checkpoint] = (), recipe: Recipe | None = None,
+                 build: Callable[[], nn.Module] | None = None, seed: int = 0, device: str = "cpu",
+                 dtype: str = "float32", shared: Shared | None = None) -> None:
         if not 0 <= l2 < float("inf"):
             raise InvalidInput(f"l2 is {l2}; give zero or a positive number, such as 1e-4.")
         if dtype not in DTYPES:
             raise InvalidInput(f"The precision `{dtype}` is not known; use {' or '.join(DTYPES)}.")
         self.device = pick_device(device)
-        self.network = Network(module, parameters, device=self.device, dtype=DTYPES[dtype])
+        self.network = module if isinstance(module, Network) else Network(module, parameters, device=self.device,
+                                                                          dtype=DTYPES[dtype])
         self.l2, self.loss = float(l2), loss
         self.recipe, self.build, self.seed = recipe, build, seed
         self.checkpoints = tuple(checkpoints)
-        self.y, self.query_labels = self._labels(y_train), self._labels(y_query)
-        self.x, self.queries = self._inputs(x_train), self._inputs(x_query)
-        self._check_shapes()
-        self.candidates = self._labels(range(len(self.y)) if candidates is None else candidates)
+        y = self._labels(y_train)
+        chosen = self._labels(range(len(y)) if candidates is None else candidates)
+        super().__init__(Examples(self._inputs(x_train), y, self._inputs(x_query), self._labels(y_query), chosen),
+                         shared)
+        self._classes = self._checked_classes()
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
         """Set the training run's checkpoints from state dicts and learning rates, in the order of training.
@@ -77,29 +87,31 @@ class ModuleProblem(Problem):
             Checkpoint(self.network.flatten({name: state[name] for name in names}).to(self.theta), rate)
             for state, rate in states)
 
+    def holding(self, examples: Examples, shared: Shared) -> ModuleProblem:
+        return ModuleProblem(self.network, *examples, loss=self.loss, l2=self.l2, checkpoints=self.checkpoints,
+                             recipe=self.recipe, build=self.build, seed=self.seed, device=str(self.device),
+                             shared=shared)
+
     def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
         """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""
-        other = object.__new__(ModuleProblem)
-        other.__dict__.update(self.__dict__)
-        other.y = self.y.clone()
-        other.y[rows] = label
-        for kept in ("fingerprint", "factual", "_memory"):
-            other.__dict__.pop(kept, None)
-        return other
+        y = self.y.clone()
+        y[rows] = label
+        return self.holding(self.examples._replace(y=y), Shared(Memory(), Memory()))
 
     def double(self) -> ModuleProblem:
         """The same problem in float64."""
         if self.network.dtype == torch.float64:
             return self
-        return ModuleProblem(self.network.module, self.x, self.y, self.queries, self.query_labels, self.candidates,
-                             parameters=self.network.selection, loss=self.loss, l2=self.l2, recipe=self.recipe,
+        return ModuleProblem(self.network.module, *self.examples, parameters=self.network.selection, loss=self.loss,
+                             l2=self.l2, recipe=self.recipe,
                              build=self.build, seed=self.seed, device=str(self.device), dtype="float64")
 
     def _inputs(self, x) -> Tensor:
         x = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
         return x.to(device=self.device, dtype=self.network.dtype)
 
-    def _check_shapes(self) -> None:
+    def _checked_classes(self) -> int:
+        """C, as the model's logits for two queries show it."""
         for x, y, name in ((self.x, self.y, "training"), (self.queries, self.query_labels, "query")):
             if len(x) != len(y) or len(y) == 0:
                 raise InvalidInput(f"There are {len(x):,} {name} inputs and {len(y):,} {name} labels; give one label "
@@ -113,11 +125,16 @@ class ModuleProblem(Problem):
         if logits.ndim != 2:
             raise InvalidInput(f"The model returns shape {tuple(logits.shape)} for two inputs; let it return class "
                                "logits, (2, C).")
-        self.classes = logits.shape[1]
+        classes = logits.shape[1]
         top = int(max(self.y.max(), self.query_labels.max()))
-        if top >= self.classes or int(min(self.y.min(), self.query_labels.min())) < 0:
-            raise InvalidInput(f"The labels go up to {top}, but the model has {self.classes} classes; use a model with "
+        if top >= classes or int(min(self.y.min(), self.query_labels.min())) < 0:
+            raise InvalidInput(f"The labels go up to {top}, but the model has {classes} classes; use a model with "
                                f"at least {top + 1} outputs, and number the classes from 0.")
+        return classes
+
+    @property
+    def classes(self) -> int:
+        return self._classes
 
     @property
     def parameters(self) -> int:
@@ -129,10 +146,16 @@ class ModuleProblem(Problem):
         """θ_D, shape (P,)."""
         return self.network.theta
 
-    @cached_property
+    def outputs(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
+        return self.network.predict(x, theta, BATCH)
+
+    @property
     def query_logits(self) -> Tensor:
-        """f(q; θ_D), shape (m, C)."""
-        logits = self.network.predict(self.queries, batch=BATCH)
+        """f(q; θ_D), shape (m, C). Raises `InvalidInput` where one is not finite."""
+        return self.memo("query_logits", self._query_logits)
+
+    def _query_logits(self) -> Tensor:
+        logits = self.outputs(self.queries)
         if not logits.isfinite().all():
             raise InvalidInput("The model returns logits that are not finite for some queries; check its weights and "
                                "the scale of the inputs.")
@@ -146,15 +169,14 @@ class ModuleProblem(Problem):
     def exclusive(self) -> AbstractContextManager:
         return self.network.lock
 
-    @cached_property
+    @property
     def probabilities(self) -> Tensor:
-        """softmax f(x_i; θ_D) of all training examples, shape (n, C)."""
         with self.exclusive:
-            return self.network.predict(self.x, batch=BATCH).softmax(-1)
+            return self.of_model("probabilities", lambda: self.outputs(self.x).softmax(-1))
 
-    def training_signal(self, rows: Tensor, theta: Tensor | None = None) -> Tensor:
+    def training_signal(self, rows: Tensor) -> Tensor:
         """s_ℓ(z_k) = ∂ℓ/∂f at the logits of `rows` (b,): shape (b, C)."""
-        return self.loss_signal(self.network.predict(self.x[rows], theta, BATCH), self.y[rows])
+        return self.loss_signal(self.outputs(self.x[rows]), self.y[rows])
 
     def loss_signal(self, logits: Tensor, labels: Tensor) -> Tensor:
         """∂ℓ/∂f (b, C) at given logits (b, C) and labels (b,)."""
@@ -162,9 +184,62 @@ class ModuleProblem(Problem):
         with torch.enable_grad():
             return torch.autograd.grad(self.loss(leaf, labels).sum(), leaf)[0]
 
-    @cached_property
+    def jacobian(self, x: Tensor) -> Tensor:
+        """∂f/∂θ of one input, one reverse pass a class: (C, P)."""
+        network = self.network
+        values = {name: value.requires_grad_(True) for name, value in network.unflatten(self.theta.clone()).items()}
+        with torch.enable_grad():
+            logits = network.at(x[None], values)[0]
+            rows = [torch.autograd.grad(logit, list(values.values()), retain_graph=True, materialize_grads=True)
+                    for logit in logits]
+        return torch.stack([network.flatten(dict(zip(values, row, strict=True))) for row in rows])
+
+    def readout_similarity(self, rows: Tensor) -> Tensor:
+        """φ is what the last layer reads, with a 1 appended where it has a bias."""
+        network = self.network
+        features = network.features(self.queries)
+        layer = network.module.get_submodule(network.readout)
+        weight = layer.weight if layer.bias is None else torch.cat([layer.weight, layer.bias[:, None]], 1)
+        found, expected = features @ weight.T if features.shape[1] == weight.shape[1] else None, self.query_logits
+        if found is None or found.shape != expected.shape or not torch.allclose(found, expected, rtol=1e-3, atol=1e-3):
+            raise InvalidInput("The logits are not the output of the model's last linear layer, so the auxiliary step "
+                               "on that layer says nothing of them; use the intervention `add_occurrence`.")
+        return features @ network.features(self.x[rows]).T
+
+    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
+        """The last checkpoints that the training run kept, with step sizes η·lr_t / max lr of the run.
+
+        `process.every` belongs to problems that are trained for the purpose.
+        """
+        kept = self.checkpoints
+        if len(kept) < process.checkpoints:
+            raise InvalidInput(f"The process asks for {process.checkpoints} checkpoints, and the problem has "
+                               f"{len(kept)}; train with more `checkpoints` in the recipe, or ask for fewer.")
+        top = max(checkpoint.learning_rate for checkpoint in kept)
+        return [(checkpoint.theta.to(self.theta), process.eta * checkpoint.learning_rate / top)
+                for checkpoint in kept[-process.checkpoints:]]
+
+    def training(self) -> tuple[Recipe, Callable[[], nn.Module]]:
+        """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""
+        if self.recipe is None or self.build is None:
+            raise InvalidInput("How this model was trained is not known, so it cannot be trained again; give the "
+                               "problem a `recipe` and a `build`, or use the process `reoptimize`.")
+        return self.recipe, self.build
+
+    def retrained_outputs(self, weights: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+        """From scratch by the problem's recipe and seed."""
+        recipe, build = self.training()
+        module = train(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), self.seed, weights=weights,
+                       loss=self.loss, device=self.device, check=check).module
+        with torch.no_grad():
+            return torch.cat([module(part) for part in self.queries.split(BATCH)])
+
+    @property
     def factual(self) -> tuple[float, Tensor]:
         """(L_D(θ_D), ∇L_D(θ_D) (P,)), in one pass over the training data."""
+        return self.of_model("factual", self._factual)
+
+    def _factual(self) -> tuple[float, Tensor]:
         network, value, gradient = self.network, 0.0, torch.zeros_like(self.theta)
         # a leaf a parameter: through one flat vector, each of many tensors would pass a gradient of size P back
         leaves = {name: part.clone().requires_grad_(True) for name, part in network.unflatten(self.theta).items()}
@@ -193,9 +268,3 @@ class ModuleProblem(Problem):
     def described(self) -> str:
         recipe = "" if self.recipe is None else self.recipe.canonical_json
         return f"module:{self.network.fingerprint}:{self.l2!r}:{fingerprint(self.loss)}:{recipe}"
-
-    def accuracy(self, x=None, y=None) -> float:
-        """The share classified correctly: of the queries, or of (x, y) given as arrays."""
-        logits = self.query_logits if x is None else self.network.predict(self._inputs(x), batch=BATCH)
-        labels = self.query_labels if y is None else self._labels(y)
-        return (logits.argmax(-1) == labels).double().mean().item()

@@ -1,46 +1,90 @@
-"""What every kind of problem has: a factual model with its data, candidates, and a memory for what solvers share."""
+"""What every kind of problem is: a factual model with its data, and the typed protocol that estimators rely on."""
 
 from __future__ import annotations
 
 import hashlib
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.operator import Operator
+from engine.problems.memory import Memory
+from engine.question.processes import Trajectory
+
+T = TypeVar("T")
 
 
-class Problem(ABC):
-    """Base of `SoftmaxProblem` and `ModuleProblem`; estimators choose their route by `kind`.
+class Examples(NamedTuple):
+    """Tensors on one device, as a model takes them: x (n, …), y (n,), queries (m, …), labels (m,), candidates (k,)."""
 
-    x (n, …), y (n,), queries (m, …), query_labels (m,), candidates (k,): on `device`. classes C, parameters P,
-    query_logits (m, C) at θ_D. `noun` is what a sentence calls such a model. `convex`: whether the objective has one
-    optimum, at which all training ends.
-    """
-
-    kind: str
-    noun: str
-    convex: bool = False
-    device: torch.device
     x: Tensor
     y: Tensor
     queries: Tensor
     query_labels: Tensor
     candidates: Tensor
-    classes: int
-    parameters: int
-    query_logits: Tensor
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What a problem takes over from another one of the same model, instead of preparing and computing it again.
+
+    model: what was computed of the model and its training data. asked: what was computed for the queries too.
+    """
+
+    model: Memory
+    asked: Memory
+
+
+class Problem(ABC):
+    """A factual model with its data, and what it can answer.
+
+    x (n, …), y (n,): the training examples, one unit a row. queries (m, …), query_labels (m,). candidates (k,): which
+    units are scored. All on `device`. `noun` is what a sentence calls such a model.
+
+    What a kind of problem says of itself: `convex`, whether the objective has one optimum, at which all training
+    ends; `offers`, what its estimators may need: `gradients` of losses and behaviors, `features` (the
+    representation that a last linear layer reads), `tangents` (gradients of single outputs by parameters);
+    `curvatures`, the matrices of its objective that solvers can be given.
+    """
+
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+    convex: ClassVar[bool] = False
+    offers: ClassVar[frozenset[str]] = frozenset()
+    curvatures: ClassVar[tuple[type[Operator], ...]] = ()
+
+    device: torch.device
+
+    def __init__(self, examples: Examples, shared: Shared | None) -> None:
+        self.x, self.y, self.queries, self.query_labels, self.candidates = examples
+        self.shared = shared or Shared(Memory(), Memory())
 
     @property
     def n(self) -> int:
         return len(self.y)
+
+    @property
+    @abstractmethod
+    def classes(self) -> int:
+        """C, the number of outputs."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """P, the number of parameters that count."""
+
+    @property
+    @abstractmethod
+    def theta(self) -> Tensor:
+        """θ_D, shape (P,)."""
 
     @property
     @abstractmethod
@@ -52,14 +96,75 @@ class Problem(ABC):
     def facts(self) -> Mapping[str, Any]:
         """What else a manifest says of the factual model; computing it trains or checks the model."""
 
+    @property
+    @abstractmethod
+    def described(self) -> str:
+        """What, besides the data, the scores depend on: part of the fingerprint."""
+
+    @abstractmethod
+    def outputs(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
+        """f(x; θ) of inputs x (b, …) as the problem holds them, without gradients: (b, C). θ (P,), by default θ_D."""
+
+    @property
+    @abstractmethod
+    def query_logits(self) -> Tensor:
+        """f(q; θ_D), shape (m, C)."""
+
+    @property
+    @abstractmethod
+    def probabilities(self) -> Tensor:
+        """softmax f(x_i; θ_D) of all training examples, shape (n, C)."""
+
+    @abstractmethod
+    def training_signal(self, rows: Tensor) -> Tensor:
+        """s_ℓ(z_k) = ∂ℓ/∂f at θ_D of training examples `rows` (b,): (b, C)."""
+
+    @abstractmethod
+    def jacobian(self, x: Tensor) -> Tensor:
+        """J = ∂f/∂θ at θ_D of one input x (…): (C, P)."""
+
+    @abstractmethod
+    def readout_similarity(self, rows: Tensor) -> Tensor:
+        """⟨φ(q), φ(x_k)⟩, φ what the linear readout reads, of all queries and training examples `rows`: (m, b).
+
+        Raises `InvalidInput` for a model whose outputs are not such a readout.
+        """
+
+    @abstractmethod
+    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
+        """(θ_t (P,), step size η_t) of the checkpoints that a trajectory visits.
+
+        Raises `InvalidInput` where the training run has fewer.
+        """
+
+    @abstractmethod
+    def double(self) -> Problem:
+        """The same problem in float64."""
+
+    @abstractmethod
+    def retrained_outputs(self, weights: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+        """f(q) (m, C) of a model trained from scratch, training example i counting weights[i] ≥ 0 times, (n,).
+
+        Raises `InvalidInput` where it is not known how the model was trained.
+        """
+
+    @abstractmethod
+    def holding(self, examples: Examples, shared: Shared) -> Problem:
+        """The same model with other examples, which are as this problem holds them. shared: what stays valid."""
+
+    @property
+    def examples(self) -> Examples:
+        """What `holding` takes: everything that is held of training examples, queries and candidates."""
+        return Examples(self.x, self.y, self.queries, self.query_labels, self.candidates)
+
     def with_candidates(self, candidates: Tensor) -> Problem:
         """The same trained problem with other candidates (k,); what was computed of the model is shared."""
-        self.facts, self._memory  # noqa: B018 - so that both are shared
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.__dict__.pop("fingerprint", None)
-        other.candidates = self._labels(candidates)
-        return other
+        return self.holding(self.examples._replace(candidates=self._labels(candidates)), self.shared)
+
+    def at_itself(self, rows: Tensor) -> Problem:
+        """The same model with training examples `rows` (b,) as queries and candidates alike."""
+        return self.holding(self.examples._replace(queries=self.x[rows], query_labels=self.y[rows], candidates=rows),
+                            Shared(self.shared.model, Memory()))
 
     @property
     def gradient_bytes(self) -> int:
@@ -76,33 +181,33 @@ class Problem(ABC):
         if label >= self.classes:
             raise InvalidInput(f"There is no class {label} to relabel to; use 0 to {self.classes - 1}.")
 
+    def accuracy(self, x=None, y=None) -> float:
+        """The share classified correctly: of the queries, or of (x, y) given as arrays."""
+        logits = self.query_logits if x is None else self.outputs(self._inputs(x))
+        labels = self.query_labels if y is None else self._labels(y)
+        return (logits.argmax(-1) == labels).double().mean().item()
+
+    @abstractmethod
+    def _inputs(self, x) -> Tensor:
+        """Arrays as this problem holds them."""
+
     def _labels(self, labels) -> Tensor:
         labels = labels.cpu() if isinstance(labels, Tensor) else labels
         return torch.as_tensor(np.array(labels, dtype=np.int64)).to(self.device)
 
-    def memo(self, key: str, build, version=None):
+    def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:
         """What `build()` made for `key`, made again only when `version` changes: what solvers share."""
-        memory, lock = self._memory
-        with lock:
-            if key not in memory or memory[key][0] != version:
-                memory[key] = (version, build())
-            return memory[key][1]
+        return self.shared.asked.memo(key, build, version)
 
-    @cached_property
-    def _memory(self) -> tuple[dict, threading.RLock]:
-        """Shared by threads: a second one waits for what the first is building."""
-        return {}, threading.RLock()
-
-    @property
-    @abstractmethod
-    def described(self) -> str:
-        """What, besides the data, the scores depend on: part of the fingerprint."""
+    def of_model(self, key: str, build: Callable[[], T]) -> T:
+        """The same for what the queries do not enter."""
+        return self.shared.model.memo(key, build)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over model, data and candidates: what a stored result is tied to."""
         digest = hashlib.sha256(self.described.encode())
-        for tensor in (self.x, self.y, self.queries, self.query_labels, self.candidates):
+        for tensor in self.examples:
             digest.update(str(tuple(tensor.shape)).encode())
             digest.update(tensor.cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()

@@ -6,6 +6,7 @@ intercept), because every update of z_k lies along x_k. The local response needs
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +14,10 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.models import softmax
-from engine.problems.problem import Problem, pick_device
+from engine.problems.problem import Examples, Problem, Shared, pick_device
+from engine.question.processes import Trajectory
 
 
 class SoftmaxProblem(Problem):
@@ -22,28 +25,30 @@ class SoftmaxProblem(Problem):
 
     x_train (n, d), y_train (n,), x_query (m, d), y_query (m,), candidates (k,) indices into the
     training set (default: all n). `l2` is λ of (λ/2)‖W‖²; an intercept is not regularised. Nothing
-    is trained before it is needed. Check a user's arrays with `engine.data.from_arrays` first.
+    is trained before it is needed. Check a user's arrays with `engine.data.from_arrays` first. shared: given by
+    `holding` alone, with inputs that are features as another problem holds them.
 
     Raises `InvalidInput` for an unknown device, a bad l2, or more classes than `classes`.
     """
 
     kind, noun, convex = "softmax", "softmax regression", True
+    offers = frozenset({"gradients"})
+    curvatures = (SoftmaxHessian,)
 
     def __init__(self, x_train, y_train, x_query, y_query, candidates=None, *, l2: float = 1e-4,
-                 intercept: bool = False, classes: int | None = None, device: str = "cpu") -> None:
+                 intercept: bool = False, classes: int | None = None, device: str = "cpu",
+                 shared: Shared | None = None) -> None:
         if not 0 < l2 < float("inf"):
             raise InvalidInput(f"l2 is {l2}; give a positive number such as 1e-4, so that the optimum is unique.")
         self.device = pick_device(device)
         self.l2, self.intercept = float(l2), bool(intercept)
-        self.y = self._labels(y_train)
-        self.query_labels = self._labels(y_query)
-        self.x = self._features(x_train)
-        self.queries = self._features(x_query)
-        self.classes = classes or int(self.y.max()) + 1
+        y, labels = self._labels(y_train), self._labels(y_query)
+        x, queries = (x_train, x_query) if shared else (self._inputs(x_train), self._inputs(x_query))
+        chosen = self._labels(range(len(y)) if candidates is None else candidates)
+        super().__init__(Examples(x, y, queries, labels, chosen), shared)
+        self._classes = classes or int(self.y.max()) + 1
         if int(torch.cat([self.y, self.query_labels]).max()) >= self.classes:
             raise InvalidInput(f"A label lies outside 0…{self.classes - 1}; number the classes from 0.")
-        chosen = range(len(self.y)) if candidates is None else candidates
-        self.candidates = torch.as_tensor(np.array(chosen, dtype=np.int64)).to(self.device)
 
     @classmethod
     def from_arrays(cls, arrays, **options) -> SoftmaxProblem:
@@ -51,9 +56,18 @@ class SoftmaxProblem(Problem):
         return cls(arrays.x_train, arrays.y_train, arrays.x_query, arrays.y_query, arrays.candidates,
                    classes=arrays.n_classes, **options)
 
-    def _features(self, features) -> Tensor:
-        x = torch.as_tensor(np.array(features, dtype=np.float64)).to(self.device)
+    def holding(self, examples: Examples, shared: Shared) -> SoftmaxProblem:
+        return SoftmaxProblem(*examples, l2=self.l2, intercept=self.intercept, classes=self.classes,
+                              device=str(self.device), shared=shared)
+
+    def _inputs(self, x) -> Tensor:
+        """Features with, where there is an intercept, a last column of ones."""
+        x = torch.as_tensor(np.array(x, dtype=np.float64)).to(self.device)
         return torch.cat([x, x.new_ones(len(x), 1)], 1) if self.intercept else x
+
+    @property
+    def classes(self) -> int:
+        return self._classes
 
     @property
     def dimension(self) -> int:
@@ -72,41 +86,80 @@ class SoftmaxProblem(Problem):
             penalty[-1] = 0.0
         return penalty
 
-    @cached_property
+    @property
     def fit(self) -> softmax.Fit:
         """The factual optimum; trained on first use."""
-        return softmax.fit(self.x, self.y, self.classes, self.penalty)
+        return self.of_model("fit", lambda: softmax.fit(self.x, self.y, self.classes, self.penalty))
 
     @property
     def weights(self) -> Tensor:
         """θ_D, shape (D, C)."""
         return self.fit.weights
 
-    @cached_property
-    def query_logits(self) -> Tensor:
-        """f(q; θ_D), shape (m, C)."""
-        return self.queries @ self.weights
+    @property
+    def theta(self) -> Tensor:
+        """θ_D as (P,), in the order (feature, class)."""
+        return self.weights.flatten()
 
-    @cached_property
+    def outputs(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
+        return x @ (self.weights if theta is None else theta.view(self.dimension, self.classes))
+
+    @property
+    def query_logits(self) -> Tensor:
+        return self.memo("query_logits", lambda: self.outputs(self.queries))
+
+    @property
     def probabilities(self) -> Tensor:
-        """p(x_i; θ_D) of every training example, shape (n, C)."""
-        return (self.x @ self.weights).softmax(-1)
+        return self.of_model("probabilities", lambda: self.outputs(self.x).softmax(-1))
+
+    def double(self) -> SoftmaxProblem:
+        return self
 
     def kernel(self, candidates: Tensor) -> Tensor:
         """K(q, k) = x_qᵀ x_k, shape (m, b)."""
         return self.queries @ self.x[candidates].T
 
-    def training_signal(self, candidates: Tensor) -> Tensor:
-        """s_ℓ(z_k) = ∂ℓ/∂f = p − e_y at θ_D, shape (b, C)."""
-        signal = self.probabilities[candidates].clone()
-        signal[torch.arange(len(candidates), device=self.device), self.y[candidates]] -= 1.0
+    readout_similarity = kernel
+
+    def training_signal(self, rows: Tensor) -> Tensor:
+        """s_ℓ(z_k) = p − e_y at θ_D, shape (b, C)."""
+        signal = self.probabilities[rows].clone()
+        signal[torch.arange(len(rows), device=self.device), self.y[rows]] -= 1.0
         return signal
+
+    def jacobian(self, x: Tensor) -> Tensor:
+        """Of f = Wᵀx, x (D,): row c holds x in the places of W's column c; (C, D·C)."""
+        return torch.kron(x, torch.eye(self.classes, dtype=x.dtype, device=x.device).flatten()).view(
+            self.dimension, self.classes, self.classes).permute(1, 0, 2).flatten(1)
+
+    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
+        """After every `every` full-batch gradient steps of size η on L_D, from zero.
+
+        The run without intervention; what it visits depends on η, so that η is also the weight of each checkpoint,
+        as in TracIn.
+        """
+
+        def build() -> list[tuple[Tensor, float]]:
+            weights, kept = self.x.new_zeros(self.dimension, self.classes), []
+            for _ in range(process.checkpoints):
+                for _ in range(process.every):
+                    weights = weights - process.eta * softmax.gradient(weights, self.x, self.y, self.penalty)
+                kept.append((weights.flatten(), process.eta))
+            return kept
+
+        return self.memo("checkpoints", build, process)
+
+    def retrained_outputs(self, weights: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
+        """At the optimum of the mean over the examples that count; weights are 0 or 1."""
+        rows = weights.nonzero()[:, 0]
+        found = softmax.fit(self.x[rows], self.y[rows], self.classes, self.penalty)
+        return self.queries @ found.weights
 
     @property
     def has_dense_hessian(self) -> bool:
         return self.parameters <= softmax.DENSE_LIMIT
 
-    @cached_property
+    @property
     def hessian(self) -> Tensor:
         """∇²L_D(θ_D), shape (D·C, D·C). Raises `InvalidInput` where it would be too large to hold."""
         if not self.has_dense_hessian:
@@ -114,7 +167,7 @@ class SoftmaxProblem(Problem):
                 f"The dense Hessian of {self.parameters:,} parameters is too large; use the estimator `cg`, or fewer "
                 f"features (at most {softmax.DENSE_LIMIT:,} parameters)."
             )
-        return softmax.hessian(self.probabilities, self.x, self.penalty)
+        return self.of_model("hessian", lambda: softmax.hessian(self.probabilities, self.x, self.penalty))
 
     def pinned_hessian(self, damping: float = 0.0) -> Tensor:
         """H + damping·I, positive definite also with an unregularised intercept."""
@@ -134,12 +187,6 @@ class SoftmaxProblem(Problem):
     def facts(self) -> dict[str, float | bool]:
         """What a manifest says of the model."""
         return {"l2": self.l2, "intercept": self.intercept, "factual_gradient_norm": self.fit.gradient_norm}
-
-    def accuracy(self, x=None, y=None) -> float:
-        """The share classified correctly: of the queries, or of (x, y) given as arrays."""
-        logits = self.query_logits if x is None else self._features(x) @ self.weights
-        labels = self.query_labels if y is None else self._labels(y)
-        return (logits.argmax(-1) == labels).double().mean().item()
 
     @property
     def described(self) -> str:

@@ -13,20 +13,31 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value, short
+from engine.question.change import Change
 
 STEPS = ("one_step", "unrolled", "trajectory")
 OPTIMA = ("reoptimize", "retrain")
 
 
 class _Intervention(Value):
+    """label_free: whether what is done to z_k does not depend on its label."""
+
+    kind: str
     fits: ClassVar[tuple[str, ...]]
     orientation: ClassVar[int] = 1
+    label_free: ClassVar[bool] = False
     why: ClassVar[str]
 
     @property
     def title(self) -> str:
         return self.kind.replace("_", " ")
+
+    def change(self, n: int) -> Change:
+        """What it does to the objective of n training examples. Raises `InvalidInput` where it leaves that alone."""
+        raise InvalidInput(f"`{self.kind}` is an update and does not change the objective of the training; use "
+                           "`upweight` with a process that ends at an optimum.")
 
 
 class Remove(_Intervention):
@@ -52,6 +63,11 @@ class Remove(_Intervention):
         scale = r"\tfrac{1}{n-1}" if self.normalization == "n-1" else r"\tfrac{1}{n}"
         return rf"{scale}\sum_{{i\neq k}}\ell(z_i;\theta)"
 
+    def change(self, n: int) -> Change:
+        if self.normalization == "n":
+            return Change(own=-1.0 / n, weight=0.0)
+        return Change(n / (n - 1), -1.0 / (n - 1), weight=0.0, normalization="n-1")
+
 
 class Upweight(_Intervention):
     """The objective L_D(θ) + α ℓ(z_k; θ), α > 0. One more occurrence in n examples is α = 1/n."""
@@ -73,6 +89,9 @@ class Upweight(_Intervention):
     def latex(self) -> str:
         return rf"L_{{\mathcal D}}(\theta)+\alpha\,\ell(z_k;\theta),\ \alpha={short(self.alpha)}"
 
+    def change(self, n: int) -> Change:
+        return Change(own=self.alpha, weight=1.0 + n * self.alpha, size=self.alpha)
+
 
 class Infinitesimal(_Intervention):
     """The derivative with respect to the upweighting scale at α = 0; scores are dB/dα."""
@@ -88,6 +107,9 @@ class Infinitesimal(_Intervention):
     @property
     def latex(self) -> str:
         return r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}L_{\mathcal D}(\theta)+\alpha\,\ell(z_k;\theta)"
+
+    def change(self, n: int) -> Change:
+        return Change(own=1.0)
 
 
 class AddOccurrence(_Intervention):
@@ -114,6 +136,7 @@ class Auxiliary(_Intervention):
 
     kind: Literal["auxiliary"] = "auxiliary"
     fits: ClassVar = ("one_step",)
+    label_free: ClassVar = True
     why: ClassVar = "the similarity construction is one step on a linear readout"
 
     @property
@@ -145,6 +168,9 @@ class Relabel(_Intervention):
     def latex(self) -> str:
         return (rf"L_{{\mathcal D}}(\theta)+\tfrac1n\left[\ell((x_k,{self.label});\theta)"
                 r"-\ell((x_k,y_k);\theta)\right]")
+
+    def change(self, n: int) -> Change:
+        return Change(own=-1.0 / n, further=((1.0 / n, self.label),), label=self.label)
 
 
 INTERVENTIONS = {cls.model_fields["kind"].default: cls

@@ -1,7 +1,7 @@
 r"""Processes T: how the intervened training yields the counterfactual parameters. Pure values.
 
-Each process has a clause for the English question, its LaTeX for θ_k^cf, and `random`, which says
-whether the estimand is an expectation over seeds.
+Each process has a clause for the English question and its LaTeX for θ_k^cf, and says of itself what others need to
+know of it: whether it is a derivative, a linear system, an optimum, an expectation over seeds.
 """
 
 from __future__ import annotations
@@ -18,13 +18,34 @@ Eta = Annotated[Number, Field(gt=0, le=100)]
 
 
 class _Process(Value):
+    """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
+    system with the curvature. optimum: the counterfactual model minimises an intervened objective. random: the
+    estimand is an expectation over seeds. one_model: B is read at one counterfactual model, not summed over several.
+    """
+
+    kind: str
+    derivative: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
+    optimum: ClassVar[bool] = False
     random: ClassVar[bool] = False
+    one_model: ClassVar[bool] = True
+
+    @property
+    def models(self) -> int:
+        """At how many counterfactual models of one training run the behavior is read."""
+        return 1
+
+    @property
+    def factual_latex(self) -> str:
+        """What the counterfactual parameters are compared with, as LaTeX."""
+        return r"\theta_{\mathcal D}"
 
 
 class OneStep(_Process):
     """One gradient step of size η on the intervened example's own loss, from θ_D."""
 
     kind: Literal["one_step"] = "one_step"
+    steps: ClassVar[int] = 1
     eta: Eta
 
     @property
@@ -70,9 +91,15 @@ class Trajectory(_Process):
     """
 
     kind: Literal["trajectory"] = "trajectory"
+    steps: ClassVar[int] = 1
+    one_model: ClassVar = False
     eta: Eta
     checkpoints: Annotated[Count, Field(ge=1, le=1_000)] = 5
     every: Annotated[Count, Field(ge=1, le=10_000)] = 20
+
+    @property
+    def models(self) -> int:
+        return self.checkpoints
 
     @property
     def title(self) -> str:
@@ -95,6 +122,8 @@ class LocalResponse(_Process):
     """The linear response −(H + damping·I)^{-1} ∇ℓ(z_k; θ_D) of the optimum (paper, Eq. 8)."""
 
     kind: Literal["local_response"] = "local_response"
+    derivative: ClassVar = True
+    linear: ClassVar = True
     damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
 
     @property
@@ -121,6 +150,8 @@ class Reoptimize(_Process):
     """
 
     kind: Literal["reoptimize"] = "reoptimize"
+    linear: ClassVar = True
+    optimum: ClassVar = True
     baseline: Literal["factual", "reoptimized"] = "factual"
     damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
 
@@ -128,6 +159,10 @@ class Reoptimize(_Process):
     def _as_before_damping(self, serialize) -> dict:
         """Zero damping is not written, so that digests are those of the time before there was any."""
         return {key: value for key, value in serialize(self).items() if key != "damping" or value}
+
+    @property
+    def factual_latex(self) -> str:
+        return r"\theta_{\mathcal D}" if self.baseline == "factual" else r"\theta_{\mathcal D}^{\mathrm{reopt}}"
 
     @property
     def title(self) -> str:
@@ -151,8 +186,13 @@ class Retrain(_Process):
     """Training from scratch under the intervention; the expectation runs over `seeds` initialisations."""
 
     kind: Literal["retrain"] = "retrain"
+    linear: ClassVar = True
+    optimum: ClassVar = True
+    baseline: ClassVar = "factual"
+    damping: ClassVar[float] = 0.0
     seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
     random: ClassVar = True
+    one_model: ClassVar = False
 
     @property
     def title(self) -> str:

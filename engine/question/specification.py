@@ -51,7 +51,7 @@ class Specification(Value):
         intervention, process = self.intervention, self.process
         if process.kind not in intervention.fits:
             raise InvalidInput(misfit(intervention.kind, process.kind))
-        if process.kind == "local_response" and not BEHAVIORS[self.behavior].differentiable:
+        if process.derivative and not BEHAVIORS[self.behavior].differentiable:
             raise InvalidInput(
                 f"The behavior `{self.behavior}` has no gradient, so its derivative under `local_response` does not "
                 "exist; choose `upweight` with `reoptimize`, or a differentiable behavior."
@@ -85,7 +85,7 @@ class Specification(Value):
     def question(self) -> str:
         """The counterfactual question in one English sentence."""
         intervention, behavior = self.intervention.clause, self.readout.clause
-        if self.process.kind == "local_response":
+        if self.process.derivative:
             return f"If {intervention}, at what rate would {behavior} change, {self.process.clause}?"
         comma = "," if self.process.clause.startswith("and ") else ""
         return f"If {intervention}{comma} {self.process.clause}, by how much would {behavior} change?"
@@ -95,12 +95,10 @@ class Specification(Value):
         """The estimand as LaTeX: B and its counterfactual parameters under P and T."""
         behavior = self.readout.formula
         theta = self.process.latex.replace("{P}", self.intervention.latex)
-        if self.process.kind == "local_response":
+        if self.process.derivative:
             return (r"I_{\mathcal S}(q,k)=\nabla_\theta B(q;\theta_{\mathcal D})^\top\frac{d\theta_k}{d\alpha},"
                     rf"\quad B={behavior},\quad \frac{{d\theta_k}}{{d\alpha}}={theta}")
-        reoptimized = getattr(self.process, "baseline", "factual") == "reoptimized"
-        factual = r"\theta_{\mathcal D}^{\mathrm{reopt}}" if reoptimized else r"\theta_{\mathcal D}"
-        return (rf"I_{{\mathcal S}}(q,k)=B(q;\theta_k^{{\mathrm{{cf}}}})-B(q;{factual}),"
+        return (rf"I_{{\mathcal S}}(q,k)=B(q;\theta_k^{{\mathrm{{cf}}}})-B(q;{self.process.factual_latex}),"
                 rf"\quad B={behavior},\quad \theta_k^{{\mathrm{{cf}}}}={theta}")
 
     def canonical(self) -> dict:

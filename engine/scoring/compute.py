@@ -12,14 +12,15 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.provenance import device_name, versions
 from engine.exact.response import Response
+from engine.problems import Problem
+from engine.question.processes import Process
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
-LINEAR = ("local_response", "reoptimize", "retrain")
 ADDITIVE = ("single_passes", "double_passes", "flops")
 
 
-def compute(problem, scorings: Scoring | Sequence[Scoring], options: Options | None = None) -> list[Scores]:
+def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Options | None = None) -> list[Scores]:
     """The scores of every scoring on one problem, in the order given.
 
     Scorings that share process and estimator share their counterfactual models: four behaviors cost
@@ -47,7 +48,8 @@ def _groups(scorings: Sequence[Scoring]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _compute_group(problem, scorings, members: list[int], options: Options) -> dict[int, Scores]:
+def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[int],
+                   options: Options) -> dict[int, Scores]:
     first = scorings[members[0]]
     interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
     respond = first.route.route(problem, first.process.kind)
@@ -69,12 +71,11 @@ def _compute_group(problem, scorings, members: list[int], options: Options) -> d
     return {place: _gather(problem, scorings[place], columns[place], spent[place], seconds) for place in members}
 
 
-def _chunk(problem, interventions: int, process, budget: int) -> int:
+def _chunk(problem: Problem, interventions: int, process: Process, budget: int) -> int:
     """Candidates at a time, so that the query logits of all interventions, and where a linear system is solved for
     each the gradients and solutions, take a quarter of the budget."""
-    parts = getattr(process, "checkpoints", 1)
-    one = 3 * 8 * len(problem.queries) * problem.classes * interventions * parts
-    if process.kind in LINEAR:
+    one = 3 * 8 * len(problem.queries) * problem.classes * interventions * process.models
+    if process.linear:
         one += 2 * problem.gradient_bytes
     if 12 * problem.x.numel() > budget:
         raise InvalidInput(
@@ -90,7 +91,7 @@ def _added(sums: dict, response: Response) -> dict:
             for key, value in response.work.items()}
 
 
-def _gather(problem, scoring: Scoring, columns, spent: dict, seconds: float) -> Scores:
+def _gather(problem: Problem, scoring: Scoring, columns, spent: dict, seconds: float) -> Scores:
     values, converged, residual = (torch.cat(column, dim=-1).cpu().numpy() for column in zip(*columns, strict=True))
     provenance = {
         "spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,

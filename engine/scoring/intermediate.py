@@ -27,8 +27,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.basics.errors import InvalidInput
-from engine.question.interventions import OPTIMA, Infinitesimal, Intervention, Upweight
-from engine.question.processes import LocalResponse, Process, Reoptimize
+from engine.question.interventions import AddOccurrence, Infinitesimal, Intervention, Relabel, Remove, Upweight
+from engine.question.processes import LocalResponse, Process, Reoptimize, Retrain
 from engine.question.specification import fitting, misfit
 from engine.scoring.scoring import Scoring
 
@@ -62,22 +62,21 @@ def intermediate(behavior: str, intervention: Intervention, process: Process, n:
             _at_one_optimum(behavior, intervention, process) if convex else None)
     except InvalidInput as error:
         return Intermediate(None, str(error))
-    if found is None and (intervention.kind, process.kind) == ("infinitesimal", "retrain"):
+    if found is None and isinstance(intervention, Infinitesimal) and isinstance(process, Retrain):
         return Intermediate(None, THROUGH_TRAINING)
     return found or Intermediate(None, misfit(intervention.kind, process.kind))
 
 
 def _weighed(behavior: str, intervention: Intervention, process: Process, n: int) -> Intermediate | None:
     """The readings that hold for every model."""
-    kind = intervention.kind
-    if kind == "add_occurrence" and process.kind in OPTIMA:
+    if isinstance(intervention, AddOccurrence) and process.optimum:
         return Intermediate(Scoring.of(behavior, Upweight(alpha=1.0 / n), process), (
             f"One more occurrence in {n:,} examples, answered by {process.title}, is read as upweighting by 1/{n:,}."))
-    if kind == "infinitesimal" and process.kind == "reoptimize":
+    if isinstance(intervention, Infinitesimal) and isinstance(process, Reoptimize):
         return Intermediate(Scoring.of(behavior, intervention, LocalResponse(damping=process.damping)), (
             "An infinitesimal weight, answered by re-optimisation, is read as the local response with the same "
             "damping."))
-    if kind in ("add_occurrence", "upweight") and process.kind == "local_response":
+    if isinstance(intervention, AddOccurrence | Upweight) and process.derivative:
         return Intermediate(Scoring.of(behavior, Infinitesimal(), process), (
             "A weight on the example, answered by the local response, is read as the infinitesimal weight: the one is "
             "a multiple of the other, and they rank alike."))
@@ -86,12 +85,11 @@ def _weighed(behavior: str, intervention: Intervention, process: Process, n: int
 
 def _at_one_optimum(behavior: str, intervention: Intervention, process: Process) -> Intermediate | None:
     """The readings that hold where all training ends at the one optimum."""
-    kind = intervention.kind
-    if kind == "infinitesimal" and process.kind == "retrain":
+    if isinstance(intervention, Infinitesimal) and isinstance(process, Retrain):
         return Intermediate(Scoring.of(behavior, intervention, LocalResponse()), (
             "An infinitesimal weight, answered by retraining, is read as the undamped local response: this model has "
             "one optimum, at which training from scratch ends too."))
-    if kind in ("remove", "relabel") and process.kind == "local_response":
+    if isinstance(intervention, Remove | Relabel) and isinstance(process, LocalResponse):
         return Intermediate(Scoring.of(behavior, intervention, Reoptimize(damping=process.damping), LINEAR), (
             f"“{intervention.title[0].upper()}{intervention.title[1:]}”, answered by the local response, is read as "
             "its linear response: how the optimum starts to move as the objective changes into that of the "

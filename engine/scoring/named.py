@@ -25,7 +25,7 @@ class NamedMethod:
     scoring: Callable[..., Scoring]
 
     def answers(self, kind: str) -> bool:
-        """Whether it can be computed on problems of a kind, `softmax` or `module`."""
+        """Whether it can be computed on problems of a kind, by its name in `engine.problems.PROBLEMS`."""
         scoring = self.implied()
         return scoring.route.refusal(scoring.specification, kind) is None
 

@@ -80,8 +80,7 @@ def _approximating(approximate) -> str:
 def _mismatch(a: Scoring, b: Scoring, axes) -> str:
     changes = "; ".join(f"{AXIS_NAMES[axis]}: {a.axis(axis)} against {b.axis(axis)}" for axis in axes)
     text = f"They would differ even if both were computed exactly ({changes})."
-    one_model = not a.process.random and a.process.kind != "trajectory"  # neither an average nor a sum of models
-    if axes == ("B",) and {a.behavior, b.behavior} == _MONOTONE_PAIR and one_model:
+    if axes == ("B",) and {a.behavior, b.behavior} == _MONOTONE_PAIR and a.process.one_model:
         text += (" Still, the soft margin is an increasing function of the query loss, so every exact process "
                  "that ends at one model ranks training examples the same under both (Proposition 1).")
     return text

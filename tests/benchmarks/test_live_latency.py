@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.exact.reoptimize import training_data
+from engine.exact.optima import training_data
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring

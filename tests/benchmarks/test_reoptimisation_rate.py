@@ -2,7 +2,7 @@
 
 import torch
 
-from engine.exact.reoptimize import training_data
+from engine.exact.optima import training_data
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.benchmarks.bench_problems import SMALL, fashion, seconds

@@ -5,13 +5,14 @@ import pytest
 
 from app.widgets import published
 from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable
-from engine.curvature import HESSIANS
+from engine.curvature import solvers_for
 from engine.jobs import run_job
-from engine.problems import ProblemSource
+from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.runs.scores import KIND, payload
 from tests.pages.support import open, says, sound, texts
 
+HESSIANS = solvers_for(SoftmaxProblem)
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 SOURCE = ProblemSource(n_train=60, n_queries=20, n_test=500)
 

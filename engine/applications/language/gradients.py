@@ -15,11 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.applications.language import lora, passes
 from engine.applications.language.encoding import Batch
 from engine.basics.errors import InvalidInput
+from engine.gradients import taps
 
 Receiver = Callable[[str, Tensor], None]
 """Called with a parameter's name and its gradients (b, …), float32."""
@@ -31,25 +32,20 @@ class Tap:
     def __init__(self) -> None:
         self.receiver: Receiver | None = None
 
-    def watch(self, name: str):
-        """A forward hook that remembers a layer's input for as long as the graph lives."""
+    def watch(self, name: str, _module, inputs: Tensor, output: Tensor) -> None:
+        """Remember the input of a layer's call for as long as the graph lives."""
+        if not output.requires_grad:
+            return
+        x = inputs.detach()
+        if x.dim() != 3:
+            raise InvalidInput(f"The layer `{name}` takes tokens out of their records, as experts do; adapt only "
+                               "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
 
-        def hook(module, inputs, output: Tensor) -> Tensor:
-            if not output.requires_grad:
-                return output
-            x = inputs[0].detach()
-            if x.dim() != 3:
-                raise InvalidInput(f"The layer `{name}` takes tokens out of their records, as experts do; adapt only "
-                                   "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
+        def arrived(g: Tensor) -> None:
+            if self.receiver is not None:
+                self.receiver(name, torch.bmm(g.float().transpose(1, 2), x.float()))
 
-            def arrived(g: Tensor) -> None:
-                if self.receiver is not None:
-                    self.receiver(name, torch.bmm(g.float().transpose(1, 2), x.float()))
-
-            output.register_hook(arrived)
-            return output
-
-        return hook
+        output.register_hook(arrived)
 
 
 @contextmanager
@@ -57,22 +53,28 @@ def tapped(model) -> Iterator[Tap]:
     """The model with frozen weights, gradients running along activations only, and a `Tap` on its adapters."""
     tap, parameters = Tap(), list(model.parameters())
     states = [parameter.requires_grad for parameter in parameters]
-    handles = [model.get_input_embeddings().register_forward_hook(lambda module, inputs, out: out.requires_grad_())]
-    for layer in lora.layers(model):
-        handles += [layer.a.register_forward_hook(tap.watch(f"{layer.name}.a")),
-                    layer.b.register_forward_hook(tap.watch(f"{layer.name}.b"))]
     training = model.training
     model.eval()
     for parameter in parameters:
         parameter.requires_grad_(False)
     try:
-        yield tap
+        with (taps.tapped([("embeddings", model.get_input_embeddings())], _needs_gradient),
+              taps.tapped(adapters(model), tap.watch)):
+            yield tap
     finally:
-        for handle in handles:
-            handle.remove()
         for parameter, state in zip(parameters, states, strict=True):
             parameter.requires_grad_(state)
         model.train(training)
+
+
+def adapters(model) -> list[tuple[str, nn.Module]]:
+    """The modules of the adapters, by the names of their parameters."""
+    return [(f"{layer.name}.{part}", module) for layer in lora.layers(model)
+            for part, module in (("a", layer.a), ("b", layer.b))]
+
+
+def _needs_gradient(_key, _module, _inputs: Tensor, output: Tensor) -> Tensor:
+    return output.requires_grad_()
 
 
 def record_gradients(model, tap: Tap, batch: Batch, readers, receivers) -> Tensor:

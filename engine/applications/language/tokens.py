@@ -21,8 +21,8 @@ so LESS, of which ‖RΓ‖ is held as well, is a sum over tokens and a rest tha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
@@ -30,12 +30,13 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from engine.applications.language import gradients, lora, passes
+from engine.applications.language import gradients, passes
 from engine.applications.language.behaviors import response_loss, token_log_probabilities
 from engine.applications.language.encoding import Batch, Encoded, Encoder
 from engine.applications.language.finetune import BETAS
 from engine.applications.language.projection import Adam, Projection, part_seed
 from engine.estimators.projectors import PROJECTORS
+from engine.gradients.taps import tapped
 
 Direction = Mapping[str, Tensor]
 """Parameter -> tangent, as large as the parameter, or (b, …) with one for each record of a batch."""
@@ -58,25 +59,14 @@ def backwards(projection: Projection, u: np.ndarray, shapes: Mapping[str, torch.
     return found
 
 
-@contextmanager
-def pushed(model, towards: Direction) -> Iterator[None]:
+def pushed(model, towards: Direction) -> AbstractContextManager:
     """The model with the tangents `towards` at its adapters; only within `forward_ad.dual_level()`."""
+    def push(name: str, _module, inputs: Tensor, output: Tensor) -> Tensor:
+        x, d = forward_ad.unpack_dual(inputs).primal, towards[name].to(inputs.device)
+        tangent = (x.float() @ d.transpose(-1, -2)).to(output.dtype)
+        return output + forward_ad.make_dual(torch.zeros_like(tangent), tangent)
 
-    def push(name: str):
-        def hook(module, inputs, output: Tensor) -> Tensor:
-            x, d = forward_ad.unpack_dual(inputs[0]).primal, towards[name].to(inputs[0].device)
-            tangent = (x.float() @ d.transpose(-1, -2)).to(output.dtype)
-            return output + forward_ad.make_dual(torch.zeros_like(tangent), tangent)
-
-        return hook
-
-    handles = [getattr(layer, part).register_forward_hook(push(f"{layer.name}.{part}"))
-               for layer in lora.layers(model) for part in ("a", "b")]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    return tapped(gradients.adapters(model), push)
 
 
 def contributions(model, encoder: Encoder, records: Sequence[Encoded],

@@ -21,7 +21,7 @@ from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pai
 from engine.applications.noisy_labels.source import TrainedModel
 from engine.applications.noisy_labels.trusted import trusted_gradients
 from engine.basics.options import Options
-from engine.curvature.network import lissa
+from engine.curvature import Hessian, lissa
 from engine.gradients.directional import loss_derivatives
 from engine.problems.module import ModuleProblem
 
@@ -51,8 +51,8 @@ def _at_the_end(problem: ModuleProblem, with_lissa: bool, options: Options) -> M
     directions = trusted_gradients(problem, tuple(BEHAVIOR_TITLES), options.budget, check=options.check)
     if not with_lissa:
         return {"gradsim": along(problem, directions, options)}
-    solved = lissa.solve(problem, directions.T.contiguous(), 0.0, Options(options.budget, options.check),
-                         measure=False).x.T
+    hessian = Hessian(problem, options=Options(options.budget, check=options.check))
+    solved = lissa.solve(hessian, directions.T.contiguous(), measure=False).x.T
     rows = along(problem, torch.cat([directions, solved]), options)
     return {"gradsim": rows[:len(directions)], "lissa": rows[len(directions):]}
 

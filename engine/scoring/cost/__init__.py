@@ -1,35 +1,42 @@
 """How long a set of scorings will take, roughly: to decide between answering at once and queueing a job.
 
-The guess counts floating-point operations; it only has to be right within a factor of two or so.
+The guess counts floating-point operations; it only has to be right within a factor of two or so. A kind of problem
+registers its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import singledispatch
 
-from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.scoring.cost import network, softmax
 from engine.scoring.cost.kinds import is_optimum, is_slow
 from engine.scoring.scoring import Scoring
 
 
-def guess(scorings: Sequence[Scoring], problem, candidates: int) -> float:
+def guess(scorings: Sequence[Scoring], problem: Problem, candidates: int) -> float:
     """Estimated seconds on two CPU cores for so many candidates of a trained problem; of a softmax problem once its
     Hessian is factored."""
     sizes = {"n": problem.n, "queries": len(problem.queries), "candidates": candidates,
              "parameters": problem.parameters}
-    return GUESSES[problem.kind](scorings, problem, sizes)
+    return _seconds(problem, scorings, sizes)
 
 
-def _softmax(scorings: Sequence[Scoring], problem, sizes: dict[str, int]) -> float:
+@singledispatch
+def _seconds(problem: Problem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
+    raise TypeError(f"no cost is known for {problem.noun}")
+
+
+@_seconds.register
+def _of_softmax(problem: SoftmaxProblem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
     return softmax.seconds(scorings, **sizes)
 
 
-def _network(scorings: Sequence[Scoring], problem, sizes: dict[str, int]) -> float:
+@_seconds.register
+def _of_module(problem: ModuleProblem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
     epochs = problem.recipe.epochs if problem.recipe else 0
     return network.seconds(scorings, flops=network.forward_flops(problem), epochs=epochs, **sizes)
 
-
-GUESSES: dict[str, Callable[..., float]] = {SoftmaxProblem.kind: _softmax, ModuleProblem.kind: _network}
 
 __all__ = ["guess", "is_optimum", "is_slow"]

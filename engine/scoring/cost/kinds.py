@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from engine.scoring.scoring import Scoring
 
-OPTIMA = ("reoptimize", "retrain")
-SOLVES = ("local_response", *OPTIMA)
 QUICK_SOLVE = 2_000
 """Up to so many parameters the linear solves of every training example are a matter of a second."""
 
 
 def is_optimum(scoring: Scoring) -> bool:
     """Whether every candidate costs a re-optimisation."""
-    return scoring.process.kind in OPTIMA and scoring.exact
+    return scoring.process.optimum and scoring.exact
 
 
 def is_slow(scoring: Scoring, parameters: int) -> bool:
     """Whether a candidate costs so much that a live page scores some of them only."""
-    return is_optimum(scoring) or (scoring.process.kind in SOLVES and parameters > QUICK_SOLVE)
+    return is_optimum(scoring) or (scoring.process.linear and parameters > QUICK_SOLVE)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.curvature.network.cg import ITERATIONS
-from engine.exact.network_reoptimize import DEFAULT
-from engine.scoring.cost.kinds import SOLVES
+from engine.curvature.cg import ITERATIONS
+from engine.exact.local_search import DEFAULT
 from engine.scoring.scoring import Scoring
 
 NETWORK = 50e9
@@ -46,23 +45,20 @@ def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, 
 def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, parameters: int,
                epochs: int) -> tuple[float, float]:
     """(examples passed forward, or as much work, passes) for what all behaviors of a scoring share."""
-    process = scoring.process.kind
-    if not scoring.exact and process not in SOLVES:
-        points = getattr(scoring.process, "checkpoints", 1)
-        return FORWARD_AND_BACKWARD * points * (candidates + queries), 2.0 * points
-    if scoring.exact and process == "local_response":
+    process = scoring.process
+    if not scoring.exact and not process.linear:
+        return FORWARD_AND_BACKWARD * process.models * (candidates + queries), 2.0 * process.models
+    if scoring.exact and process.derivative:
         return CURVATURE * n * parameters, parameters / 16
     if not scoring.exact:
         products = PRODUCTS.get(scoring.estimator, 1)
         return CURVATURE * n * (candidates * products + 4), candidates * products / 4
-    each = {"reoptimize": (FORWARD_AND_BACKWARD * EVALUATIONS * DEFAULT.iterations * n, DEFAULT.iterations * n / 256),
-            "retrain": (FORWARD_AND_BACKWARD * epochs * n, epochs * n / 128)}
-    if process in each:
-        examples, calls = each[process]
-        return candidates * (examples + queries), candidates * (calls + 1)
-    points = getattr(scoring.process, "checkpoints", 1) * getattr(scoring.process, "steps", 1)
-    repeats = getattr(scoring.process, "checkpoints", 1)
-    return candidates * (FORWARD_AND_BACKWARD * points + repeats * queries), 2.0 * candidates * points
+    if process.optimum:
+        rounds = epochs if process.random else EVALUATIONS * DEFAULT.iterations
+        passes = epochs * n / 128 if process.random else DEFAULT.iterations * n / 256
+        return candidates * (FORWARD_AND_BACKWARD * rounds * n + queries), candidates * (passes + 1)
+    steps = process.models * process.steps
+    return candidates * (FORWARD_AND_BACKWARD * steps + process.models * queries), 2.0 * candidates * steps
 
 
 def forward_flops(problem) -> float:

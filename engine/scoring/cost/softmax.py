@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.scoring.cost.kinds import SOLVES, is_optimum
+from engine.question.interventions import Upweight
+from engine.scoring.cost.kinds import is_optimum
 from engine.scoring.scoring import Scoring
 
 DOUBLE, SINGLE = 60e9, 90e9  # flops a second of two CPU cores, in float64 and in float32
@@ -20,7 +21,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
         key = (scoring.intervention, scoring.process, scoring.estimator)
         if is_optimum(scoring) and key not in seen:
             total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
-        elif scoring.process.kind in SOLVES and key not in seen:
+        elif scoring.process.linear and key not in seen:
             total += candidates * (one_pass + dense) / DOUBLE
         total += 300.0 * queries * candidates / DOUBLE
         seen.add(key)
@@ -28,5 +29,5 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
 
 
 def _passes(scoring: Scoring) -> int:
-    alpha = getattr(scoring.intervention, "alpha", 1e-3)
+    alpha = scoring.intervention.alpha if isinstance(scoring.intervention, Upweight) else 1e-3
     return next(count for limit, count in PASSES.items() if alpha <= limit)

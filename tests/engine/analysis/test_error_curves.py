@@ -3,12 +3,14 @@ import pytest
 
 from engine.analysis import error_curves
 from engine.basics.errors import InvalidInput
-from engine.curvature import HESSIANS
+from engine.curvature import solvers_for
 from engine.metrics.agreement import kendall_tau, sign_agreement, top_overlap
+from engine.problems import SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS, register_behavior
 from engine.scoring.compute import compute
 from tests.engine.problems_for_tests import problem
 
+HESSIANS = solvers_for(SoftmaxProblem)
 SMALL = {"n": 60, "d": 4, "classes": 3, "queries": 6}
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import torch
 
+from engine.basics.options import Options
+from engine.curvature import InverseHessian, Solution
 from engine.models.softmax import Fit, objective
+from engine.problems.memory import Memory
+from engine.problems.problem import Shared
 from engine.problems.softmax import SoftmaxProblem
 
 CASES = [
@@ -26,7 +31,7 @@ def make(classes: int = 3, intercept: bool = False, *, n: int = 60, d: int = 6, 
     """A fresh problem; its training on the CPU is done once."""
     problem = fresh(classes, intercept, n, d, l2, device)
     if device == "cpu":
-        problem.fit = trained(classes, intercept, n, d, l2)
+        problem.of_model("fit", lambda: trained(classes, intercept, n, d, l2))
     return problem
 
 
@@ -44,8 +49,9 @@ def trained(*arguments) -> Fit:
 
 def untrained(problem: SoftmaxProblem) -> SoftmaxProblem:
     """The same problem at W = 0, where every class is equally likely."""
-    problem.fit = Fit(problem.x.new_zeros(problem.dimension, problem.classes), 0.0, 0, 0)
-    return problem
+    other = problem.holding(problem.examples, Shared(Memory(), Memory()))
+    other.of_model("fit", lambda: Fit(problem.x.new_zeros(problem.dimension, problem.classes), 0.0, 0, 0))
+    return other
 
 
 def gradients(problem: SoftmaxProblem, columns: int) -> torch.Tensor:
@@ -82,3 +88,11 @@ def naive_residual(problem: SoftmaxProblem, x: torch.Tensor, rhs: torch.Tensor, 
 
 def close(a: torch.Tensor, b: torch.Tensor, relative: float) -> bool:
     return bool((a - b).norm() <= relative * b.norm())
+
+
+def solve(solver: InverseHessian, problem: SoftmaxProblem, rhs: torch.Tensor, damping: float,
+          options: Options | None = None, **settings) -> Solution:
+    """A solver's solution for right-hand sides (D, C, b), in their shape."""
+    operator = solver.operator(problem, damping, options)
+    solution = solver.solve(operator, rhs.reshape(problem.parameters, -1), **settings)
+    return replace(solution, x=solution.x.view(rhs.shape))

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.curvature import HESSIANS, cg
+from engine.curvature import SOLVERS, cg, class_blocks
 from engine.data import digits
 from engine.data.sampling import draw
 from engine.models import softmax
 from engine.models.linear_solvers import conjugate_gradients
 from engine.problems.softmax import SoftmaxProblem
-from tests.engine.curvature.cases import CASES, close, fresh, gradients, make, naive_matrix, naive_solution
+from tests.engine.curvature.cases import CASES, close, fresh, gradients, make, naive_matrix, naive_solution, solve
 
 
 def system(size: int = 12, columns: int = 5):
@@ -69,21 +69,21 @@ def test_a_direction_without_curvature_ends_a_column():
 @pytest.mark.parametrize("classes, intercept, damping, columns", CASES)
 def test_tight_tolerance_gives_the_inverse(classes, intercept, damping, columns, diagonal, monkeypatch):
     if diagonal:
-        monkeypatch.setattr(cg, "BLOCK_ENTRIES", 0)
+        monkeypatch.setattr(class_blocks, "ENTRIES", 0)
     problem = make(classes, intercept)
     matrix = naive_matrix(problem, damping)
-    result = cg.solve(problem, gradients(problem, columns), damping, tolerance=1e-11, iterations=300)
+    result = solve(cg.CG, problem, gradients(problem, columns), damping, tolerance=1e-11, iterations=300)
     assert result.converged.all() and (result.residual <= 1e-11).all()
     assert close(result.x, naive_solution(problem, matrix, gradients(problem, columns)), 1e-8)
     rhs = torch.randn(*result.x.shape, dtype=torch.float64)
-    assert close(cg.solve(problem, rhs, damping, tolerance=1e-11).x, naive_solution(problem, matrix, rhs), 1e-8)
+    assert close(solve(cg.CG, problem, rhs, damping, tolerance=1e-11).x, naive_solution(problem, matrix, rhs), 1e-8)
 
 
 def test_blocks_are_those_of_the_hessian():
     problem = make(intercept=True)
     d, c = problem.dimension, problem.classes
     dense = naive_matrix(problem, 0.1).view(d, c, d, c)
-    inverses, diagonal = cg._block_inverses(problem, 0.1), cg._diagonal_inverse(problem, 0.1)
+    inverses, diagonal = class_blocks.block_inverses(problem, 0.1), class_blocks.diagonal_inverse(problem, 0.1)
     for k in range(c):
         assert close(inverses[k], torch.linalg.inv(dense[:, k, :, k]), 1e-6)
         assert close(diagonal[:, k], 1 / dense[:, k, :, k].diagonal(), 1e-9)
@@ -92,7 +92,7 @@ def test_blocks_are_those_of_the_hessian():
 def test_class_means_are_solved_in_closed_form():
     problem = make(4, intercept=True)
     rhs = torch.randn(problem.dimension, 1, 3, dtype=torch.float64).expand(-1, 4, -1)
-    result = cg.solve(problem, rhs, 0.1, iterations=1)
+    result = solve(cg.CG, problem, rhs, 0.1, iterations=1)
     divisor = torch.tensor([0.11] * 6 + [1.1], dtype=torch.float64)
     assert result.info["iterations"] == 0 and close(result.x, rhs / divisor[:, None, None], 1e-12)
 
@@ -100,7 +100,7 @@ def test_class_means_are_solved_in_closed_form():
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-2, 1e-3, 1e-6])
 def test_residual_is_within_the_tolerance(tolerance):
     problem = make(5, n=200, d=20, l2=1e-4)
-    result = cg.solve(problem, gradients(problem, 20), 0.0, tolerance=tolerance)
+    result = solve(cg.CG, problem, gradients(problem, 20), 0.0, tolerance=tolerance)
     assert result.converged.all() and (result.residual <= tolerance).all()
     assert result.info["tolerance"] == tolerance and 0 < result.info["mean_iterations"] <= result.info["iterations"]
 
@@ -108,16 +108,16 @@ def test_residual_is_within_the_tolerance(tolerance):
 def test_tighter_tolerance_takes_more_iterations_and_too_few_do_not_converge():
     problem = make(5, n=200, d=20, l2=1e-4)
     rhs = gradients(problem, 20)
-    counts = [cg.solve(problem, rhs, 0.0, tolerance=t).info["iterations"] for t in (1e-1, 1e-2, 1e-3, 1e-6)]
+    counts = [solve(cg.CG, problem, rhs, 0.0, tolerance=t).info["iterations"] for t in (1e-1, 1e-2, 1e-3, 1e-6)]
     assert counts == sorted(counts) and counts[0] < counts[-1]
-    stopped = cg.solve(problem, rhs, 0.0, tolerance=1e-6, iterations=2)
+    stopped = solve(cg.CG, problem, rhs, 0.0, tolerance=1e-6, iterations=2)
     assert not stopped.converged.any() and stopped.info["iterations"] == 2
 
 
 def test_hessian_that_is_not_positive_definite_is_refused():
     problem = make()
     with pytest.raises(InvalidInput, match="damping above zero"):
-        cg._block_inverses(problem, float("nan"))
+        class_blocks.block_inverses(problem, float("nan"))
 
 
 def test_training_above_the_dense_limit_reaches_the_same_optimum(monkeypatch):
@@ -138,7 +138,7 @@ def test_default_ranks_digits_nearly_as_cholesky_does(damping, digits_problem):
     rhs = torch.einsum("bd,bc->dcb", problem.x[chosen], problem.training_signal(chosen))
     scores = []
     for name in ("cholesky", "cg"):
-        x = HESSIANS[name].solve(problem, rhs, damping).x
+        x = solve(SOLVERS[name], problem, rhs, damping).x
         scores.append(torch.stack([torch.einsum("d,db->b", q, x[:, y]) for q, y in
                                    zip(problem.queries, problem.query_labels, strict=True)]))
     signs = [(s[:, :, None] > s[:, None, :]) for s in scores]

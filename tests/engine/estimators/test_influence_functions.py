@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from engine.curvature import HESSIANS
+from engine.curvature import solvers_for
 from engine.estimators import ESTIMATORS
+from engine.problems import SoftmaxProblem
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 
+HESSIANS = solvers_for(SoftmaxProblem)
 INFINITESIMAL, REOPTIMIZE = {"kind": "infinitesimal"}, {"kind": "reoptimize"}
 DAMPED = {"kind": "local_response", "damping": 0.05}
 ITERATIVE = [name for name, solver in HESSIANS.items() if not solver.exact]

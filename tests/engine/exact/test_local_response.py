@@ -1,12 +1,15 @@
 """Linear responses against a dense inverse, finite upweighting as α → 0, and the gradient of each intervention."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature import cholesky, solution
+from engine.curvature import softmax_hessian
+from engine.curvature.cholesky import CHOLESKY
 from engine.exact import local_response
 from engine.models import softmax
 from engine.question.behaviors import BEHAVIORS
@@ -134,13 +137,14 @@ def test_many_alphas_cost_one_solve():
     """The force of upweighting is α times one direction."""
     solved = []
 
-    def solve(problem, rhs, damping, options):
+    def solve(operator, rhs):
         solved.append(rhs.shape[-1])
-        return cholesky.solve(problem, rhs, damping)
+        return CHOLESKY.solve(operator, rhs)
 
     problem = naive.problem(candidates=CANDIDATES)
     interventions = [Upweight(alpha=1e-5), Upweight(alpha=1.0), Infinitesimal(), Remove()]
-    found = local_response.linear_responses(solve, problem, interventions, Reoptimize(), problem.candidates, Options())
+    found = local_response.linear_responses(replace(CHOLESKY, solve=solve), problem, interventions, Reoptimize(),
+                                            problem.candidates, Options())
     assert solved == [3, 3]
     torch.testing.assert_close(found[0].parts[0].logits * 1e5, found[1].parts[0].logits)
     torch.testing.assert_close(found[1].parts[0].logits, found[2].parts[0].logits)
@@ -150,7 +154,7 @@ def test_a_model_without_dense_hessian_is_referred_to_cg(monkeypatch):
     problem = naive.problem(candidates=CANDIDATES)
     problem.fit  # noqa: B018 - trained with the dense Hessian
     monkeypatch.setattr(softmax, "DENSE_LIMIT", 1)
-    monkeypatch.setattr(solution, "DENSE_PRODUCT", 0)
+    monkeypatch.setattr(softmax_hessian, "DENSE_PRODUCT", 0)
     exact = Scoring.of("query_loss", INFINITESIMAL, {"kind": "local_response"})
     with pytest.raises(InvalidInput, match="`cg`"):
         compute(problem, exact)

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy, linear
 
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.basics.options import Options
-from engine.exact import network_passes, network_steps, steps
+from engine.exact import passes, steps
 from engine.gradients import chunks
 from engine.problems.module import Checkpoint
 from engine.question.behaviors import BEHAVIORS
@@ -29,7 +29,7 @@ titled = {"ids": lambda value: getattr(value, "title", None)}
 def test_one_linear_layer_steps_as_softmax_regression(process, intercept):
     soft, module = cases.pair(intercept)
     for behavior in BEHAVIORS.values():
-        found = cases.scores(network_steps.unrolled, module, ADD, process, behavior)
+        found = cases.scores(steps.unrolled, module, ADD, process, behavior)
         assert_close(found, cases.scores(steps.unrolled, soft, ADD, process, behavior), 1e-10, 1e-13)
 
 
@@ -37,16 +37,17 @@ def test_one_linear_layer_steps_as_softmax_regression(process, intercept):
 def test_one_linear_layer_has_the_same_auxiliary_step(intercept):
     soft, module = cases.pair(intercept)
     for behavior in BEHAVIORS.values():
-        found = cases.scores(network_steps.unrolled, module, AUXILIARY, OneStep(eta=0.3), behavior)
+        found = cases.scores(steps.unrolled, module, AUXILIARY, OneStep(eta=0.3), behavior)
         assert_close(found, cases.scores(steps.unrolled, soft, AUXILIARY, OneStep(eta=0.3), behavior), 1e-10, 1e-13)
 
 
 def test_one_linear_layer_has_the_same_trajectory():
     soft, module = cases.pair()
     process = Trajectory(eta=1.5, checkpoints=3, every=4)
-    module.checkpoints = tuple(Checkpoint(weights.T.flatten(), 0.7) for weights in steps.checkpoints(soft, process))
+    module.checkpoints = tuple(Checkpoint(theta.view_as(soft.weights).T.flatten(), 0.7)
+                               for theta, _ in soft.checkpoints_of(process))
     for behavior in BEHAVIORS.values():
-        found = cases.scores(network_steps.trajectory, module, ADD, process, behavior)
+        found = cases.scores(steps.trajectory, module, ADD, process, behavior)
         assert_close(found, cases.scores(steps.trajectory, soft, ADD, process, behavior), 1e-10, 1e-13)
 
 
@@ -77,7 +78,7 @@ def test_a_network_against_torch_s_optimiser_on_a_copy(process, selection):
     problem = cases.problem(parameters=selection)
     count = getattr(process, "steps", 1)
     for behavior in BEHAVIORS.values():
-        found = cases.scores(network_steps.unrolled, problem, ADD, process, behavior, [9, 0])
+        found = cases.scores(steps.unrolled, problem, ADD, process, behavior, [9, 0])
         before = values(problem, problem.network.module, behavior)
         expected = torch.stack([values(problem, moved(problem, k, process.eta, count, names=problem.network.names),
                                        behavior) - before for k in (9, 0)], 1)
@@ -89,7 +90,7 @@ def test_a_loss_of_the_users_own():
         return 3.0 * cross_entropy(logits, labels, reduction="none") + logits.square().sum(-1)
 
     problem, behavior = cases.problem(loss=loss), BEHAVIORS["query_loss"]
-    found = cases.scores(network_steps.unrolled, problem, ADD, OneStep(eta=0.05), behavior, [3])
+    found = cases.scores(steps.unrolled, problem, ADD, OneStep(eta=0.05), behavior, [3])
     after = moved(problem, 3, 0.05, 1, loss=lambda logits, labels: loss(logits, labels).sum())
     assert_close(found[:, 0], values(problem, after, behavior) - values(problem, problem.network.module, behavior),
                  1e-10, 1e-13)
@@ -103,7 +104,7 @@ def test_a_trajectory_weighs_each_step_by_its_learning_rate():
                                 for rate in (0.5, 0.25, 0.1, 0.05))
     process = Trajectory(eta=eta, checkpoints=3)
     for behavior in BEHAVIORS.values():
-        found = cases.scores(network_steps.trajectory, problem, ADD, process, behavior, [2, 7])
+        found = cases.scores(steps.trajectory, problem, ADD, process, behavior, [2, 7])
         expected = 0.0
         for point, rate in zip(problem.checkpoints[1:], (0.2, 0.08, 0.04), strict=True):
             before = values(problem, moved(problem, 0, 0.0, 0, point.theta), behavior)
@@ -121,7 +122,7 @@ def test_the_auxiliary_step_moves_the_last_layer_along_the_representation(bias):
     problem, eta = cases.problem(build), 0.3
     body, head = problem.network.module[:-1], problem.network.module[-1]
     for behavior in (BEHAVIORS["query_logit"], BEHAVIORS["hard_margin"]):
-        found = cases.scores(network_steps.unrolled, problem, AUXILIARY, OneStep(eta=eta), behavior, [4, 11])
+        found = cases.scores(steps.unrolled, problem, AUXILIARY, OneStep(eta=eta), behavior, [4, 11])
         for j, k in enumerate((4, 11)):
             for i, (query, label) in enumerate(zip(problem.queries, problem.query_labels, strict=True)):
                 w, b = head.weight.clone().requires_grad_(True), torch.zeros(3).double()
@@ -135,36 +136,36 @@ def test_the_auxiliary_step_moves_the_last_layer_along_the_representation(bias):
 def test_the_auxiliary_step_needs_a_linear_readout():
     convolved = cases.problem(lambda: nn.Sequential(nn.Conv2d(2, 3, 6), nn.Flatten()))
     with pytest.raises(InvalidInput, match="does not end in a linear layer"):
-        network_steps.unrolled(convolved, AUXILIARY, OneStep(eta=0.1), convolved.candidates, Options())
+        steps.unrolled(convolved, AUXILIARY, OneStep(eta=0.1), convolved.candidates, Options())
     for build in (lambda: nn.Sequential(nn.Flatten(), nn.Linear(72, 3), nn.Tanh()),
                   lambda: nn.Sequential(nn.Flatten(), nn.Linear(72, 6), nn.Unflatten(1, (3, 2)), nn.AvgPool1d(2),
                                         nn.Flatten())):
         problem = cases.problem(build)
         with pytest.raises(InvalidInput, match="not the output of the model's last linear layer.*`add_occurrence`"):
-            network_steps.unrolled(problem, AUXILIARY, OneStep(eta=0.1), problem.candidates, Options())
+            steps.unrolled(problem, AUXILIARY, OneStep(eta=0.1), problem.candidates, Options())
 
 
 def test_too_few_checkpoints():
     problem = cases.problem(checkpoints=())
     with pytest.raises(InvalidInput, match="asks for 5 checkpoints, and the problem has 0; train with more"):
-        network_steps.trajectory(problem, ADD, Trajectory(eta=0.1), problem.candidates, Options())
+        steps.trajectory(problem, ADD, Trajectory(eta=0.1), problem.candidates, Options())
 
 
 def test_batches_of_queries_change_nothing(monkeypatch):
     problem, behavior = cases.problem(queries=7), BEHAVIORS["query_loss"]
-    expected = cases.scores(network_steps.unrolled, problem, ADD, Unrolled(eta=0.2, steps=2), behavior)
+    expected = cases.scores(steps.unrolled, problem, ADD, Unrolled(eta=0.2, steps=2), behavior)
     monkeypatch.setitem(chunks.CEILINGS, "cpu", 3)
     fresh = cases.problem(queries=7)
-    found = cases.scores(network_steps.unrolled, fresh, ADD, Unrolled(eta=0.2, steps=2), behavior)
+    found = cases.scores(steps.unrolled, fresh, ADD, Unrolled(eta=0.2, steps=2), behavior)
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-14)
 
 
 def test_columns_follow_the_candidates_and_both_interventions_are_answered():
     problem, behavior = cases.problem(), BEHAVIORS["query_loss"]
-    everything = cases.scores(network_steps.unrolled, problem, ADD, OneStep(eta=0.2), behavior)
-    some = cases.scores(network_steps.unrolled, problem, ADD, OneStep(eta=0.2), behavior, [11, 3, 0])
+    everything = cases.scores(steps.unrolled, problem, ADD, OneStep(eta=0.2), behavior)
+    some = cases.scores(steps.unrolled, problem, ADD, OneStep(eta=0.2), behavior, [11, 3, 0])
     np.testing.assert_array_equal(some, everything[:, [11, 3, 0]])
-    responses = network_steps.unrolled(problem, [Auxiliary(), AddOccurrence()], OneStep(eta=0.2), problem.candidates,
+    responses = steps.unrolled(problem, [Auxiliary(), AddOccurrence()], OneStep(eta=0.2), problem.candidates,
                                        Options())
     np.testing.assert_array_equal(responses[1].scores(behavior, problem.query_labels), everything)
     assert not np.allclose(responses[0].scores(behavior, problem.query_labels), everything)
@@ -174,7 +175,7 @@ def test_columns_follow_the_candidates_and_both_interventions_are_answered():
 def test_a_step_of_no_size_changes_nothing_in_single_precision():
     """Baseline and counterfactual go through the same kernels, so that nothing of rounding is left."""
     problem = cases.problem(dtype="float32")
-    part = network_steps.stepped(problem, problem.candidates, 0.0, 1, problem.theta, Options())
+    part = steps.stepped(problem, problem.candidates, 0.0, 1, problem.theta, Options())
     assert torch.equal(part.logits, part.baseline[:, None].expand_as(part.logits))
     torch.testing.assert_close(part.baseline, problem.query_logits)
 
@@ -182,7 +183,7 @@ def test_a_step_of_no_size_changes_nothing_in_single_precision():
 def test_progress_and_cancelling():
     problem, told = cases.problem(), []
     problem.checkpoints = tuple(Checkpoint(problem.theta, 0.1) for _ in range(2))
-    network_steps.trajectory(problem, ADD, Trajectory(eta=0.1, checkpoints=2), torch.tensor([1, 2]),
+    steps.trajectory(problem, ADD, Trajectory(eta=0.1, checkpoints=2), torch.tensor([1, 2]),
                              Options(progress=told.append))
     assert told == pytest.approx([0.25, 0.5, 0.75, 1.0])
 
@@ -190,12 +191,12 @@ def test_progress_and_cancelling():
         raise Cancelled("stop")
 
     with pytest.raises(Cancelled):
-        network_steps.unrolled(problem, ADD, OneStep(eta=0.1), problem.candidates, Options(check=cancel))
+        steps.unrolled(problem, ADD, OneStep(eta=0.1), problem.candidates, Options(check=cancel))
 
 
 def test_training_loss_is_that_of_the_problem():
     problem = cases.problem()
-    value, gradient = network_passes.training_loss(problem, problem.theta, Options())
+    value, gradient = passes.training_loss(problem, problem.theta, Options())
     total, slope = problem.factual
     assert value + 0.5 * problem.l2 * problem.theta.square().sum().item() == pytest.approx(total, rel=1e-12)
     torch.testing.assert_close(gradient + problem.l2 * problem.theta, slope, rtol=1e-11, atol=1e-14)
@@ -208,9 +209,9 @@ def test_where_memory_runs_out_smaller_chunks_give_the_same():
         return cross_entropy(logits, labels, reduction="none")
 
     plain, scarce = cases.problem(), cases.problem(loss=loss)
-    value, gradient = network_passes.training_loss(plain, plain.theta, Options())
+    value, gradient = passes.training_loss(plain, plain.theta, Options())
     with pytest.warns(RuntimeWarning, match="Memory ran out, so the work goes on with 7 examples at a time"):
-        found, slope = network_passes.training_loss(scarce, scarce.theta, Options())
+        found, slope = passes.training_loss(scarce, scarce.theta, Options())
     assert found == pytest.approx(value, rel=1e-12)
     torch.testing.assert_close(slope, gradient, rtol=1e-10, atol=1e-13)
 
@@ -225,6 +226,6 @@ def test_a_module_that_reads_by_view_is_answered_too():
             return self.head(self.convolution(x).view(len(x), -1))
 
     problem, behavior = cases.problem(Viewing), BEHAVIORS["query_loss"]
-    found = cases.scores(network_steps.unrolled, problem, ADD, OneStep(eta=0.3), behavior, [9])[:, 0]
+    found = cases.scores(steps.unrolled, problem, ADD, OneStep(eta=0.3), behavior, [9])[:, 0]
     before = values(problem, problem.network.module, behavior)
     assert_close(found, values(problem, moved(problem, 9, 0.3, 1), behavior) - before, 1e-10, 1e-13)

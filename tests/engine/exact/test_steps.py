@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from engine.basics.options import Options
-from engine.exact.steps import accumulated_signal, checkpoints
+from engine.exact.steps import accumulated_signal
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Trajectory
 from engine.scoring.compute import compute
@@ -115,12 +115,14 @@ def test_checkpoints_are_those_of_their_own_process():
     problem = naive.problem(candidates=[0, 1])
     for process in (Trajectory(eta=0.3, checkpoints=2, every=3), Trajectory(eta=0.3, checkpoints=2, every=5),
                     Trajectory(eta=0.1, checkpoints=2, every=5), Trajectory(eta=0.1, checkpoints=3, every=5)):
-        kept = checkpoints(problem, process)
-        assert len(kept) == process.checkpoints and checkpoints(problem, process) is kept
+        kept = problem.checkpoints_of(process)
+        assert len(kept) == process.checkpoints and problem.checkpoints_of(process) is kept
         weights = torch.zeros_like(problem.weights)
         for _ in range(process.every):
             weights = weights - process.eta * naive.gradient(weights, problem)
-        torch.testing.assert_close(kept[0], weights, rtol=1e-12, atol=1e-14)
+        theta, eta = kept[0]
+        torch.testing.assert_close(theta.view_as(weights), weights, rtol=1e-12, atol=1e-14)
+        assert eta == process.eta
 
 
 def test_a_trajectory_can_be_cancelled():

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import engine.exact.reoptimize
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.provenance import versions
 from engine.estimators.exact import EXACT
+from engine.exact import optima
 from engine.scoring.compute import _chunk, compute
 from engine.scoring.controlled import response, step_scoring
 from engine.scoring.scores import Scores
@@ -57,14 +57,14 @@ def test_the_same_scoring_twice_is_given_twice():
 def test_what_shares_process_and_estimator_is_computed_once(monkeypatch):
     """Four behaviors and two interventions of re-optimisation: one call for all, each objective minimised once."""
     routed, minimised = [], []
-    real, minimise = EXACT.routes["softmax"]["reoptimize"], engine.exact.reoptimize.minimise
+    real, minimise = EXACT.routes["reoptimize"], optima.minimise
 
     def route(problem, interventions, process, candidates, options):
         routed.append([intervention.kind for intervention in interventions])
         return real(problem, interventions, process, candidates, options)
 
-    monkeypatch.setitem(EXACT.routes["softmax"], "reoptimize", route)
-    monkeypatch.setattr(engine.exact.reoptimize, "minimise",
+    monkeypatch.setitem(EXACT.routes, "reoptimize", route)
+    monkeypatch.setattr(optima, "minimise",
                         lambda *a, **k: (minimised.append(1), minimise(*a, **k))[1])
     behaviors = ("query_loss", "query_logit", "soft_margin", "correct")
     compute(small(), [of(behavior, intervention, REOPTIMIZE) for behavior in behaviors
@@ -96,7 +96,7 @@ def test_a_budget_below_the_training_data_is_refused():
 def chunks_of(budget, problem, scoring):
     seen = []
     kind = scoring.process.kind
-    routes = EXACT.routes["softmax"]
+    routes = EXACT.routes
     real = routes[kind]
     routes[kind] = lambda p, i, t, candidates, o: (seen.append(len(candidates)), real(p, i, t, candidates, o))[1]
     try:

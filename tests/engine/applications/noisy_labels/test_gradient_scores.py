@@ -12,7 +12,7 @@ from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, Pair
 from engine.applications.noisy_labels.scoring import suspicions
 from engine.applications.noisy_labels.trusted import trusted_gradients
 from engine.basics.options import Options
-from engine.curvature.network import lissa
+from engine.curvature import Hessian, lissa
 from engine.gradients import directional
 from engine.question.behaviors import BEHAVIORS
 from tests.engine.applications.noisy_labels.sources import model
@@ -56,7 +56,7 @@ def test_they_equal_a_loop_over_examples(changes):
         mean, losses = naive(trained, trained.module.state_dict(), name)
         close(found[Pair("GradSim", title)], losses @ mean)
         close(found[Pair("TracIn", title)], sum(terms))
-        solved = lissa.solve(trained.problem, mean[:, None], 0.0, Options(), measure=False).x[:, 0]
+        solved = lissa.solve(Hessian(trained.problem), mean[:, None], measure=False).x[:, 0]
         close(found[Pair("LiSSA", title)], losses @ solved)
 
 

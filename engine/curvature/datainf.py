@@ -1,0 +1,90 @@
+r"""The inverse of an averaged outer product of gradients, by the average of the inverses (DataInf).
+
+Layer by layer, with g_i the gradient of ℓ(z_i) at θ_D in the layer's parameters and δ its damping:
+
+    ((1/n) Σ_i g_i g_iᵀ + δI)⁻¹ v  ≈  (1/n) Σ_i (g_i g_iᵀ + δI)⁻¹ v  =  (1/δ) [v − (1/n) Σ_i g_i (g_iᵀv)/(δ + ‖g_i‖²)]
+
+The average of inverses stands for the inverse of the average, which it equals for n = 1. A layer is a module with
+its own weight and bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.curvature.hessian import Hessian
+from engine.curvature.solution import InverseHessian, Solution, measured
+from engine.gradients.per_example import loss_gradients
+
+OWN_DAMPING = 0.1
+"""Without damping: this share of the mean squared gradient of a layer's parameter (Kwon et al. 2024)."""
+
+ROWS = 1024
+"""At most so many training gradients are held at once."""
+
+
+def solve(operator: Hessian, rhs: Tensor, *, columns: int | None = None) -> Solution:
+    """DataInf (Kwon et al. 2024), rhs (P, b).
+
+    δ = λ + damping, in every layer. Where damping is zero, a layer has δ = λ + 0.1 · (1/(n p)) Σ_i ‖g_i‖², p its
+    number of parameters. All right-hand sides share one pass over the training gradients, of 4·n·P·b operations
+    besides the gradients (two passes where δ is DataInf's own, the first kept on the problem). The residual is
+    that of the Hessian with the given damping, for `columns` columns (all where it is None).
+    Raises `InvalidInput` where a layer has δ = 0 because all its gradients are zero.
+    """
+    problem, options = operator.problem, operator.options
+    layers = layer_slices(problem)
+    dampings = _dampings(problem, layers, operator.damping, options)
+    total = torch.zeros_like(rhs)
+    for gradients in _gradients(problem, options):
+        for part, delta in zip(layers, dampings, strict=True):
+            g = gradients[:, part]
+            weights = (g @ rhs[part]) / (delta + g.square().sum(1, keepdim=True))
+            total[part].addmm_(g.T, weights, beta=1, alpha=1 / problem.n)
+    x = torch.sub(rhs, total, out=total)
+    for part, delta in zip(layers, dampings, strict=True):
+        x[part] /= delta
+    info = {"layers": float(len(layers)), "smallest_damping": min(dampings), "largest_damping": max(dampings)}
+    return measured(operator, x, rhs, info, columns=columns)
+
+
+def layer_slices(problem) -> list[slice]:
+    """The place in θ of every layer: neighbouring parameters of one module."""
+    found: dict[str, slice] = {}
+    for name, part in problem.network.slices.items():
+        layer = name.rpartition(".")[0]
+        found[layer] = slice(found[layer].start if layer in found else part.start, part.stop)
+    return list(found.values())
+
+
+def _dampings(problem, layers: list[slice], damping: float, options: Options) -> list[float]:
+    if damping > 0:
+        return [damping + problem.l2] * len(layers)
+
+    def mean_squares() -> list[float]:
+        total = torch.zeros(len(layers), dtype=torch.float64, device=problem.device)
+        for gradients in _gradients(problem, options):
+            total += torch.stack([gradients[:, part].square().sum().double() for part in layers])
+        return [value / problem.n / (part.stop - part.start)
+                for value, part in zip(total.tolist(), layers, strict=True)]
+
+    found = [problem.l2 + OWN_DAMPING * square for square in problem.memo("datainf", mean_squares)]
+    if min(found) <= 0:
+        raise InvalidInput("DataInf's own damping is zero because all training gradients of a layer are; use a "
+                           "damping or an l2 above zero.")
+    return found
+
+
+def _gradients(problem, options: Options) -> Iterator[Tensor]:
+    """∇ℓ(z_i) of all training examples (b, P), in chunks that fit in a quarter of the budget."""
+    size = max(1, options.budget // 4 // (problem.parameters * problem.theta.element_size()))
+    for rows in torch.arange(problem.n, device=problem.device).split(min(size, ROWS)):
+        yield loss_gradients(problem, rows, budget=options.budget // 4, check=options.check)
+
+
+DATAINF = InverseHessian("datainf", "DataInf", "Kwon et al. 2024", solve, (Hessian,))

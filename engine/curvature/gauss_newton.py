@@ -1,0 +1,59 @@
+r"""The Gauss–Newton matrix of a module's training objective.
+
+    (1/n) Σ_i J_iᵀ H_i J_i + λI,   J_i = ∂f(x_i)/∂θ (C, P),   H_i = ∂²ℓ/∂f² (C, C)
+
+It is the Hessian where the logits are linear in θ or where every ∂ℓ/∂f is zero. A product takes J v as the derivative
+of Jᵀu in u (double backward), then H_i, then Jᵀ.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from engine.curvature.graphs import Product, flat, leaves_of, logits_of, pulled_back
+from engine.curvature.hessian import Hessian
+from engine.curvature.module_operator import ModuleOperator
+from engine.curvature.second_order import twice_differentiable
+
+
+class GaussNewton(ModuleOperator):
+    """The Gauss–Newton matrix + δI, positive semidefinite for a loss that is convex in the logits."""
+
+    gauss_newton: ClassVar = True
+
+    @staticmethod
+    def summed(problem, rows: Tensor) -> Product:
+        return gauss_newton_map(problem, rows)
+
+    def smallest_eigenvalue(self) -> float:
+        return Hessian(self.problem, options=self.options).smallest_eigenvalue()
+
+
+def gauss_newton_map(problem, rows: Tensor) -> Product:
+    """V (r, P) -> Σ_i J_iᵀ H_i J_i V (r, P) over `rows`, on graphs that are kept."""
+    leaves = leaves_of(problem)
+    with twice_differentiable():
+        logits = logits_of(problem, leaves, rows)
+        probe = torch.zeros_like(logits, requires_grad=True)
+        pulled = torch.autograd.grad(logits, leaves, probe, create_graph=True, materialize_grads=True)
+        pulled = [p + 0 * probe.sum() for p in pulled]
+    curve = loss_curvature(problem, logits.detach(), problem.y[rows])
+    network = problem.network
+
+    def product(block: Tensor) -> Tensor:
+        change, = pulled_back(pulled, [probe], list(network.unflatten(block).values()))
+        return flat(pulled_back([logits], leaves, [curve(change)]))
+
+    return product
+
+
+def loss_curvature(problem, logits: Tensor, labels: Tensor) -> Product:
+    """U (r, b, C) -> H_i u_i, each (r, b, C): the loss's own Hessian at logits (b, C) and labels (b,)."""
+    leaf = logits.detach().requires_grad_(True)
+    with twice_differentiable():
+        signal, = torch.autograd.grad(problem.loss(leaf, labels).sum(), leaf, create_graph=True)
+        signal = signal + 0 * leaf
+    return lambda block: pulled_back([signal], [leaf], [block])[0]

@@ -1,0 +1,128 @@
+r"""The inputs of linear and convolution layers, and the loss's derivatives at their outputs, example by example.
+
+A layer's output at position t is W ā_t, with W (out, in) its weight, as a matrix, and bias, and ā_t its input there
+(for a convolution the patch under the kernel) with a 1 appended where the bias counts. The gradient of one example
+is then Σ_t g_t ā_tᵀ, with g_t (out,) the derivative at the output. A linear layer on vectors has one position.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.functional import pad, unfold
+
+from engine.gradients.taps import output_gradients, recorded
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A module whose weight counts, with the parameter names of weight and, where it counts too, bias."""
+
+    module: nn.Linear | nn.Conv2d
+    weight: str
+    bias: str | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.weight,) if self.bias is None else (self.weight, self.bias)
+
+    @property
+    def outputs(self) -> int:
+        return self.module.weight.shape[0]
+
+    @property
+    def inputs(self) -> int:
+        """The length of ā."""
+        return self.module.weight[0].numel() + (self.bias is not None)
+
+    def to_matrix(self, values: dict[str, Tensor]) -> Tensor:
+        """One tensor (b, …) a parameter -> (b, out, in)."""
+        weight = values[self.weight].flatten(2)
+        return weight if self.bias is None else torch.cat([weight, values[self.bias][..., None]], 2)
+
+    def from_matrix(self, matrix: Tensor) -> dict[str, Tensor]:
+        """(b, out, in) -> one tensor (b, …) a parameter."""
+        if self.bias is None:
+            return {self.weight: matrix.reshape(len(matrix), *self.module.weight.shape)}
+        weight = matrix[..., :-1].reshape(len(matrix), *self.module.weight.shape)
+        return {self.weight: weight, self.bias: matrix[..., -1]}
+
+    def positions(self, x: Tensor) -> Tensor:
+        """What the module was given -> ā (b, t, in)."""
+        rows = _patches(self.module, x) if isinstance(self.module, nn.Conv2d) else x.flatten(1, -2) \
+            if x.ndim > 2 else x[:, None]
+        return rows if self.bias is None else torch.cat([rows, rows.new_ones(*rows.shape[:2], 1)], 2)
+
+    def derivatives(self, g: Tensor) -> Tensor:
+        """The derivative at what the module returned -> (b, t, out)."""
+        if isinstance(self.module, nn.Conv2d):
+            return g.flatten(2).transpose(1, 2)
+        return g.flatten(1, -2) if g.ndim > 2 else g[:, None]
+
+
+def _patches(conv: nn.Conv2d, x: Tensor) -> Tensor:
+    """The patches under the kernel, (b, t, in_channels · kernel height · width)."""
+    if conv.padding == "same":
+        spans = [d * (k - 1) for d, k in zip(conv.dilation, conv.kernel_size, strict=True)]
+        (top, bottom), (left, right) = [(s // 2, s - s // 2) for s in spans]
+    else:
+        top, left = (0, 0) if conv.padding == "valid" else conv.padding
+        bottom, right = top, left
+    mode = "constant" if conv.padding_mode == "zeros" else conv.padding_mode
+    padded = pad(x, (left, right, top, bottom), mode=mode)
+    return unfold(padded, conv.kernel_size, conv.dilation, 0, conv.stride).transpose(1, 2)
+
+
+def factored_layers(problem) -> tuple[Layer, ...]:
+    """The linear layers and ungrouped 2-D convolutions whose weight counts, in the module's order.
+
+    Left out: weights that two modules share, modules that a forward pass does not call by themselves (inside
+    `nn.MultiheadAttention`) or whose first dimension is not the examples, and subclasses, whose forward pass may
+    be another.
+    """
+    network = problem.network
+    shared = Counter(id(value) for _, value in network.module.named_parameters(remove_duplicate=False))
+    found = []
+    for name, module in network.module.named_modules():
+        weight, bias = (f"{name}.{kind}" if name else kind for kind in ("weight", "bias"))
+        if type(module) not in (nn.Linear, nn.Conv2d) or weight not in network.shapes:
+            continue
+        grouped = isinstance(module, nn.Conv2d) and module.groups > 1
+        if not grouped and shared[id(module.weight)] == 1:
+            found.append(Layer(module, weight, bias if bias in network.shapes else None))
+    called = captured(problem, tuple(found), problem.x[:1].expand(3, *problem.x.shape[1:])).inputs
+    return tuple(layer for layer, inputs in zip(found, called, strict=True)
+                 if inputs is not None and len(inputs) == 3)
+
+
+@dataclass(frozen=True)
+class Captured:
+    """One forward pass: logits (b, C), ā (b, t, in) a layer (None if it was not called), and
+    pull(d (b, C)) -> g (b, t, out) a layer, the derivatives of Σ_b d_bᵀ f(x_b) at the layer's output."""
+
+    logits: Tensor
+    inputs: tuple[Tensor | None, ...]
+    pull: Callable[[Tensor], list[Tensor]]
+
+
+def captured(problem, layers: tuple[Layer, ...], x: Tensor) -> Captured:
+    """The layers' inputs and derivatives at θ_D for x (b, …); a layer called several times has all the positions."""
+    parameters = {name: value.detach().clone().requires_grad_(True)
+                  for name, value in problem.network.unflatten(problem.theta).items()}
+    logits, calls = recorded([(layer, layer.module) for layer in layers],
+                             lambda: functional_call(problem.network.module, parameters, (x,)))
+    inputs = [[layer.positions(call.inputs) for call in calls if call.key is layer] for layer in layers]
+
+    def pull(direction: Tensor) -> list[Tensor]:
+        found: dict[int, list[Tensor]] = {id(layer): [] for layer in layers}
+        for call, gradient in zip(calls, output_gradients(logits, calls, direction, keep=True), strict=True):
+            gradient = call.inputs.new_zeros(call.shape) if gradient is None else gradient
+            found[id(call.key)].append(call.key.derivatives(gradient))
+        return [torch.cat(found[id(layer)], 1) for layer in layers]
+
+    return Captured(logits.detach(), tuple(torch.cat(each, 1) if each else None for each in inputs), pull)

@@ -1,0 +1,131 @@
+r"""Retraining of a network from scratch: (1/S) Σ_s [B(q; θ_k^(s)) − B(q; θ_D^(s))] over S seeds.
+
+Seed s trains a model under the intervention and one without, on the same initial weights and batches, so that
+nothing but the intervention is between them (`engine.models.training`). All parameters are trained, by the problem's
+own recipe, whichever of them the problem selects for gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact.response import Part, Response
+from engine.models.training import Diverged, train
+from engine.problems import ModuleProblem, Problem
+from engine.question.behaviors import Behavior
+from engine.question.interventions import Intervention
+from engine.question.processes import Retrain
+
+BATCH = 512
+"""Queries at a time."""
+
+
+@dataclass(frozen=True)
+class AveragePart:
+    """The mean over the parts of equally likely seeds: the estimand's expectation."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def count(self) -> int:
+        """b, the number of candidates."""
+        return self.parts[0].count
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): the mean of the seeds' scores."""
+        return sum(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
+
+
+@singledispatch
+def retrain(problem: Problem, interventions: Sequence[Intervention], process: Retrain, candidates: Tensor,
+            options: Options) -> list[Response]:
+    """One response an intervention, for training examples `candidates` (b,)."""
+    raise TypeError(f"no retraining is known for {problem.noun}")
+
+
+@retrain.register
+def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Retrain, candidates: Tensor,
+               options: Options) -> list[Response]:
+    """Over the seeds s = problem.seed, problem.seed + 1, ….
+
+    What a model answers to the queries is kept on the problem for its (intervention, candidate, seed), so that no
+    model is trained twice. `converged` is False where a training diverged. Raises `InvalidInput` where it is not
+    known how the problem's model was trained, or for a relabelling to a class that does not exist.
+    """
+    problem.training()
+    seeds = range(problem.seed, problem.seed + process.seeds)
+    rows = candidates.tolist()
+    for _, label in (term for one in interventions for term in one.change(problem.n).further):
+        problem.check_label(label)
+    runs = _Runs(problem, options, total=len(seeds) * (1 + len(interventions) * len(rows)))
+    baselines = [runs.query_logits(None, None, seed) for seed in seeds]
+    if not all(logits.isfinite().all() for logits in baselines):
+        raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
+    return [_response([[runs.query_logits(intervention, row, seed) for row in rows] for seed in seeds], baselines)
+            for intervention in interventions]
+
+
+@dataclass
+class _Runs:
+    """The trainings of one call, with their share of its progress."""
+
+    problem: ModuleProblem
+    options: Options
+    total: int
+    done: int = 0
+
+    def query_logits(self, intervention: Intervention | None, row: int | None, seed: int) -> Tensor:
+        """(m, C) of the model trained with `seed` under the intervention on example `row`; NaN where it diverged."""
+        kept = self.problem.memo("retrained", dict)
+        key = intervention and intervention.model_dump_json(), row, seed
+        if key not in kept:
+            kept[key] = self._trained(seed, changed(self.problem, intervention, row) if intervention else {})
+        self.done += 1
+        self.options.progress(self.done / self.total)
+        return kept[key]
+
+    def _trained(self, seed: int, change: dict[str, Any]) -> Tensor:
+        problem, options = self.problem, self.options
+        recipe, build = problem.training()
+        arguments = {"y": problem.y, "recipe": recipe.model_copy(update={"checkpoints": 0}), **change}
+        try:
+            module = train(build, problem.x, seed=seed, loss=problem.loss, device=problem.device,
+                           check=options.check, progress=self._within, **arguments).module
+        except Diverged:
+            return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
+        with torch.no_grad():
+            return torch.cat([module(part) for part in problem.queries.split(BATCH)])
+
+    def _within(self, share: float) -> None:
+        self.options.progress((self.done + share) / self.total)
+
+
+def _response(logits: list[list[Tensor]], baselines: list[Tensor]) -> Response:
+    """From logits[seed][candidate] (m, C) and one baseline a seed."""
+    parts = tuple(Part(torch.stack(row, 1), baseline) for row, baseline in zip(logits, baselines, strict=True))
+    converged = torch.stack([part.logits.isfinite().all(-1).all(0) for part in parts]).all(0)
+    return Response((AveragePart(parts),), converged, torch.zeros(len(converged), device=converged.device).double(),
+                    {"seeds": len(parts)})
+
+
+def changed(problem: ModuleProblem, intervention: Intervention, row: int) -> dict[str, Any]:
+    """What an intervention on training example `row` changes of the arguments of `train`."""
+    change = intervention.change(problem.n)
+    found: dict[str, Any] = {}
+    if change.weight != 1.0:
+        weights = torch.ones(problem.n, dtype=torch.float64, device=problem.device)
+        weights[row] = change.weight
+        found |= {"weights": weights, "normalization": change.normalization}
+    if change.label is not None:
+        labels = problem.y.clone()
+        labels[row] = change.label
+        found["y"] = labels
+    return found
