@@ -17,7 +17,7 @@ LOOSE = {"engine": {"engine", "engine.__main__", "engine.worker"}, "app": {"app"
 FORBIDDEN = {"engine": ("app", "pages", "streamlit"), "app": ("pages",), "pages": ("numpy", "torch")}
 KINDS = {"softmax", "module"}
 FILE_LINES = 400
-FUNCTION_LINES = 50
+FUNCTION_LINES = 40
 
 
 @dataclass(frozen=True)
