@@ -8,8 +8,7 @@ VENV := .venv
 PEER := .venv-pydvl
 PIP := -m pip install --disable-pip-version-check --quiet
 PYTEST := $(VENV)/bin/python -m pytest
-# tests that measure time or drive a browser have the machine to themselves
-ALONE := serial or e2e
+BESIDE := $(PYTEST) -n 2 --dist loadfile
 
 .PHONY: run test test-slow lint types bench clean
 
@@ -23,8 +22,12 @@ types: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m mypy
 
 test: $(VENV)/requirements.stamp lint types
-	$(PYTEST) -n 2 --dist loadfile -m "not ($(ALONE))"
-	$(PYTEST) -n 0 -m "$(ALONE)" || test $$? -eq 5  # 5: there is none
+	$(BESIDE) -m "not (slow or e2e or serial)"
+	$(BESIDE) -m "e2e and not (slow or serial)" tests/e2e
+	$(PYTEST) -n 0 -m "serial and not slow"  # what measures time has the machine to itself
+
+test-slow: $(VENV)/requirements.stamp
+	$(BESIDE) -m slow
 
 bench: $(VENV)/bench.stamp $(PEER)/requirements.stamp
 	$(PYTEST) tests/benchmarks -s --override-ini addopts=""
