@@ -5,9 +5,6 @@ entry that breaks its rule no more must go (a test says so).
 """
 
 FOREIGN: dict[str, dict[str, str]] = {
-    "dispatch_on_kinds": {
-        "app/widgets/labels.py": "names of models that training offers, not kinds of problem",
-    },
     "private_names": {
         "engine/gradients/factors.py": "torch keeps a module's own parameters under this name only",
     },

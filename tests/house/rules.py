@@ -16,6 +16,7 @@ ROOMS = ("basics", "question", "metrics", "store", "data", "models", "jobs", "gr
 LOOSE = {"engine": {"engine", "engine.__main__", "engine.worker"}, "app": {"app", "app.main"}}
 FORBIDDEN = {"engine": ("app", "pages", "streamlit"), "app": ("pages",), "pages": ("numpy", "torch")}
 KINDS = {"softmax", "module"}
+NAMED_TUPLE = {"_replace", "_asdict", "_fields", "_make"}  # public, whatever their first letter
 FILE_LINES = 400
 FUNCTION_LINES = 40
 
@@ -97,7 +98,7 @@ def dispatch_on_kinds(sources: Iterable[Source]) -> Iterator[Fault]:
     for source in _below(sources, "engine", "app"):
         for node in source.nodes:
             names = []
-            if isinstance(node, ast.Dict):
+            if isinstance(node, ast.Dict) and _is_table_of_kinds(node):
                 names = node.keys
             elif isinstance(node, ast.Compare):
                 names = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
@@ -156,7 +157,13 @@ def _rooms_of(entry: Import) -> set[str]:
 
 
 def _is_private(name: str) -> bool:
-    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__")) and name not in NAMED_TUPLE
+
+
+def _is_table_of_kinds(table: ast.Dict) -> bool:
+    """softmax beside other models is a table of models; module is no model."""
+    keys = {key.value for key in table.keys if isinstance(key, ast.Constant)}
+    return "module" in keys or bool(keys) and keys <= KINDS
 
 
 def _calls(source: Source, function: str) -> Iterator[ast.Call]:
