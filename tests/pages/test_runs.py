@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from app import workbench
-from app.runs import view as run_view
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
 from engine.problems import ProblemSource
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
+from engine.store import exports
 from engine.store.results import Store
 from tests.app.widgets.test_published import stored
 from tests.pages import support
@@ -119,13 +119,13 @@ def test_a_reproduction_is_opened_with_its_tables_and_manifest():
 
 def test_the_files_of_a_run_hold_what_it_holds(finished):
     result = Store().read(finished.id)
-    with np.load(io.BytesIO(run_view._npz(result)), allow_pickle=False) as arrays:
+    with np.load(io.BytesIO(exports.npz(result)), allow_pickle=False) as arrays:
         np.testing.assert_array_equal(arrays["0_values"], result.array("0|values"))
         assert json.loads(str(arrays["manifest"]))["digest"] == finished.id
     study = stored("small")
-    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(run_view._parquet(study, "table_a6"))),
+    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(exports.parquet(study, "table_a6"))),
                                   study.table("table_a6"))
-    assert len(pd.read_csv(io.BytesIO(run_view._csv(study, "table_a6")))) == 30
+    assert len(pd.read_csv(io.BytesIO(exports.csv(study, "table_a6")))) == 30
 
 
 def test_a_run_whose_result_is_gone_can_be_computed_again(finished):
