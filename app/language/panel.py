@@ -17,6 +17,7 @@ from app.widgets import downloads, glossary
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, REPSIM
 from engine.basics.errors import WhichfluenceError
+from engine.experiments import language_tables
 from engine.experiments.language_asked import SHARES
 
 EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "table-5-2"}
@@ -63,7 +64,7 @@ def detection(task: str) -> None:
     if scale is None:
         return
     state.settle()
-    table = results.at_layer(scale.found.table, state.layer())
+    table = language_tables.at_layer(scale.found.table, state.layer())
     metric = state.measure([name for name in MEASURES if name in set(table["metric"])])
     glossary.caption(MEASURES[metric])
     kinds = {kind: table[table["corruption"] == kind] for kind in table["corruption"].unique()} if (
@@ -86,14 +87,15 @@ def detection(task: str) -> None:
 
 def _chosen_cell(table: pd.DataFrame) -> tuple[str, str]:
     estimator, behavior = state.chosen_question()
-    at_layer = results.repsim(state.layer())
+    at_layer = language_tables.repsim(state.layer())
     label = at_layer if estimator is REPSIM and at_layer in set(table["method"]) else estimator.label
     return label, LANGUAGE_BEHAVIORS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
 
 
 def _lacking(table: pd.DataFrame) -> str:
     """Where a result was made without the chosen layer, the one that is shown."""
-    return "" if results.repsim(state.layer()) in set(table["method"]) else " RepSim is there for the last layer only."
+    there = language_tables.repsim(state.layer()) in set(table["method"])
+    return "" if there else " RepSim is there for the last layer only."
 
 
 def _finding(kinds: Mapping[str, pd.DataFrame], metric: str, chance: float) -> None:
@@ -115,7 +117,7 @@ def ablation() -> None:
     scale = choose_scale("table-a15")
     if scale is None:
         return
-    table = results.at_layer(scale.found.table, state.layer())
+    table = language_tables.at_layer(scale.found.table, state.layer())
     shown = results.cells(table, "AUPRC", "crossing")
     draw(score_heatmap.score_heatmap, shown, "AUPRC", _share(scale, "conditional_backdoor"), key="language:ablation",
          alt=alt_of(shown, "AUPRC by query and target"))
@@ -131,7 +133,7 @@ def removal() -> None:
     scale = choose_scale("table-a14")
     if scale is None:
         return
-    rows, seeds = results.removal_rows(scale.found.table, "ASR")
+    rows, seeds = language_tables.removal_rows(scale.found.table, "ASR")
     draw(before_after.before_after, rows, seeds, "Attack success", key="language:removal",
          alt="Attack success before and after removal: " + "; ".join(
              f"{row['label']} {row['before']:.2f} to {row['after']:.2f}" for row in rows.to_dict("records")))
