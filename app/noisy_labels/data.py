@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import streamlit as st
@@ -67,3 +68,9 @@ def what_if_result(payload: dict[str, Any]) -> Result | None:
 def seconds(source: NoisySource, trainings: float = 3.5) -> float:
     """Guessed seconds of so many trainings; scoring with confident learning is about three and a half."""
     return cost(source.model_dump(mode="json"), trainings) + 3.0
+
+
+def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:
+    """The command line that recomputes the scores, or what `name` computes."""
+    return (f"python -m engine {name} --source "
+            f"{shlex.quote(source.model_dump_json(exclude_defaults=True))} --out {out}")

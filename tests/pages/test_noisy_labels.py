@@ -9,10 +9,9 @@ from PIL import Image
 
 from app import workbench
 from app.noisy_labels import data as noisy_runs
-from app.noisy_labels import source as noisy_source
 from engine import data
 from engine.applications.noisy_labels.review import FINE, WRONG, Review
-from engine.applications.noisy_labels.source import NoisySource
+from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
 from engine.jobs import run_job
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
@@ -29,7 +28,7 @@ def empty(home):
 
 
 def chosen(**changes) -> NoisySource:
-    recipe = noisy_source.SMALL_RECIPE.model_copy(update={"epochs": 3, "checkpoints": 3})
+    recipe = SMALL_RECIPE.model_copy(update={"epochs": 3, "checkpoints": 3})
     return NoisySource(**{"dataset": "digits", "n_train": 200, "n_test": 500, "trusted": 5, "model": "mlp",
                           "recipe": recipe, **changes})
 

@@ -1,14 +1,8 @@
 """Runs: every state of a job, what can be done with it, and a finished run opened in place."""
 
-import io
-import json
-
-import numpy as np
-import pandas as pd
 import pytest
 
 from app import workbench
-from app.runs import view as run_view
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
 from engine.problems import ProblemSource
@@ -115,17 +109,6 @@ def test_a_reproduction_is_opened_with_its_tables_and_manifest():
     assert [len(frame.value) for frame in at.dataframe] == [30, 30]
     assert says(at, "python -m engine reproduce table-a6 --preset small")
     assert any("at most 1.0e-13" in text for text in support.texts(at))
-
-
-def test_the_files_of_a_run_hold_what_it_holds(finished):
-    result = Store().read(finished.id)
-    with np.load(io.BytesIO(run_view._npz(result)), allow_pickle=False) as arrays:
-        np.testing.assert_array_equal(arrays["0_values"], result.array("0|values"))
-        assert json.loads(str(arrays["manifest"]))["digest"] == finished.id
-    study = stored("small")
-    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(run_view._parquet(study, "table_a6"))),
-                                  study.table("table_a6"))
-    assert len(pd.read_csv(io.BytesIO(run_view._csv(study, "table_a6")))) == 30
 
 
 def test_a_run_whose_result_is_gone_can_be_computed_again(finished):

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from app.paper import notes as paper_notes
-from app.paper import reproductions
 from app.paper import rows as paper_rows
-from app.widgets import published
+from app.widgets import published, reproductions
 from engine.basics.errors import StoreError
 from engine.experiments import EXPERIMENTS, publish
 from engine.jobs import job_digest

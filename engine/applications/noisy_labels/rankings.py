@@ -1,4 +1,7 @@
-"""What the Noisy labels page shows, as tables and lists: pure functions of scores, flags and choices."""
+"""What rankings of suspicious labels tell: how well they detect, how they agree, and whom they flag.
+
+A ranking is the suspicion (n,) of every training example under a `Pair`, larger for a label more likely wrong.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, NONE, Pair
+from engine.applications.noisy_labels.pairs import NONE, Pair
 from engine.metrics.agreement import pairwise, top_size
-from engine.metrics.detection import METRICS, detection, precision_recall
+from engine.metrics.detection import detection, precision_recall
 from engine.metrics.ranking import ranks
 
 MOST_COMPARED = 3_000
@@ -38,13 +41,6 @@ def curves(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray, pairs: Seque
     return pd.concat(frames, ignore_index=True)
 
 
-def related(pair: Pair, known: Sequence[Pair]) -> list[Pair]:
-    """The pairs whose curves stand beside one: the same method with every behavior, and the references."""
-    family = [other for other in known if other.method == pair.method and other != pair]
-    references = [other for other in known if other.method in ("RepSim", "Confident learning") and other != pair]
-    return [pair, *family, *references]
-
-
 def agreement(suspicion: Mapping[Pair, np.ndarray]) -> np.ndarray:
     """Kendall τ between all rankings, (pairs, pairs)."""
     stack = np.stack(list(suspicion.values()))
@@ -52,24 +48,6 @@ def agreement(suspicion: Mapping[Pair, np.ndarray]) -> np.ndarray:
         rows = np.random.default_rng(0).choice(stack.shape[1], MOST_COMPARED, replace=False)
         stack = stack[:, rows]
     return pairwise(stack[:, None], ("kendall",))["kendall"][..., 0]
-
-
-def cells(suspicion: Mapping[Pair, np.ndarray], tau: np.ndarray, chosen: tuple[int, int] | None) -> pd.DataFrame:
-    """One row a cell of the heatmap, as `app.charts.heatmap` draws it."""
-    names = [pair.title for pair in suspicion]
-    return pd.DataFrame([
-        {"row": i, "column": j, "first": f"{i + 1}. {names[i]}", "second": f"{j + 1}. {names[j]}", "mean": tau[i, j],
-         "value": f"{tau[i, j]:.2f}".replace("-", "−"), "agreement": f"{tau[i, j]:+.3f}",
-         "verdict": _verdict(*(list(suspicion)[place] for place in (i, j))), "chosen": (i, j) == chosen}
-        for i in range(len(names)) for j in range(len(names))])
-
-
-def _verdict(first: Pair, second: Pair) -> str:
-    if first == second:
-        return "the same ranking"
-    if first.method == second.method:
-        return "the behavior differs"
-    return "the method differs" if first.behavior == second.behavior else "method and behavior differ"
 
 
 def flagged(suspicion: Mapping[Pair, np.ndarray], pair: Pair, share: float, but_not: Pair | None = None) -> np.ndarray:
@@ -92,7 +70,3 @@ def guess(given: int, predicted: int, nearest: Sequence[int]) -> int | None:
     if predicted != given:
         return predicted
     return next((label for label in nearest if label != given), None)
-
-
-COLUMNS = (NONE, *BEHAVIOR_TITLES.values())
-MEASURES = METRICS

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app.widgets import choice, glossary, job_panel
+from app.runs import state
+from app.widgets import glossary, job_panel
 from app.widgets.times import moment, spell
 from app.workbench import queue
 from engine.basics.errors import WhichfluenceError
@@ -64,11 +65,8 @@ def _empty() -> None:
 
 
 def _filter(jobs: list[Job]) -> list[Job]:
-    key = choice.bound("show", "all", choice.from_options(list(FILTERS)))
-    chosen = st.segmented_control("Show", list(FILTERS), key=key, required=True, label_visibility="collapsed",
-                                  format_func=str.capitalize) or "all"
-    choice.keep("show", chosen)
-    return [job for job in jobs if job.state in FILTERS[chosen]]
+    chosen = FILTERS[state.filter_of(list(FILTERS))]
+    return [job for job in jobs if job.state in chosen]
 
 
 def _workers(jobs: list[Job]) -> None:
@@ -77,7 +75,7 @@ def _workers(jobs: list[Job]) -> None:
     if waiting and (trouble := job_panel.worker_trouble()):
         st.error(trouble, icon=":material/error:")
     alive = len(Workers(home()).alive())
-    counts = {name.lower(): sum(job.state == state for job in jobs) for state, (name, _, _) in STATES.items()}
+    counts = {name.lower(): sum(job.state == one for job in jobs) for one, (name, _, _) in STATES.items()}
     counted = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     glossary.caption(f"{counted}. " + (f"{alive} worker{'s are' if alive > 1 else ' is'} up." if alive else
                                        "No worker is up; one starts by itself when a run waits for it."))
@@ -106,7 +104,7 @@ def _buttons(job: Job) -> None:
             job_panel.cancel_button(job)
         elif job.state == "done" and Store(home()).has(job.id):
             if st.button("Open", key=f"open:{job.id}", icon=":material/visibility:"):
-                choice.keep("run", job.id)
+                state.open_run(job.id)
                 st.rerun()
         elif job.state == "done":
             st.button("Compute again", key=f"again:{job.id}", icon=":material/replay:",
@@ -132,8 +130,7 @@ def delete_button(job: Job) -> None:
 
 def _delete(job_id: str) -> None:
     queue().delete(job_id)
-    if choice.texts("run") == [job_id]:
-        choice.keep("run", [])
+    state.close_run(job_id)
 
 
 def _latest(job: Job) -> float:
