@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from engine.curvature.cholesky import CHOLESKY
-from engine.curvature.dense import DENSE
 from engine.estimators.estimator import Estimator
 from engine.exact import network_reoptimize, network_retrain, network_steps
-from engine.exact.local_response import linear_responses
+from engine.exact.local_response import exact_responses
 from engine.exact.reoptimize import reoptimize
 from engine.exact.steps import trajectory, unrolled
 
@@ -21,7 +17,7 @@ EXACT = Estimator(
             "one_step": unrolled,
             "unrolled": unrolled,
             "trajectory": trajectory,
-            "local_response": partial(linear_responses, CHOLESKY),
+            "local_response": exact_responses,
             "reoptimize": reoptimize,
             "retrain": reoptimize,
         },
@@ -29,7 +25,7 @@ EXACT = Estimator(
             "one_step": network_steps.unrolled,
             "unrolled": network_steps.unrolled,
             "trajectory": network_steps.trajectory,
-            "local_response": partial(linear_responses, DENSE),
+            "local_response": exact_responses,
             "reoptimize": network_reoptimize.reoptimize,
             "retrain": network_retrain.retrain,
         },

@@ -22,6 +22,8 @@ import torch
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.curvature.cholesky import CHOLESKY
+from engine.curvature.dense import DENSE
 from engine.curvature.solution import InverseHessian
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.per_example import loss_gradients
@@ -29,6 +31,7 @@ from engine.gradients.products import products_with
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
 
+FACTORISATIONS = (CHOLESKY, DENSE)
 COLUMN_BYTES = 512 << 20
 """Right-hand sides that are held at once, where their solutions need not be kept."""
 
@@ -49,6 +52,12 @@ def linear_responses(solver: InverseHessian, problem, interventions, process, ca
         responses.append(Response((linear.part(changes, change.size),), converged, residual, dict(info)))
         options.progress((place + 1) / count)
     return responses
+
+
+def exact_responses(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+    """The same, right to rounding, by a factorisation of the problem's Hessian."""
+    solver = next(solver for solver in FACTORISATIONS if solver.fits(problem))
+    return linear_responses(solver, problem, interventions, process, candidates, options)
 
 
 Solved = tuple[Sequence[Tensor], Tensor, Tensor, dict[str, float]]
