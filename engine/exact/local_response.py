@@ -31,6 +31,7 @@ from engine.gradients.products import products_with
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
 
+FACTORISATIONS = (CHOLESKY, DENSE)
 COLUMN_BYTES = 512 << 20
 """Right-hand sides that are held at once, where their solutions need not be kept."""
 
@@ -58,8 +59,6 @@ def local_response(problem: Problem, interventions, process, candidates: Tensor,
     solver = next(solver for solver in FACTORISATIONS if solver.fits(problem))
     return linear_responses(solver, problem, interventions, process, candidates, options)
 
-
-FACTORISATIONS = (CHOLESKY, DENSE)
 
 Solved = tuple[Sequence[Tensor], Tensor, Tensor, dict[str, float]]
 """What the solutions do to the model, a tensor a batch of candidates; converged, residual (b,); the solver's info."""
