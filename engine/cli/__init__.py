@@ -19,9 +19,9 @@ from engine.cli import (
     path_integral,
     reproduce,
 )
-from engine.cli.program import run
+from engine.cli.program import Commands, run
 
-COMMANDS = {
+COMMANDS: Commands = {
     "influence": influence.influence,
     "compare": influence.compare,
     "explain": explain.explain,

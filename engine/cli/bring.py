@@ -64,7 +64,7 @@ def bring(
     axes = seen.likely.axes if reading.axes == AUTO else reading.axes
     sign = _sign(reading, seen)
     brought = claim.bring(problem, table, claimed.specification, reading.name or scores.stem, axes, sign)
-    given = ["--scores", scores, "--data", data, "--spec", spec, "--out", out]
+    given: list[str | Path] = ["--scores", scores, "--data", data, "--spec", spec, "--out", out]
     read = _arguments(reading, table.first_row.kind if scores.suffix.lower() == ".csv" else "")
     write_scores(out, brought, command_line("bring", *given, *read, "--axes", axes, "--sign", claim.SIGNS[sign],
                                             *setting.arguments))

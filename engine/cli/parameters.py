@@ -37,7 +37,7 @@ def _parts(parameter: Parameter) -> Iterator[Parameter]:
                                     annotation=hints[field.name]))
 
 
-def _value(name: str, kind: Any, given: Mapping[str, Any]) -> Any:
+def _value(name: str, kind: type, given: Mapping[str, Any]) -> Any:
     """What was given for a parameter, or the value of a dataclass from what was given for its fields."""
     if not is_dataclass(kind):
         return given[name]

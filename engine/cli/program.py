@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 from typer import Abort, TyperException
-from typer.main import get_command
+from typer.main import get_group
 
 from engine.basics.errors import WhichfluenceError
 from engine.cli.parameters import spread
@@ -113,7 +113,7 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
 
 def _options(app: typer.Typer, arguments: Sequence[str]) -> list[str]:
     """The options of the command that the arguments name."""
-    commands = get_command(app).commands
+    commands = get_group(app).commands
     asked = next(word for word in arguments if word in commands)
     return [option for parameter in commands[asked].params for option in parameter.opts]
 
