@@ -11,13 +11,13 @@ import streamlit as st
 from app.compare import explanation as explanation_panel
 from app.compare import report
 from app.compare.bring import Shown
-from app.compare.data import Compared
 from app.widgets import glossary, job_panel
 from app.widgets.plain_text import plain
 from app.widgets.times import written
-from app.workbench import Waiting
 from engine.basics.errors import WhichfluenceError
 from engine.data import title
+from engine.desk import Waiting
+from engine.desk.compared import Compared
 from engine.store import comparisons as saved
 from engine.store.comparisons import Entry, Saved
 

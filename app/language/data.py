@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.workbench import queue
+from app.widgets.desk import desk
 from engine.applications.language import catalogue, models
 from engine.applications.language.attribution import Setting
 from engine.applications.language.records import Record, parse_lines
@@ -20,7 +20,7 @@ from engine.applications.language.tasks import TASKS
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.experiments import backdoor, response_corruption
-from engine.jobs import Job, ensure_worker, job_digest
+from engine.jobs import Job, job_digest
 from engine.runs import language as language_run
 from engine.store.results import Result, Store, home
 
@@ -91,7 +91,7 @@ def seconds(asked: Asked) -> float:
 
 
 def job(asked: Asked) -> Job | None:
-    return queue().get(asked.digest)
+    return desk().jobs.queue.get(asked.digest)
 
 
 def result(asked: Asked) -> Result | None:
@@ -102,24 +102,18 @@ def result(asked: Asked) -> Result | None:
 def start(asked: Asked) -> None:
     """Queue the run, or take it up where it stopped. Raises one sentence for a model or task that cannot be had."""
     models.find(asked.model)
-    queued = queue().submit(language_run.KIND, asked.payload, title=asked.title)
-    if queued.state in ("failed", "cancelled"):
-        queue().resume(queued.id)
-    ensure_worker(home())
+    desk().jobs.take_up(language_run.KIND, asked.payload, asked.title)
 
 
 def shading(asked: Asked, row: int) -> Job | None:
     """The job that takes one record's scores apart, if it was asked for."""
-    return queue().get(_shading_digest(asked, row))
+    return desk().jobs.queue.get(_shading_digest(asked, row))
 
 
 def shade(asked: Asked, row: int) -> None:
     """Queue that job, or take it up where it stopped."""
-    queued = queue().submit(language_run.TOKENS, language_run.tokens_payload(asked.payload, row),
-                            title=f"Tokens of record {row} · {asked.title}")
-    if queued.state in ("failed", "cancelled"):
-        queue().resume(queued.id)
-    ensure_worker(home())
+    desk().jobs.take_up(language_run.TOKENS, language_run.tokens_payload(asked.payload, row),
+                        f"Tokens of record {row} · {asked.title}")
 
 
 def more_tokens(asked: Asked, row: int) -> pd.DataFrame:

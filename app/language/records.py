@@ -27,7 +27,6 @@ from app.language.data import Asked
 from app.widgets import choice, downloads, glossary, job_panel
 from app.widgets.selectors import pick, segments, text
 from app.widgets.times import spell
-from app.workbench import Waiting
 from engine.applications.language import catalogue, models, rankings
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, LanguageEstimator
@@ -35,6 +34,7 @@ from engine.applications.language.records import Record
 from engine.applications.language.tasks import TASKS
 from engine.basics.errors import InvalidInput
 from engine.data import scienceqa
+from engine.desk import Waiting
 from engine.runs import language as language_run
 from engine.store.results import home
 

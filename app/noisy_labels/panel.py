@@ -16,10 +16,10 @@ from app.noisy_labels import data as noisy_runs
 from app.noisy_labels import view as noisy_view
 from app.widgets import choice, downloads, glossary, job_panel, labels
 from app.widgets.times import spell
-from app.workbench import Waiting
 from engine import data
 from engine.applications.noisy_labels.pairs import METHODS, NONE, Pair
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import Waiting
 from engine.metrics.detection import SHARES, precision_title
 from engine.runs.noisy_labels import Scored
 

@@ -11,10 +11,10 @@ from app.noisy_labels import data as noisy_runs
 from app.noisy_labels import panel as noisy_panel
 from app.widgets import choice, downloads, glossary, job_panel, pickers
 from app.widgets.times import spell
-from app.workbench import Waiting
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review, consequences
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import Waiting
 from engine.runs import noisy_retraining as retraining
 from engine.runs.noisy_labels import Scored
 from engine.store.results import Result

@@ -6,14 +6,13 @@ import shlex
 from dataclasses import dataclass
 
 from app.widgets import published
+from app.widgets.desk import desk
 from app.widgets.times import spell
-from app.workbench import queue
 from engine import data
 from engine.applications.language import catalogue
 from engine.data import scienceqa
 from engine.experiments import EXPERIMENTS
-from engine.jobs import KINDS, Job, ensure_worker, job_digest
-from engine.store.results import home
+from engine.jobs import KINDS, Job, job_digest
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,4 @@ def missing_data(name: str, preset: str) -> str:
 def start(name: str, preset: str, model: str | None = None) -> Job:
     """Queue the run, or take it up again where it stopped; whoever asks for the same shares it."""
     experiment = EXPERIMENTS[name]
-    job = queue().submit(experiment.study, experiment.payload(preset, model=model), title=title(name, preset, model))
-    if job.state in ("failed", "cancelled"):
-        queue().resume(job.id)
-    ensure_worker(home())
-    return queue().get(job.id) or job
+    return desk().jobs.take_up(experiment.study, experiment.payload(preset, model=model), title(name, preset, model))

@@ -8,7 +8,7 @@ from app.language import records as language_records
 from app.paper import panel as paper_panel
 from app.paper import reproductions
 from app.widgets import choice, glossary
-from app.workbench import queue
+from app.widgets.desk import desk
 from engine.applications.language import catalogue, models
 from engine.experiments import EXPERIMENTS
 
@@ -46,7 +46,7 @@ def _other_model(name: str, preset: str) -> str | None:
 
 
 def _offer(name: str, preset: str, model: str | None) -> None:
-    job = queue().get(reproductions.digest(name, preset, model))
+    job = desk().jobs.queue.get(reproductions.digest(name, preset, model))
     chosen = EXPERIMENTS[name].presets[preset]
     cost = reproductions.cost(name, preset, model)
     glossary.caption(

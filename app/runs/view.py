@@ -14,7 +14,7 @@ import streamlit as st
 from app.paper import reproductions
 from app.runs import list as run_list
 from app.widgets import choice, glossary, manifest_view
-from app.workbench import queue
+from app.widgets.desk import desk
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Job
@@ -29,7 +29,7 @@ def opened() -> Job | None:
 
 
 def _parse(text: str) -> Job:
-    job = queue().get(text)
+    job = desk().jobs.queue.get(text)
     if job is None:
         raise InvalidInput("there is no such run here; it was deleted, or belongs to another machine.")
     if job.state != "done" or not Store(home()).has(job.id):

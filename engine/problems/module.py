@@ -48,6 +48,7 @@ class ModuleProblem(Problem):
     """
 
     kind, noun = "module", "a neural network"
+    live_seconds, live_device = 2.0, "auto"
 
     def __init__(self, module: nn.Module, x_train, y_train, x_query, y_query, candidates=None, *,
                  parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.footprint import footprint
 
 
 class Problem(ABC):
@@ -22,12 +23,16 @@ class Problem(ABC):
 
     x (n, …), y (n,), queries (m, …), query_labels (m,), candidates (k,): on `device`. classes C, parameters P,
     query_logits (m, C) at θ_D. `noun` is what a sentence calls such a model. `convex`: whether the objective has one
-    optimum, at which all training ends.
+    optimum, at which all training ends. `linear`: whether logits are linear in the parameters. `live_seconds`: how
+    long a reader waits for scores at once; `live_device`: where they are computed then, as `pick_device` reads it.
     """
 
     kind: str
     noun: str
     convex: bool = False
+    linear: bool = False
+    live_seconds: float
+    live_device: str
     device: torch.device
     x: Tensor
     y: Tensor
@@ -65,6 +70,11 @@ class Problem(ABC):
     def gradient_bytes(self) -> int:
         """What one candidate's gradient takes where solvers hold it whole."""
         return 0
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds in memory: its data, and what was computed of it and kept so far."""
+        return footprint(self)
 
     @property
     def exclusive(self) -> AbstractContextManager:

@@ -27,7 +27,8 @@ class SoftmaxProblem(Problem):
     Raises `InvalidInput` for an unknown device, a bad l2, or more classes than `classes`.
     """
 
-    kind, noun, convex = "softmax", "softmax regression", True
+    kind, noun, convex, linear = "softmax", "softmax regression", True, True
+    live_seconds, live_device = 4.0, "cpu"  # small float64 problems answer no sooner on a GPU
 
     def __init__(self, x_train, y_train, x_query, y_query, candidates=None, *, l2: float = 1e-4,
                  intercept: bool = False, classes: int | None = None, device: str = "cpu") -> None:

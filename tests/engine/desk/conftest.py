@@ -1,0 +1,12 @@
+"""A desk with a home of its own for every test, and no worker."""
+
+import pytest
+
+from engine.desk import Desk
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: False)
+    return Desk()
