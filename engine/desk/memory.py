@@ -36,9 +36,9 @@ class Memory:
     """Values by key, for all threads. bound: in bytes (default: WHICHFLUENCE_MEMORY in GB, else 1.5 GB).
 
     A storage that several values share counts once. Values may grow after they were put: all are measured anew
-    whenever one is put, and the one that is asked for whenever it is. That one stays even if it alone is over the
-    bound, and so does what is in use; a tenth of the bound is left for the others then, so that small answers are not
-    lost to a large problem.
+    whenever one is put, and the one that is asked for whenever it is. What was asked for last stays even if it alone
+    is over the bound, and so does what is in use; a tenth of the bound is left for the others then, so that small
+    answers are not lost to a large problem.
 
     Raises `InvalidInput` where the environment variable is not a positive number.
     """
@@ -57,7 +57,7 @@ class Memory:
                 return None
             self._entries.move_to_end(key)
             entry.storages = storages(entry.value)
-            self._drop(key)
+            self._drop()
             return entry.value
 
     def put(self, key: Hashable, value: Any) -> None:
@@ -67,7 +67,7 @@ class Memory:
             entry.value = value
             self._entries.move_to_end(key)
             self._measure()
-            self._drop(key)
+            self._drop()
 
     def kept(self, key: Hashable, build: Callable[[], Kept]) -> Kept:
         """The value of `key`, made by `build()` where it is not kept; of several threads that ask, one makes it."""
@@ -92,7 +92,7 @@ class Memory:
                 if entry is not None:
                     entry.users -= 1
                 self._measure()
-                self._drop(key)
+                self._drop()
 
     @property
     def nbytes(self) -> int:
@@ -114,11 +114,12 @@ class Memory:
         for entry in self._entries.values():
             entry.storages = storages(entry.value)
 
-    def _drop(self, wanted: Hashable) -> None:
-        """Drop the least recently used values until the rest fits; never `wanted`, nor what is in use."""
+    def _drop(self) -> None:
+        """Drop the least recently used values until the rest fits; never the last one, nor what is in use."""
         if _together(self._entries.values()) <= self.bound:
             return
-        needed = {key: entry for key, entry in self._entries.items() if key == wanted or entry.users}
+        last = next(reversed(self._entries))
+        needed = {key: entry for key, entry in self._entries.items() if key == last or entry.users}
         bound = max(self.bound, _together(needed.values()) + LEFT * self.bound)
         for key in [key for key in self._entries if key not in needed]:
             if _together(self._entries.values()) <= bound:

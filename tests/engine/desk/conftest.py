@@ -2,6 +2,7 @@
 
 import pytest
 
+import engine.experiments  # noqa: F401 - knows every kind of job
 from engine.desk import Desk
 
 

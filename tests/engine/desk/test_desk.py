@@ -11,6 +11,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.desk import Waiting, answer
 from engine.desk.training import problem_key
+from engine.exact.reoptimize import training_data
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.runs import scores as score_runs
@@ -151,6 +152,19 @@ class TestCandidates:
         monkeypatch.setattr(ProblemSource, "parameters", lambda source: 7_840)
         desk.memory.clear()
         assert desk.candidate_count(SOURCE, [local], 30) == 30
+
+
+@pytest.mark.data
+def test_fashion_mnist_and_another_source_stay_under_the_bound(desk):
+    desk.memory.bound, large = 0.6e9, ProblemSource(dataset="fashion_mnist", n_train=300, n_queries=20, n_test=500)
+    problem = ready(desk, large).problem
+    training_data(problem)
+    assert problem.nbytes > 0.6e9  # its Hessian and the factor of that
+    ready(desk)
+    deadline = time.monotonic() + 60
+    while problem_key(large) in desk.memory and time.monotonic() < deadline:
+        time.sleep(0.05)  # what the training goes on with holds it
+    assert problem_key(SOURCE) in desk.memory and desk.memory.nbytes <= 0.6e9
 
 
 def forget_scores(desk):
