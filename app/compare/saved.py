@@ -58,7 +58,7 @@ def listing() -> None:
 
 def link(query: str) -> str:
     """The full address of a view of the Compare page."""
-    address = urlsplit(getattr(st.context, "url", None) or "")
+    address = urlsplit(st.context.url or "")
     base = f"{address.scheme}://{address.netloc}" if address.scheme else ""
     return f"{base}/{PAGE}?{query}"
 
@@ -137,7 +137,7 @@ def _card(entry: Entry) -> None:
                          query_params=kept.parameters)
         if kept.note:
             st.text(kept.note)
-        when = written(kept.created, getattr(st.context, "timezone", None))
+        when = written(kept.created, st.context.timezone)
         st.caption(f"{when} · {plain(kept.summary)}")
         with st.expander("Link, name and note"):
             st.code(link(kept.address), language=None, wrap_lines=True)

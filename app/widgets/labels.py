@@ -43,8 +43,9 @@ def numbered(labels: Sequence[str]) -> list[str]:
 
 def known_as(scoring: Scoring) -> str | None:
     """The name under which the literature knows a scoring, whatever its damping; None where it has none."""
-    eta, plain = getattr(scoring.process, "eta", 0.1), scoring
-    if getattr(scoring.process, "damping", 0.0):
+    numbers, plain = scoring.process.model_dump(), scoring
+    eta = numbers.get("eta", 0.1)
+    if numbers.get("damping"):
         plain = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"damping": 0.0}),
                            scoring.estimator)
     return next((method.title for method in NAMED.values() if method.implied(scoring.behavior, eta) == plain), None)

@@ -246,7 +246,7 @@ def _parameters(name: str, kind, default) -> dict:
         if field == "kind":
             continue
         key = f"{name}:{kind.__name__}:{field}"
-        current = getattr(default, field, None) if isinstance(default, kind) else None
+        current = getattr(default, field) if isinstance(default, kind) else None
         if field in CHOICES:
             label, titles = CHOICES[field]
             st.session_state.setdefault(key, current or next(iter(titles)))

@@ -60,12 +60,12 @@ def _table_a7() -> tuple[Scoring, ...]:
     return tuple(dict.fromkeys(scoring for pair in network.pairs().values() for scoring in pair))
 
 
-def _solvers(target: Scoring, kind: str) -> tuple[Scoring, ...]:
-    """Every estimator that can target the question of `target`."""
+def _solvers(target: Scoring, model: type[Problem]) -> tuple[Scoring, ...]:
+    """Every estimator that can target the question of `target`; without a positive definite Hessian, no plain CG."""
     asked = target.specification
     return tuple(Scoring.of(asked.behavior, asked.intervention, asked.process, name)
                  for name, estimator in ESTIMATORS.items()
-                 if estimator.refusal(asked, kind) is None and not (kind == ModuleProblem.kind and name == "cg"))
+                 if estimator.refusal(asked, model.kind) is None and (model.convex or name != "cg"))
 
 
 def _named() -> tuple[Scoring, ...]:
@@ -97,7 +97,7 @@ def _softmax() -> tuple[Preset, ...]:
                "specification that it implies.", _named(), (1, 3)),
         Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise, "
                "answered exactly and by every approximation on offer. All disagreement here is approximation error.",
-               _solvers(SOLVED, SoftmaxProblem.kind), (0, 2)),
+               _solvers(SOLVED, SoftmaxProblem), (0, 2)),
     )
 
 
@@ -119,7 +119,7 @@ def _networks() -> tuple[Preset, ...]:
                "specification that it implies; inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
         Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise "
                "near the trained model, by L-BFGS and by every approximation on offer. All disagreement here is "
-               "approximation error.", _solvers(NETWORK_SOLVED, ModuleProblem.kind), (0, 1)),
+               "approximation error.", _solvers(NETWORK_SOLVED, ModuleProblem), (0, 1)),
     )
 
 

@@ -77,8 +77,8 @@ def test_a_run_that_failed_leaves_a_bracket(monkeypatch):
                                                   {"kind": "local_response", "damping": 0.5})
     monkeypatch.setattr(Desk, "scores", lambda desk, source, scorings, *more: (
         Waiting("A run", job="1") if failing in scorings else whole(desk, source, scorings, *more)))
-    monkeypatch.setattr("engine.jobs.JobQueue.get", lambda queue, job: SimpleNamespace(
-        state="failed", error="It needs the Hessian of 53,002 parameters."))
+    failed = SimpleNamespace(state="failed", error="It needs the Hessian of 53,002 parameters.")
+    monkeypatch.setattr("engine.jobs.JobQueue.get", lambda queue, job: failed if job == "1" else None)
     approximate = Scoring.of(failing.behavior, failing.intervention, failing.process, "cg")
     at = sound(open("compare", **SMALL, **specification_list.address_of([approximate, STEP], (0, 1)), explain=1))
     assert says(at, "are missing: It needs the Hessian of 53,002 parameters.") and says(at, "together")

@@ -1,0 +1,38 @@
+"""Which answers split into behavior signal, kernel and training signal on a problem, and the factors of one score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from engine.exact.decomposition import Decomposition, decompose
+from engine.problems import Problem, SoftmaxProblem
+from engine.question.processes import LocalResponse, OneStep, Unrolled
+from engine.scoring.scoring import Scoring
+
+Response = tuple[float, Callable[[Tensor], Tensor] | None]
+
+
+def splitting(problem: Problem, scorings: Sequence[Scoring]) -> list[Scoring]:
+    """The scorings whose local answer splits into the three factors on this problem."""
+    return [scoring for scoring in scorings if scoring.readout.differentiable and _response(problem, scoring)]
+
+
+def decomposed(problem: Problem, scoring: Scoring, query: int, row: int) -> Decomposition:
+    """The factors of one score under a scoring that splits. query: its place; row: of the training set."""
+    eta, response = _response(problem, scoring)
+    return decompose(problem, query, row, scoring.readout, eta=eta, response=response)
+
+
+def _response(problem: Problem, scoring: Scoring) -> Response | None:
+    """(η, rows ↦ R rows) of the process; None where its response is not at hand in a moment."""
+    process = scoring.process
+    if isinstance(process, (OneStep, Unrolled)) and scoring.intervention.kind == "add_occurrence" and (
+            scoring.estimator in ("exact", "first_order")):
+        return process.eta * (process.steps if isinstance(process, Unrolled) else 1), None
+    if isinstance(process, LocalResponse) and scoring.exact and isinstance(problem, SoftmaxProblem) and (
+            problem.has_dense_hessian):
+        return 1.0, lambda rows: torch.cholesky_solve(rows.T, problem.cholesky(process.damping)).T
+    return None
