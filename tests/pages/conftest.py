@@ -5,12 +5,17 @@ import pytest
 from app.widgets import published
 
 
+@pytest.fixture(autouse=True)
+def no_worker(monkeypatch):
+    """Jobs stay queued unless a test runs them."""
+    monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: False)
+
+
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """WHICHFLUENCE_HOME, empty, for tests that look at runs or results."""
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv(published.FOLDER, str(tmp_path / "results"))
-    monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: False)
     for cached in (published._read, published._from_store):
         cached.clear()
     return tmp_path / "home"
