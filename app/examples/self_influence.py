@@ -42,7 +42,8 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
     chips.question(scoring)
     glossary.caption("Here every training example is its own query.")
     try:
-        values = asked_self_influence(desk(), drawn, scoring, candidates)
+        with st.spinner("Computing self-influence"):
+            values = asked_self_influence(desk(), drawn, scoring, candidates)
         if isinstance(values, Waiting):
             job_panel.watch(values)
             return

@@ -165,7 +165,7 @@ def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[
     return found if isinstance(found, Waiting) else found[behaviors.index(behavior)]
 
 
-def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candidates: int,
+def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candidates: int | None,
                agreements: Callable[[ErrorRun], Mapping[tuple[str, float], PerQuery]]) -> Curves:
     """The curves of every draw whose run is done; agreements(run): (series, x) -> metric -> (m,)."""
     points, done, waiting = {}, 0, []

@@ -55,7 +55,7 @@ class ErrorRun:
         return dict(zip(listed, score_runs.load(self.desk.jobs.store.read(self.digest), listed), strict=True))
 
 
-def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int) -> ErrorRun | Waiting:
+def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | None) -> ErrorRun | Waiting:
     """The finished run with one draw's curves over `panel`, eta or alpha; else its job, which is queued if it is
     new."""
     payload = score_runs.payload(source, _scorings(source, panel), candidates)

@@ -82,6 +82,21 @@ class TestLive:
         desk.memory.bound = 1
         assert len(desk.scores(SOURCE, [STEP, MARGIN, REMOVE], CANDIDATES)) == 3
 
+    def test_kept_scores_answer_although_their_problem_was_dropped(self, desk, counted):
+        found = desk.scores(SOURCE, [STEP], CANDIDATES)
+        desk.memory.clear()
+        desk.memory.put(("scores", SOURCE.model_dump_json(), STEP.digest, CANDIDATES), found[0])
+        assert desk.scores(SOURCE, [STEP], CANDIDATES)[0] is found[0]
+        assert problem_key(SOURCE) not in desk.memory and len(counted) == 1
+
+
+def test_labels_and_pictures_need_no_trained_model(desk):
+    dataset, sample = desk.sample(SOURCE)
+    assert problem_key(SOURCE) not in desk.memory and len(sample.y_train) == 120 and len(dataset.class_names) == 10
+    drawn = ready(desk)
+    np.testing.assert_array_equal(drawn.sample.y_query, sample.y_query)
+    assert desk.sample(SOURCE)[1] is drawn.sample
+
 
 class TestQueued:
     @pytest.fixture(autouse=True)
