@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from engine.basics.errors import InvalidInput
 from engine.exact.decomposition import Decomposition, decompose
 from engine.problems import Problem, SoftmaxProblem
 from engine.question.processes import LocalResponse, OneStep, Unrolled
@@ -21,8 +22,15 @@ def splitting(problem: Problem, scorings: Sequence[Scoring]) -> list[Scoring]:
 
 
 def decomposed(problem: Problem, scoring: Scoring, query: int, row: int) -> Decomposition:
-    """The factors of one score under a scoring that splits. query: its place; row: of the training set."""
-    eta, response = _response(problem, scoring)
+    """The factors of one score. query: its place; row: of the training set.
+
+    Raises `InvalidInput` for a scoring that does not split.
+    """
+    found = _response(problem, scoring)
+    if found is None:
+        raise InvalidInput(f"“{scoring.title}” does not split into behavior signal, kernel and training signal here; "
+                           "choose a step on one more occurrence of the example.")
+    eta, response = found
     return decompose(problem, query, row, scoring.readout, eta=eta, response=response)
 
 

@@ -81,7 +81,8 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     if not live(sources[0]):
         return _from_runs(desk, sources, "eta", candidates, lambda run: {
             (BEHAVIORS[behavior].title, eta): found for (behavior, eta), found in run.eta_agreement().items()})
-    deadline, known, waiting = time.monotonic() + seconds, {}, ()
+    deadline, known = time.monotonic() + seconds, {}
+    waiting: tuple[Waiting, ...] = ()
     for source in sources:
         for eta in ETAS:
             found = desk.memory.get(_step_key(source, eta))
@@ -116,7 +117,7 @@ def eta_point(desk: Desk, source: ProblemSource, behavior: str, eta: float, cand
     if isinstance(found, Waiting):
         return found
     numbers = step_numbers(desk, source, eta)
-    return numbers if isinstance(numbers, Waiting) else Point(*found, numbers[behavior])
+    return numbers if isinstance(numbers, Waiting) else Point(found[0], found[1], numbers[behavior])
 
 
 def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, solver: str, candidates: int
@@ -168,7 +169,8 @@ def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[
 def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candidates: int | None,
                agreements: Callable[[ErrorRun], Mapping[tuple[str, float], PerQuery]]) -> Curves:
     """The curves of every draw whose run is done; agreements(run): (series, x) -> metric -> (m,)."""
-    points, done, waiting = {}, 0, []
+    points: dict[tuple[str, float], dict[int, PerQuery]] = {}
+    done, waiting = 0, []
     for source in sources:
         run = error_run(desk, source, panel, candidates)
         if isinstance(run, Waiting):

@@ -42,6 +42,7 @@ class Problem(ABC):
     classes: int
     parameters: int
     query_logits: Tensor
+    probabilities: Tensor
 
     @property
     def n(self) -> int:
