@@ -5,7 +5,7 @@ import streamlit as st
 from app.compare import saved as saved_panel
 from app.runs import panel, result, start, state
 from app.widgets import glossary
-from app.workbench import queue
+from app.widgets.desk import desk
 
 st.title("Runs")
 job = state.opened()
@@ -14,6 +14,6 @@ if job is not None:
 else:
     glossary.lead("Work that takes longer than a moment runs in the background, in parts that are saved as they "
                   "finish. The same question is computed once, whoever asks for it.")
-    start.show(expanded=not queue().jobs(limit=1))
+    start.show(expanded=not desk().jobs.queue.jobs(limit=1))
     panel.show()
     saved_panel.listing()

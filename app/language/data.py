@@ -5,16 +5,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.workbench import queue
+from app.widgets.desk import desk
 from engine.applications.language import models
 from engine.experiments.language_asked import Asked
-from engine.jobs import Job, ensure_worker
+from engine.jobs import Job
 from engine.runs import language as language_run
 from engine.store.results import Result, Store, home
 
 
 def job(asked: Asked) -> Job | None:
-    return queue().get(asked.digest)
+    return desk().jobs.queue.get(asked.digest)
 
 
 def result(asked: Asked) -> Result | None:
@@ -25,23 +25,17 @@ def result(asked: Asked) -> Result | None:
 def start(asked: Asked) -> None:
     """Queue the run, or take it up where it stopped. Raises one sentence for a model or task that cannot be had."""
     models.find(asked.model)
-    queued = queue().submit(language_run.KIND, asked.payload, title=asked.title)
-    if queued.state in ("failed", "cancelled"):
-        queue().resume(queued.id)
-    ensure_worker(home())
+    desk().jobs.take_up(language_run.KIND, asked.payload, asked.title)
 
 
 def shading(asked: Asked, row: int) -> Job | None:
     """The job that takes one record's scores apart, if it was asked for."""
-    return queue().get(asked.shading_digest(row))
+    return desk().jobs.queue.get(asked.shading_digest(row))
 
 
 def shade(asked: Asked, row: int) -> None:
     """Queue that job, or take it up where it stopped."""
-    queued = queue().submit(language_run.TOKENS, asked.shading(row), title=f"Tokens of record {row} · {asked.title}")
-    if queued.state in ("failed", "cancelled"):
-        queue().resume(queued.id)
-    ensure_worker(home())
+    desk().jobs.take_up(language_run.TOKENS, asked.shading(row), f"Tokens of record {row} · {asked.title}")
 
 
 def more_tokens(asked: Asked, row: int) -> pd.DataFrame:

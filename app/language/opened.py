@@ -10,9 +10,9 @@ import streamlit as st
 
 from app.language import data, record_html
 from app.widgets import downloads, glossary, job_panel
-from app.workbench import Waiting
 from engine.applications.language import rankings
 from engine.applications.language.estimators import LanguageEstimator
+from engine.desk import Waiting
 from engine.experiments.language_asked import Asked
 from engine.runs.language_records import Reading, changed, contributions
 

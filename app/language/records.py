@@ -13,10 +13,10 @@ from app.language import data, opened, published, state
 from app.language.panel import SOUGHT, alt_of
 from app.widgets import downloads, glossary, job_panel
 from app.widgets.times import spell
-from app.workbench import Waiting
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.data import scienceqa
+from engine.desk import Waiting
 from engine.experiments.language_asked import Asked
 from engine.runs.language_records import Reading
 from engine.store.results import home

@@ -12,10 +12,10 @@ from app.noisy_labels import detection as detections
 from app.noisy_labels.question import question
 from app.widgets import glossary, job_panel, labels
 from app.widgets.times import spell
-from app.workbench import Waiting
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import title
+from engine.desk import Waiting
 from engine.runs.noisy_labels import Scored
 
 WHY_NOT = ("Nobody says which labels of these data are wrong, so precision, recall and the table cannot be measured. "

@@ -12,11 +12,11 @@ from app.charts.precision_recall import accuracies
 from app.noisy_labels import data, state
 from app.widgets import downloads, glossary, job_panel
 from app.widgets.times import spell
-from app.workbench import Waiting
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review, consequences
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import Waiting
 from engine.runs import noisy_retraining as retraining
 from engine.runs.noisy_labels import Scored
 from engine.store.results import Result

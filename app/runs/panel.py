@@ -8,10 +8,10 @@ import streamlit as st
 
 from app.runs import state
 from app.widgets import glossary, job_panel
+from app.widgets.desk import desk
 from app.widgets.times import moment, spell
-from app.workbench import queue
 from engine.basics.errors import WhichfluenceError
-from engine.jobs import Job, Workers, ensure_worker
+from engine.jobs import Job
 from engine.store.results import Store, home
 
 BUSY, IDLE = 1.0, 15.0  # seconds between looks at the queue
@@ -29,7 +29,7 @@ FILTERS = {"all": tuple(STATES), "active": ("running", "queued"), "finished": ("
 
 def show() -> None:
     """The list, refreshed every second while anything is under way."""
-    active = bool(queue().jobs("queued", "running", limit=1))
+    active = bool(desk().jobs.queue.jobs("queued", "running", limit=1))
     st.fragment(_list, run_every=BUSY if active else IDLE)(active)
 
 
@@ -41,7 +41,7 @@ def _list(active: bool) -> None:
 
 
 def _listed(active: bool) -> None:
-    jobs = sorted(queue().jobs(), key=lambda job: (list(STATES).index(job.state) > 1, -_latest(job)))
+    jobs = sorted(desk().jobs.queue.jobs(), key=lambda job: (list(STATES).index(job.state) > 1, -_latest(job)))
     if any(job.active for job in jobs) != active:
         st.rerun()  # look more, or less, often
     if not jobs:
@@ -74,7 +74,7 @@ def _workers(jobs: list[Job]) -> None:
     waiting = any(job.state == "queued" or job.stalled() for job in jobs)
     if waiting and (trouble := job_panel.worker_trouble()):
         st.error(trouble, icon=":material/error:")
-    alive = len(Workers(home()).alive())
+    alive = desk().jobs.workers()
     counts = {name.lower(): sum(job.state == one for job in jobs) for one, (name, _, _) in STATES.items()}
     counted = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     glossary.caption(f"{counted}. " + (f"{alive} worker{'s are' if alive > 1 else ' is'} up." if alive else
@@ -116,8 +116,7 @@ def _buttons(job: Job) -> None:
 
 
 def _again(job: Job) -> None:
-    queue().submit(job.kind, job.payload, title=job.title)
-    ensure_worker(home())
+    desk().jobs.submit(job.kind, job.payload, job.title)
 
 
 def delete_button(job: Job) -> None:
@@ -129,7 +128,7 @@ def delete_button(job: Job) -> None:
 
 
 def _delete(job_id: str) -> None:
-    queue().delete(job_id)
+    desk().jobs.queue.delete(job_id)
     state.close_run(job_id)
 
 

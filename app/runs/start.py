@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.runs import state
 from app.widgets import glossary, reproductions
-from app.workbench import queue
+from app.widgets.desk import desk
 from engine.experiments import EXPERIMENTS, reproduction
 
 
@@ -19,7 +19,7 @@ def show(expanded: bool) -> None:
 
 
 def _offer(name: str, preset: str, model: str | None) -> None:
-    job = queue().get(reproduction.digest(name, preset, model))
+    job = desk().jobs.queue.get(reproduction.digest(name, preset, model))
     chosen = EXPERIMENTS[name].presets[preset]
     cost = reproductions.cost(name, preset, model)
     glossary.caption(

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets import choice
+from app.widgets.desk import desk
 from app.widgets.language_model import model_name
 from app.widgets.reproductions import scale_title
 from app.widgets.selectors import pick, segments
-from app.workbench import queue
 from engine.applications.language import catalogue, models
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
@@ -24,7 +24,7 @@ def opened() -> Job | None:
 
 
 def _finished(text: str) -> Job:
-    job = queue().get(text)
+    job = desk().jobs.queue.get(text)
     if job is None:
         raise InvalidInput("there is no such run here; it was deleted, or belongs to another machine.")
     if job.state != "done" or not Store(home()).has(job.id):

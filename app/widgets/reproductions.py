@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.widgets import published
+from app.widgets.desk import desk
 from app.widgets.times import spell
-from app.workbench import queue
 from engine.experiments import EXPERIMENTS, reproduction
-from engine.jobs import Job, ensure_worker
-from engine.store.results import home
+from engine.jobs import Job
 
 FULL = "paper"
 """The preset at the paper's own scale: only there are differences judged."""
@@ -47,9 +46,5 @@ def scale_title(preset: str) -> str:
 def start(name: str, preset: str, model: str | None = None) -> Job:
     """Queue the run, or take it up again where it stopped; whoever asks for the same shares it."""
     experiment = EXPERIMENTS[name]
-    job = queue().submit(experiment.study, experiment.payload(preset, model=model),
-                         title=reproduction.title(name, preset, model))
-    if job.state in ("failed", "cancelled"):
-        queue().resume(job.id)
-    ensure_worker(home())
-    return queue().get(job.id) or job
+    return desk().jobs.take_up(experiment.study, experiment.payload(preset, model=model),
+                               reproduction.title(name, preset, model))

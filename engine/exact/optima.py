@@ -16,7 +16,7 @@ from engine.basics.options import Options
 from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
 from engine.exact.objectives import linear_force, objectives
 from engine.exact.preconditioner import CandidateTerms, block_inverse, dense_inverse
-from engine.exact.reoptimize import reoptimize
+from engine.exact.reoptimize import prepare, reoptimize
 from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
 from engine.problems import SoftmaxProblem
@@ -39,6 +39,13 @@ def training_data(problem, damping: float = 0.0) -> TrainingData:
                             problem.weights, damping)
 
     return problem.memo("training_data", build, damping)
+
+
+@prepare.register
+def _prepare(problem: SoftmaxProblem) -> None:
+    """The Hessian and its inverse, where they can be held."""
+    if problem.has_dense_hessian:
+        training_data(problem)
 
 
 def batch_size(problem, budget: int) -> int:

@@ -54,6 +54,7 @@ class ModuleProblem(Problem):
     """
 
     kind, noun = "module", "a neural network"
+    live_seconds, live_device = 2.0, "auto"
     offers = frozenset({"gradients", "features", "tangents"})
     curvatures = (Hessian, GaussNewton)
 

@@ -61,9 +61,14 @@ class ProblemSource(Value):
         return {key: value for key, value in serialize(self).items() if key not in left_out}
 
     @property
+    def problem_class(self) -> type[Problem]:
+        """The class of the problem it builds."""
+        return problem_class(self.model)
+
+    @property
     def kind(self) -> str:
         """The kind of problem it builds: what estimators choose their route by."""
-        return SoftmaxProblem.kind if self.model == SOFTMAX else ModuleProblem.kind
+        return self.problem_class.kind
 
     def parameters(self) -> int:
         """How many parameters the model has, without drawing or training it. Raises as `build` does."""
@@ -83,12 +88,16 @@ class ProblemSource(Value):
         """The shape of one input to a network."""
         return input_shape(dataset, self.pool)
 
+    def draw(self) -> tuple[data.Dataset, data.Sample]:
+        """The dataset and what is drawn of it. Raises `InvalidInput` or `MissingData` with what to do."""
+        dataset = data.load(self.dataset)
+        return dataset, data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
+                                  n_candidates=self.n_candidates, seed=self.seed)
+
     def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
               progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
-        dataset = data.load(self.dataset)
-        sample = data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
-                           n_candidates=self.n_candidates, seed=self.seed)
+        dataset, sample = self.draw()
         features = (sample.x_train, sample.x_query, sample.x_test)
         if self.pool > 1:
             features = tuple(average_pool(x, dataset.image_shape, self.pool) for x in features)
@@ -148,6 +157,11 @@ class DrawnProblem:
 
     def test_accuracy(self) -> float:
         return self.problem.accuracy(self.x_test, self.sample.y_test)
+
+
+def problem_class(model: str) -> type[Problem]:
+    """The class of the problems of a model, given by the name that sources know it under."""
+    return SoftmaxProblem if model == SOFTMAX else ModuleProblem
 
 
 _KEPT: dict[tuple[ProblemSource, str], DrawnProblem] = {}

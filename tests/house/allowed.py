@@ -9,8 +9,6 @@ FOREIGN: dict[str, dict[str, str]] = {
         "engine/gradients/factors.py": "torch keeps a module's own parameters under this name only",
     },
     "hidden_misspellings": {
-        "app/compare/brought_files.py": "Streamlit's context lacks it in tests",
-        "app/compare/saved.py": "Streamlit's context lacks it in tests",
         "engine/applications/language/encoding.py": "not every tokenizer has a chat template",
         "engine/applications/language/lora.py": "only the layers that peft adapts have it",
         "engine/applications/language/models.py": "transformers' configurations and models differ in what they state",
@@ -22,12 +20,4 @@ FOREIGN: dict[str, dict[str, str]] = {
 }
 
 PRESENT: dict[str, set[str]] = {
-    "hidden_misspellings": {
-        "app/examples/decompositions.py",
-        "app/widgets/labels.py",
-    },
-    "loose_modules": {
-        "app/training.py",
-        "app/workbench.py",
-    },
 }

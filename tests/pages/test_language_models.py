@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app import workbench
 from app.language import data as language_runs
 from app.widgets import published as app_published
+from app.widgets.desk import desk
 from engine.applications.language import kept
 from engine.applications.language.attribution import Setting
 from engine.applications.language.typed import typed
@@ -65,10 +65,8 @@ def ran(done, monkeypatch):
     home, model, _ = done
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
     monkeypatch.setattr("engine.data.scienceqa.load", shared.questions)
-    monkeypatch.setattr(language_runs, "ensure_worker", lambda root: False)
     monkeypatch.setattr(language_asked, "setting_of", lambda name, task, recipe: Setting.parse(
         {"model": name, "task": TASKS.get(task["name"], task), "recipe": RECIPE, "projection": {"dimension": 64}}))
-    workbench.queue.clear()
     wanted = Asked("conditional_backdoor", model, 80, 0)
     run_job(language_run.KIND, wanted.payload)
     return wanted
@@ -119,15 +117,14 @@ def test_estimators_without_a_specification_say_so():
 
 def test_a_new_run_is_a_job(home, monkeypatch):
     monkeypatch.setattr("engine.data.scienceqa.available", lambda: (True, "here"))
-    monkeypatch.setattr(language_runs, "ensure_worker", lambda root: False)
     at = sound(support.open("language_models", show="records", model="SmolLM2-135M-Instruct"))
     assert says(at, "This has not been computed yet") and says(at, "cancel and resume")
     at.button(key="language:start").click().run()
     sound(at)
-    [job] = workbench.queue().jobs()
+    [job] = desk().jobs.queue.jobs()
     assert job.kind == language_run.KIND and says(at, "Response corruption · SmolLM2-135M-Instruct")
     at.button(key=f"cancel:{job.id}").click().run()
-    assert workbench.queue().get(job.id).state == "cancelled" and says(sound(at), "was cancelled")
+    assert desk().jobs.queue.get(job.id).state == "cancelled" and says(sound(at), "was cancelled")
 
 
 def test_records_show_text_marks_and_ranks(ran):
@@ -218,11 +215,11 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at.selectbox(key="choice:record").set_value(between).run()
     assert says(sound(at), "this one is in between")
     at.button(key=f"language:shade:{between}").click().run()
-    [job] = [job for job in workbench.queue().jobs("queued") if job.kind == language_run.TOKENS]
+    [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == language_run.TOKENS]
     assert f"Tokens of record {between}" in job.title
     run_job(job.kind, job.payload)
     assert says(sound(at.run()), "record's TRAK score") and "token supports the behavior" in html(at)
-    workbench.queue().delete(job.id)
+    desk().jobs.queue.delete(job.id)
     at.selectbox(key="choice:estimator").set_value("repsim").run()
     assert says(sound(at), "reads one position") and "token supports" not in html(at)
 

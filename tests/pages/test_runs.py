@@ -2,7 +2,7 @@
 
 import pytest
 
-from app import workbench
+from app.widgets.desk import desk
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
 from engine.problems import ProblemSource
@@ -20,7 +20,7 @@ REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 
 
 def submit(candidates=4, title="Two specifications"):
-    return workbench.queue().submit(score_runs.KIND, score_runs.payload(SOURCE, [STEP, REMOVE], candidates), title)
+    return desk().jobs.queue.submit(score_runs.KIND, score_runs.payload(SOURCE, [STEP, REMOVE], candidates), title)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_an_empty_list_says_what_to_do():
 def test_a_reproduction_is_started_once():
     at = sound(support.open("runs", preset="small"))
     button(at, "Start").click().run()
-    jobs = workbench.queue().jobs()
+    jobs = desk().jobs.queue.jobs()
     assert [job.kind for job in jobs] == [EXPERIMENTS["table-a6"].study] and jobs[0].payload["preset"] == "small"
     assert says(sound(at), "This run is under way") and "Start" not in labels(at)
 
@@ -55,15 +55,15 @@ def test_a_waiting_run_is_cancelled_and_resumed():
     job = submit()
     at = sound(support.open("runs"))
     button(at, "Cancel").click().run()
-    assert workbench.queue().get(job.id).state == "cancelled"
+    assert desk().jobs.queue.get(job.id).state == "cancelled"
     button(sound(at), "Resume").click().run()
-    assert workbench.queue().get(job.id).state == "queued"
+    assert desk().jobs.queue.get(job.id).state == "queued"
 
 
 def test_a_running_job_tells_how_far_it_is():
     job = submit()
-    workbench.queue().claim("w")
-    workbench.queue().report(job.id, "w", Progress(1, 2, 0.5, 300.0, "scoring"))
+    desk().jobs.queue.claim("w")
+    desk().jobs.queue.report(job.id, "w", Progress(1, 2, 0.5, 300.0, "scoring"))
     at = sound(support.open("runs"))
     assert any("1 of 2 parts done · about 5 min left" in bar.proto.text for bar in at.get("progress"))
     assert "Delete for good" not in labels(at)
@@ -71,12 +71,12 @@ def test_a_running_job_tells_how_far_it_is():
 
 def test_a_failed_run_shows_its_sentence_and_is_deleted_on_the_second_click():
     job = submit()
-    workbench.queue().claim("w")
-    workbench.queue().fail(job.id, "w", "The disk is full; free some space.")
+    desk().jobs.queue.claim("w")
+    desk().jobs.queue.fail(job.id, "w", "The disk is full; free some space.")
     at = sound(support.open("runs"))
     assert any("The disk is full" in error.value for error in at.error)
     button(at, "Delete for good").click().run()
-    assert workbench.queue().get(job.id) is None and says(sound(at), "Nothing has run yet")
+    assert desk().jobs.queue.get(job.id) is None and says(sound(at), "Nothing has run yet")
 
 
 def test_states_can_be_filtered_by_the_address(finished):
@@ -104,7 +104,7 @@ def test_a_finished_run_is_opened_in_place(finished):
 def test_a_reproduction_is_opened_with_its_tables_and_manifest():
     stored("small")
     experiment = EXPERIMENTS["table-a6"]
-    job = workbench.queue().submit(experiment.study, experiment.payload("small"), "Table A-6")
+    job = desk().jobs.queue.submit(experiment.study, experiment.payload("small"), "Table A-6")
     at = sound(support.open("runs", run=job.id))
     assert [len(frame.value) for frame in at.dataframe] == [30, 30]
     assert says(at, "python -m engine reproduce table-a6 --preset small")
@@ -115,7 +115,7 @@ def test_a_run_whose_result_is_gone_can_be_computed_again(finished):
     Store().delete(finished.id)
     at = sound(support.open("runs"))
     button(at, "Compute again").click().run()
-    assert workbench.queue().get(finished.id).state == "queued"
+    assert desk().jobs.queue.get(finished.id).state == "queued"
 
 
 def test_a_damaged_result_is_said_and_set_aside(finished):

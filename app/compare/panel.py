@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import workbench
 from app.charts import distribution, heatmap, rank_change, rank_scatter
 from app.charts.draw import draw
 from app.compare import data as comparisons
-from app.compare.data import Compared, Pair
+from app.compare.data import Pair
 from app.widgets import chips, choice, downloads, glossary, pictures, specification_list
+from app.widgets.desk import desk
+from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS, Agreement, Metric
 from engine.scoring import cost
 from engine.scoring.scores import Scores
@@ -167,9 +168,9 @@ def _number(column, metric: Metric, agreement: Agreement, chance: str) -> None:
 def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | None:
     """One query of the first seed, or None for all of them."""
     agreement = found.comparison.per_query[metric][0, pair[0], pair[1]]
-    drawn = workbench.drawn(found.sources[0])
+    dataset, sample = desk().sample(found.sources[0])
     options = [ALL, *map(str, range(len(agreement)))]
-    names, labels = drawn.dataset.class_names, drawn.sample.y_query
+    names, labels = dataset.class_names, sample.y_query
 
     def title(text: str) -> str:
         if text == ALL:
@@ -185,7 +186,7 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
         choice.keep("ranks", text)
         if text == ALL:
             return None
-        st.html(pictures.html(drawn.dataset, "test", int(drawn.sample.query_index[int(text)]), 64,
+        st.html(pictures.html(dataset, "test", int(sample.query_index[int(text)]), 64,
                               f"query {text}, labelled {names[labels[int(text)]]}"), width="content")
     return int(text)
 
