@@ -50,7 +50,7 @@ def bring(
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
-    from engine.scoring.compute import compute
+    from engine.desk import answer
     from engine.scoring.scoring import Scoring
 
     check_scores_output(out, inputs=(scores, data, spec))
@@ -58,8 +58,8 @@ def bring(
     claimed, available = read_spec(spec), setting.budget
     problem = read_problem(data, setting)
     table = _table(scores, reading, problem)
-    reference = compute(problem, Scoring.of(claimed.behavior, claimed.intervention, claimed.process),
-                        Options(budget=available))[0]
+    reference = answer(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)],
+                       Options(budget=available))[0]
     seen = claim.preview(problem, table, reference.oriented)
     axes = seen.likely.axes if reading.axes == AUTO else reading.axes
     sign = _sign(reading, seen)

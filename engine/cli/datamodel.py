@@ -38,13 +38,13 @@ def datamodel(
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
-    from engine.scoring.compute import compute
+    from engine.desk import answer
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
     named = read_specs(specs, least=1)
     problem, available = read_problem(data, setting), setting.budget
     kept = datamodels.subsets(len(problem.candidates), subsets, share, seed)
-    computed = compute(problem, list(named.values()), Options(budget=available))
+    computed = answer(problem, list(named.values()), Options(budget=available))
     found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
     with progress(f"{subsets} models on subsets") as move:
         models = datamodels.retrain(problem, kept, Options(budget=available, progress=move))

@@ -74,10 +74,10 @@ def compare(
 def _computed(problem: Problem, scorings: list[Scoring], available: int) -> list[Scores]:
     """The scores, with a bar where stderr is a terminal and a warning where a candidate did not converge."""
     from engine.cli.progress import progress
-    from engine.scoring.compute import compute
+    from engine.desk import answer
 
     with progress(f"{len(problem.candidates):,} candidates × {len(problem.queries):,} queries") as move:
-        found = compute(problem, scorings, Options(budget=available, progress=move))
+        found = answer(problem, scorings, Options(budget=available, progress=move))
     for scores in found:
         _warn(scores)
     return found

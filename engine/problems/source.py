@@ -12,6 +12,7 @@ from torch import nn
 
 from engine import data
 from engine.basics.errors import InvalidInput
+from engine.basics.latest import Latest
 from engine.basics.values import Count, Number, Value
 from engine.models import own_weights
 from engine.models.catalogue import build_model
@@ -164,15 +165,12 @@ def problem_class(model: str) -> type[Problem]:
     return SoftmaxProblem if model == SOFTMAX else ModuleProblem
 
 
-_KEPT: dict[tuple[ProblemSource, str], DrawnProblem] = {}
+_LATEST: Latest[DrawnProblem] = Latest()
 
 
 def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) -> DrawnProblem:
     """`source.build(device, **watch)`, kept until another is asked for: the chunks of a run follow each other."""
-    if (source, device) not in _KEPT:
-        _KEPT.clear()  # before the next is built, so that memory holds one
-        _KEPT[source, device] = source.build(device, **watch)
-    return _KEPT[source, device]
+    return _LATEST.get((source, device), lambda: source.build(device, **watch))
 
 
 def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:

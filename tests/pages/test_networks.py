@@ -29,7 +29,7 @@ def own_home(home, monkeypatch):
 
     st.cache_resource.clear()
     st.cache_data.clear()
-    source._KEPT.clear()
+    source._LATEST.forget()
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import engine.scoring.compute
 from engine.cli import main
+from engine.desk import answering
 from tests.engine.cli.commands import influence, one_line
 
 ROOT = Path(__file__).parents[3]
@@ -18,7 +18,7 @@ def test_ctrl_c_leaves_no_file_and_says_so(folder, capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(engine.scoring.compute, "compute", interrupted)
+    monkeypatch.setattr(answering, "compute", interrupted)
     assert influence() == 130
     assert one_line(capsys).startswith("Interrupted")
     assert not list(folder.glob("*scores*"))
@@ -28,7 +28,7 @@ def test_an_unexpected_fault_is_one_sentence_unless_debugging(folder, capsys, mo
     def broken(*_):
         raise RuntimeError("first line\nsecond line")
 
-    monkeypatch.setattr(engine.scoring.compute, "compute", broken)
+    monkeypatch.setattr(answering, "compute", broken)
     assert influence() == 1
     assert "RuntimeError: first line" in (text := one_line(capsys)) and "WHICHFLUENCE_DEBUG=1" in text
     monkeypatch.setenv("WHICHFLUENCE_DEBUG", "1")
