@@ -23,11 +23,12 @@ PAGES = (
     ("learn", "Learn", ":material/school:"),
     ("paper", "Paper", ":material/article:"),
     ("runs", "Runs", ":material/list_alt:"),
+    ("guide", "Guide", ":material/menu_book:"),
 )
 
 
 # what these pages show does not depend on the data that is chosen, or they choose it themselves
-WITHOUT_DATA = ("noisy_labels", "language_models", "learn", "paper", "runs")
+WITHOUT_DATA = ("noisy_labels", "language_models", "learn", "paper", "runs", "guide")
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ ROOMS = (
     ("learn", "Learn", ":material/school:", "Eight short steps from a counterfactual to why two rankings differ."),
     ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
     ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),
+    ("guide", "Guide", ":material/menu_book:", "Commands, file formats, recipes, and how each thing works."),
 )
 READERS = (
     ("You compare attribution methods", "Find out whether two methods disagree because one is inexact, or because they "

@@ -64,7 +64,7 @@ def show(found: Compared, names: Sequence[str]) -> Shown | None:
             "A table of scores for these queries and these training examples, as captum, kronfluence, TRAK, "
             "dattri, pyDVL or your own program wrote it. It is kept on this machine, under the digest of its "
             "content, until you delete it: a saved comparison or a link that names it reopens with it. "
-            "README.md has recipes.")
+            "The [guide](guide?guide=other-libraries) has recipes.")
         try:
             return _panel(found, names)
         except WhichfluenceError as error:

@@ -68,6 +68,10 @@ STYLE = """
 [data-testid="stSidebarHeader"] > :has(> img) { display: flex; align-items: center; gap: .55rem; }
 [data-testid="stSidebarHeader"] > :has(> img)::after { content: "Whichfluence"; font-size: 1.12rem;
   font-weight: 650; letter-spacing: -.01em; }
+.st-key-wf-guide { max-width: 62rem; }
+.st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li) { max-width: 54rem; }
+.st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li, td) { overflow-wrap: anywhere; }
+.st-key-wf-guide [data-testid="stMarkdownContainer"] td code { white-space: normal; }
 .wf-scroll { overflow-x: auto; margin: .4rem 0; }
 .wf-table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
 .wf-table th, .wf-table td { border: 0; padding: .42rem .7rem; text-align: right; white-space: nowrap;

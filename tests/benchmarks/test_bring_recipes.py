@@ -1,4 +1,4 @@
-"""The recipes of README.md, run as they stand there with the real packages; what they save is brought and compared."""
+"""The recipes of the guide, run as they stand there with the real packages; what they save is brought and compared."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 
-README = Path(__file__).parents[2] / "README.md"
+GUIDE = Path(__file__).parents[2] / "assets" / "guides" / "other-libraries.md"
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
 # package: (what it saves, claimed specification, axes, least agreement with the exact answer)
 RECIPES = {
@@ -30,8 +30,8 @@ RECIPES = {
 
 
 def recipe(package):
-    """The README's block of Python that imports the package."""
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    """The guide's block of Python that imports the package."""
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
     return next(block for block in blocks if re.search(rf"from {package}[. ]", block))
 
 
@@ -42,7 +42,7 @@ def problem():
 
 
 @pytest.mark.parametrize("package", RECIPES)
-def test_the_recipe_works_as_it_stands_in_the_readme(package, problem, tmp_path, monkeypatch):
+def test_the_recipe_works_as_it_stands_in_the_guide(package, problem, tmp_path, monkeypatch):
     pytest.importorskip(package, reason=f"{package} is in requirements-bench.txt, which `make bench` installs")
     monkeypatch.chdir(tmp_path)
     file, claimed, axes, least = RECIPES[package]
@@ -51,7 +51,7 @@ def test_the_recipe_works_as_it_stands_in_the_readme(package, problem, tmp_path,
     given = {"module": module, "train": TensorDataset(problem.x.float(), problem.y),
              "queries": TensorDataset(problem.queries.float(), problem.query_labels)}
     torch.manual_seed(0)
-    exec(compile(recipe(package), "README.md", "exec"), given)
+    exec(compile(recipe(package), GUIDE.name, "exec"), given)
 
     table, reference = read_table(file), compute(problem, claimed)[0]
     seen = preview(problem, table, reference.oriented)

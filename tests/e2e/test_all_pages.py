@@ -5,11 +5,11 @@ import pytest
 pytestmark = pytest.mark.e2e
 
 PAGES = ("home", "compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn",
-         "paper", "runs")
+         "paper", "runs", "guide")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 JUMP = 0.1  # cumulative layout shift up to which a page counts as standing still
 NONSENSE = ("data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0"
-            "&experiment=table-99&step=99&estimator=gauss")
+            "&experiment=table-99&step=99&estimator=gauss&guide=nowhere")
 
 
 def address(page: str) -> str:

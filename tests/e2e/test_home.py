@@ -27,7 +27,7 @@ def test_every_page_is_linked(open_page, settle):
     links = page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
     found = [link.get_attribute("href").split("?")[0].rsplit("/", 1)[-1] for link in links.all()]
     assert set(found) == {"compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn",
-                          "paper", "runs"}
+                          "paper", "runs", "guide"}
     links.filter(has_text="Compare the named methods").click()
     page.wait_for_url("**/compare?*")
     settle(page)

@@ -20,6 +20,7 @@ OPERATED = {  # page: (address, control to operate, keys, what then holds in the
                         "task=conditional"),
     "learn": ("/learn?step=2", ".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),
     "paper": ("/paper", ".st-key-choice-measure button", "ArrowRight Enter", "measure=Top"),
+    "guide": ("/guide", ".st-key-wf-guide button:has-text('Next')", "Enter", "guide=explaining"),
     "runs": ("/runs", "[data-testid=stMain] summary", "Enter", ""),
 }
 MOST = 400  # presses of Tab

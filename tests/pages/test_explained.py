@@ -10,6 +10,7 @@ from html import unescape
 
 import pytest
 
+from app.guide.data import GUIDES
 from engine.question.glossary import occurrences
 from tests.pages.support import open, sound
 
@@ -18,6 +19,7 @@ PAIR = ["query_loss/add_occurrence/one_step;eta=0.1", "query_loss/infinitesimal/
 VIEWS = {
     "home": {}, "compare": {**SMALL, "s": PAIR, "pair": "1-2"}, "approximation_error": {**SMALL, "draws": 1},
     "examples": {**SMALL, "s": PAIR}, "noisy_labels": {}, "paper": {}, "runs": {},
+    "guide found": {"find": "npz"}, **{f"guide {name}": {"guide": name} for name in GUIDES},
     "compare more": {**SMALL, "s": PAIR, "pair": "1-2", "explain": 1}, "language_models": {},
     "language_models records": {"show": "records"}, "language_models ablation": {"show": "ablation"},
     "language_models removal": {"show": "removal"}, "examples self": {**SMALL, "s": PAIR, "self": 1},

@@ -1,0 +1,1 @@
+"""The guides of `assets/guides`, to read and to search in the dashboard."""

@@ -1,0 +1,187 @@
+"""The guides as values: files of Markdown, split by heading, and the search in them.
+
+A guide is one title (`#`), an introduction, and sections (`##`) of text, code and pictures. Comments are for whoever
+runs the code blocks and are left out. Headings have the anchors that code hosts give them, so that a link from one
+guide to a heading of another means the same everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[2] / "assets" / "guides"
+GUIDES = ("command-line", "explaining", "other-libraries", "python", "data", "networks", "noisy-labels",
+          "language-models", "exact", "reproducing", "troubleshooting", "contributing")
+"""In reading order; a new one is one file and one name here."""
+
+AROUND = 70
+"""Letters shown on either side of what was searched for."""
+_FENCE, _HEADING = re.compile(r"^```(\w*)\s*$"), re.compile(r"^(#{1,2}) (.+)$")
+_COMMENT, _PICTURE = re.compile(r"^<!--.*-->$"), re.compile(r"^!\[([^\]]*)\]\(([^)]+)\)$")
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]*)\)")
+_CODE = re.compile(r"(`[^`]*`)")
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs, lists and tables, as Markdown."""
+
+    markdown: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """A block of code in a language."""
+
+    language: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture, by its place below the folder of the guides, and what it shows."""
+
+    place: str
+    alt: str
+
+
+Block = Text | Code | Picture
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands below a heading. The introduction of a guide has the guide's title, and no slug."""
+
+    heading: str
+    slug: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def words(self) -> str:
+        """Its text and code on one line, without marks of Markdown."""
+        parts = [block.code if isinstance(block, Code) else _plain(block.markdown)
+                 for block in self.blocks if not isinstance(block, Picture)]
+        return " ".join(" ".join(parts).split())
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A guide; the first of its sections is the introduction."""
+
+    name: str
+    title: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A section in which all searched words stand, and the text around the first of them."""
+
+    guide: Guide
+    section: Section
+    excerpt: str
+
+
+def read(name: str) -> Guide:
+    """One of `GUIDES`."""
+    return split(name, (FOLDER / f"{name}.md").read_text("utf-8"))
+
+
+def split(name: str, text: str) -> Guide:
+    """A guide from its Markdown. Raises `ValueError` for text before its title or a title that is missing."""
+    sections: list[Section] = []
+    for heading, lines in _by_heading(text):
+        slug = _slug(heading) if sections else ""
+        sections.append(Section(heading, slug, tuple(_blocks(lines))))
+    return Guide(name, sections[0].heading, tuple(sections))
+
+
+def search(guides: list[Guide], words: str) -> list[Found]:
+    """The sections in which every one of the words stands, those with all of them in the heading first."""
+    wanted, in_heading, in_text = words.casefold().split(), [], []
+    for guide in guides:
+        for section in guide.sections:
+            heading, text = section.heading.casefold(), section.words
+            if not wanted or not all(word in heading or word in text.casefold() for word in wanted):
+                continue
+            found = Found(guide, section, _excerpt(text, wanted))
+            (in_heading if all(word in heading for word in wanted) else in_text).append(found)
+    return in_heading + in_text
+
+
+def linked(markdown: str) -> str:
+    """Links between guides as addresses of the page; links to files of the repository as text; others as they are."""
+    parts = _CODE.split(markdown)
+    return "".join(part if place % 2 else _LINK.sub(_address, part) for place, part in enumerate(parts))
+
+
+def _address(link: re.Match) -> str:
+    words, target = link.groups()
+    if target.startswith("https://"):
+        return link[0]
+    file, _, slug = target.partition("#")
+    if file.removesuffix(".md") in GUIDES and file.endswith(".md"):
+        return f"[{words}](guide?guide={file.removesuffix('.md')}" + (f"&heading={slug})" if slug else ")")
+    return f"{words} (`{file}`)"
+
+
+def _by_heading(text: str) -> Iterator[tuple[str, list[str]]]:
+    """(heading, lines below it) in order."""
+    heading, lines, fenced = "", [], False
+    for line in text.splitlines():
+        fenced ^= bool(line.startswith("```"))
+        opened = None if fenced else _HEADING.match(line)
+        if opened is None:
+            lines.append(line)
+            continue
+        if heading:
+            yield heading, lines
+        if (len(opened[1]) == 1) == bool(heading) or (not heading and "".join(lines).strip()):
+            raise ValueError(f"`{line}`: a guide begins with its title, and has one")
+        heading, lines = opened[2], []
+    if not heading:
+        raise ValueError("a guide needs a title")
+    yield heading, lines
+
+
+def _blocks(lines: list[str]) -> Iterator[Block]:
+    text: list[str] = []
+    rest = iter(lines)
+    for line in rest:
+        if (fence := _FENCE.match(line)) or (picture := _PICTURE.match(line)):
+            yield from _text(text)
+            text = []
+            yield Code(fence[1], _fenced(rest)) if fence else Picture(picture[2], picture[1])
+        elif not _COMMENT.match(line):
+            text.append(line)
+    yield from _text(text)
+
+
+def _fenced(rest: Iterator[str]) -> str:
+    return "\n".join(iter(lambda: next(rest, "```"), "```"))
+
+
+def _text(lines: list[str]) -> Iterator[Text]:
+    if markdown := "\n".join(lines).strip():
+        yield Text(markdown)
+
+
+def _slug(heading: str) -> str:
+    """The anchor that code hosts give a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _plain(markdown: str) -> str:
+    text = re.sub(r"^\|[-|: ]+\|$", " ", _LINK.sub(r"\1", markdown), flags=re.MULTILINE)
+    return re.sub(r"[`*|]|^[>-] ", " ", text, flags=re.MULTILINE)
+
+
+def _excerpt(text: str, wanted: list[str]) -> str:
+    at = max(0, min((place for word in wanted if (place := text.casefold().find(word)) >= 0), default=0))
+    start, end = max(0, at - AROUND), at + 2 * AROUND
+    start = text.rfind(" ", 0, start) + 1 if start else 0
+    end = len(text) if end >= len(text) else max(text.rfind(" ", 0, end), at)
+    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")

@@ -1,0 +1,64 @@
+"""What the Guide page shows: what a search found, or the guide that is read."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.guide import state
+from app.guide.data import FOLDER, GUIDES, Block, Code, Found, Guide, Picture, linked
+from app.widgets import glossary
+from app.widgets.plain_text import plain
+
+MOST = 20
+"""Matches that are shown; more are better met with another word."""
+
+
+def matches(found: list[Found], words: str) -> None:
+    """The sections that were found, each to be opened."""
+    if not found:
+        st.info(f"No section has “{plain(words)}”. Try one word, or part of one.", icon=":material/search_off:")
+        return
+    more = f"; the first {MOST} are shown, a second word leaves fewer" if len(found) > MOST else ""
+    st.caption(f"{len(found)} section{'s' if len(found) > 1 else ''} with “{plain(words)}”{more}.")
+    for place, one in enumerate(found[:MOST]):
+        with st.container(gap=None):
+            st.button(_label(one), key=f"guide:found:{place}", type="tertiary", icon=":material/article:",
+                      on_click=state.go, args=(one.guide.name, one.section.slug))
+            glossary.caption(plain(one.excerpt))
+
+
+def _label(found: Found) -> str:
+    title = found.guide.title
+    return f"**{title}**" if not found.section.slug else f"{title}: **{found.section.heading}**"
+
+
+def text(guide: Guide, slug: str) -> None:
+    """A guide, or one of its sections."""
+    st.header(guide.title, anchor=False, help=glossary.hint(guide.title))
+    for section in guide.sections:
+        if slug not in (state.WHOLE, section.slug):
+            continue
+        if section.slug:
+            st.subheader(section.heading, anchor=section.slug, help=glossary.hint(section.heading))
+        for block in section.blocks:
+            _block(block)
+
+
+def onward(guide: Guide, guides: dict[str, Guide], slug: str) -> None:
+    """Ways to go on from what was read."""
+    with st.container(horizontal=True):
+        if slug != state.WHOLE:
+            st.button("Read the whole guide", icon=":material/menu_book:", on_click=state.go, args=(guide.name,))
+        later = GUIDES[GUIDES.index(guide.name) + 1:]
+        if later:
+            st.button(f"Next: {guides[later[0]].title}", icon=":material/arrow_forward:", on_click=state.go,
+                      args=(later[0],))
+
+
+def _block(block: Block) -> None:
+    if isinstance(block, Code):
+        st.code(block.code, language=block.language, wrap_lines=True)
+    elif isinstance(block, Picture):
+        st.image(FOLDER / block.place, alt=block.alt, width="stretch")
+    else:
+        glossary.markdown(linked(block.markdown))

@@ -1,0 +1,21 @@
+"""Guide: how everything works, to read and to search."""
+
+import streamlit as st
+
+from app.guide import data, panel, state
+from app.widgets import glossary
+
+st.title("Guide")
+glossary.lead("Formats, commands, recipes and what is computed how. Every code block here is run by the tests.")
+
+guides = {name: data.read(name) for name in data.GUIDES}
+words = state.searched()
+with st.container(key="wf-guide"):
+    if words:
+        panel.matches(data.search(list(guides.values()), words), words)
+        st.stop()
+    with st.container(horizontal=True):
+        opened = state.guide(guides)
+        slug = state.heading(opened)
+    panel.text(opened, slug)
+    panel.onward(opened, guides, slug)
