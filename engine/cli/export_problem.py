@@ -28,7 +28,7 @@ def export_problem(
         raise InvalidInput("An npz does not hold how a network is trained; save the source as problem.json, and give "
                            "that to `influence` or `compare` as --data.")
     problem = drawn.build().problem
-    features = slice(None, -1) if problem.intercept else slice(None)
+    features = slice(None, -1) if drawn.intercept else slice(None)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, x_train=problem.x[:, features].numpy(), y_train=problem.y.numpy(),
                         x_query=problem.queries[:, features].numpy(), y_query=problem.query_labels.numpy(),

@@ -116,9 +116,9 @@ class SoftmaxProblem(Problem):
     def double(self) -> SoftmaxProblem:
         return self
 
-    def kernel(self, candidates: Tensor) -> Tensor:
-        """K(q, k) = x_qᵀ x_k, shape (m, b)."""
-        return self.queries @ self.x[candidates].T
+    def kernel(self, rows: Tensor) -> Tensor:
+        """K(q, k) = x_qᵀ x_k of training examples `rows` (b,), shape (m, b)."""
+        return self.queries @ self.x[rows].T
 
     readout_similarity = kernel
 

@@ -99,13 +99,13 @@ class ProblemSource(Value):
               progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset, sample = self.draw()
-        features = (sample.x_train, sample.x_query, sample.x_test)
+        features: tuple[np.ndarray, ...] = (sample.x_train, sample.x_query, sample.x_test)
         if self.pool > 1:
             features = tuple(average_pool(x, dataset.image_shape, self.pool) for x in features)
         if self.model != SOFTMAX:
             shape = self.input_shape(dataset)
             features = tuple(as_inputs(x, shape) for x in features)
-            problem = self._network_problem(features, sample, device, check, progress)
+            problem: Problem = self._network_problem(features, sample, device, check, progress)
         else:
             problem = SoftmaxProblem(features[0], sample.y_train, features[1], sample.y_query, sample.candidates,
                                      l2=self.l2, intercept=self.intercept, classes=sample.n_classes, device=device)
@@ -127,7 +127,8 @@ class ProblemSource(Value):
         given = {name: getattr(self, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
         return {**given, "recipe": self.training_recipe.model_dump(mode="json")}
 
-    def _network_problem(self, features, sample: data.Sample, device: str, check, progress) -> ModuleProblem:
+    def _network_problem(self, features: tuple[np.ndarray, ...], sample: data.Sample, device: str,
+                         check: Callable[[], None], progress: Callable[[float], None]) -> ModuleProblem:
         recipe, device, classes = self.training_recipe, str(pick_device(device)), sample.n_classes
 
         def build():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def parquet(result: Result, name: str) -> bytes:
 def npz(result: Result) -> bytes:
     """Every array (`|` in its name becomes `_`), with the manifest as JSON text under `manifest`."""
     buffer = io.BytesIO()
-    names = {name.replace("|", "_"): array for name, array in result.arrays().items()}
+    names: dict[str, Any] = {name.replace("|", "_"): array for name, array in result.arrays().items()}
     np.savez_compressed(buffer, manifest=json.dumps(result.manifest, ensure_ascii=False), **names)
     return buffer.getvalue()
 

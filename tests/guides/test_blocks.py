@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from engine.cli.commands import app
 from safetensors.torch import save_file
 
 from app.guide import data
 from engine.cli import main
-from engine.cli.commands import app
 from engine.data import DATASETS
 from engine.estimators import ESTIMATORS
 from engine.models.catalogue import build_model
