@@ -1,28 +1,39 @@
-# make run    the workbench in the browser          make test   all tests
-# make bench  the measurements against other libraries  make clean  remove environments and caches
+# make run    the workbench in the browser       make test       lint, types and all tests but the slow ones
+# make lint   style                              make test-slow  comparisons with slow references
+# make types  types of the engine                make bench      the measurements against other libraries
+# make clean  remove environments and caches
 
 PYTHON ?= python3
 VENV := .venv
 PEER := .venv-pydvl
 PIP := -m pip install --disable-pip-version-check --quiet
 PYTEST := $(VENV)/bin/python -m pytest
-# tests that measure time or drive a browser have the machine to themselves
-ALONE := serial or e2e
+BESIDE := $(PYTEST) -n 2 --dist loadfile
 
-.PHONY: run test bench clean
+.PHONY: run test test-slow lint types bench clean
 
 run: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m streamlit run app/main.py
 
-test: $(VENV)/requirements.stamp
-	$(PYTEST) -n 2 --dist loadfile -m "not ($(ALONE))"
-	$(PYTEST) -n 0 -m "$(ALONE)" || test $$? -eq 5  # 5: there is none
+lint: $(VENV)/requirements.stamp
+	$(VENV)/bin/python -m ruff check engine app pages tests
+
+types: $(VENV)/requirements.stamp
+	$(VENV)/bin/python -m mypy
+
+test: $(VENV)/requirements.stamp lint types
+	$(BESIDE) -m "not (slow or e2e or serial)"
+	$(BESIDE) -m "e2e and not (slow or serial)" tests/e2e
+	$(PYTEST) -n 0 -m "serial and not slow"  # these have the machine to themselves
+
+test-slow: $(VENV)/requirements.stamp
+	$(BESIDE) -m slow || test $$? -eq 5  # 5: there is none
 
 bench: $(VENV)/bench.stamp $(PEER)/requirements.stamp
 	$(PYTEST) tests/benchmarks -s --override-ini addopts=""
 
 clean:
-	rm -rf $(VENV) $(PEER) .pytest_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf $(VENV) $(PEER) .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is filled again only when its requirements changed.

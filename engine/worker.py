@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
 from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
 from engine.jobs.loop import BEAT, Worker
@@ -23,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ["WHICHFLUENCE_HOME"] = options.home
     name = options.id or new_worker_id()
     try:
-        _load_kinds(options.kinds or KINDS)
+        load_kinds(options.kinds or KINDS)
         worker = Worker(name=name, beat=options.beat, dead_after=options.dead_after, options={"device": options.device})
         _stop_on_signals(worker)
         _step_back()
@@ -64,7 +65,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _load_kinds(modules: tuple[str, ...]) -> None:
+def load_kinds(modules: Sequence[str] = KINDS) -> None:
+    """Import the modules that register job kinds. Raises `InvalidInput` for one that cannot be imported."""
     for module in modules:
         try:
             importlib.import_module(module)
@@ -72,7 +74,7 @@ def _load_kinds(modules: tuple[str, ...]) -> None:
             raise
         except Exception as error:
             raise InvalidInput(f"The worker cannot load the job kinds of `{module}` ({type(error).__name__}: {error}); "
-                               "repair that module or name another with --kinds.") from error
+                               "repair that module, or start the worker with another.") from error
 
 
 def _leave_note(name: str, sentence: str) -> None:

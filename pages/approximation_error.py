@@ -5,10 +5,11 @@ import streamlit as st
 from app.approximation import data as error_curves
 from app.approximation import panel as error_panel
 from app.approximation import path_integral as path_panel
+from app.approximation import state
 from app.widgets import chips, downloads, glossary, job_panel
-from app.workbench import Waiting
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
+from engine.desk import Waiting
 from engine.scoring.verdict import verdict
 
 
@@ -19,9 +20,9 @@ def main() -> None:
         "An approximation follows the tangent at the trained model where the exact answer follows the curve. "
         "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
         "this page is approximation error, never a different question.")
-    panel = error_panel.panel_choice()
+    panel = state.panel_choice()
     try:
-        chosen = error_panel.controls(panel)
+        chosen = state.controls(panel)
         (_eta if panel == "eta" else _alpha)(chosen)
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
@@ -33,12 +34,14 @@ def _eta(chosen) -> None:
     if isinstance(point, Waiting):
         job_panel.wait(point)
     agreements = error_curves.step_numbers(source, chosen.value, chosen.candidates)
+    if isinstance(agreements, Waiting):
+        job_panel.wait(agreements)
     left, right = st.columns([3, 2], gap="large")
     with left:
         error_panel.eta_curves(chosen, agreements)
     with right:
         error_panel.scatter(point, chosen)
-    glossary.caption(error_panel.ETA_NOTES[source.kind])
+    error_panel.note(chosen)
     _point(point, chosen)
     error_panel.numbers_table(error_curves.titled(agreements), "behavior", chosen)
 
@@ -54,7 +57,7 @@ def _alpha(chosen) -> None:
         error_panel.alpha_curves(chosen, points)
     with right:
         error_panel.scatter(point, chosen)
-    glossary.caption(error_panel.ALPHA_NOTES[source.kind])
+    error_panel.note(chosen)
     _point(point, chosen)
     error_panel.numbers_table({title: at.agreement for title, at in error_curves.by_title(points).items()}, "solver",
                               chosen)

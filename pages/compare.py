@@ -2,28 +2,16 @@
 
 import streamlit as st
 
-from app.compare import (
-    bring as bring_panel,
-)
-from app.compare import (
-    brought_files,
-    view,
-)
-from app.compare import (
-    data as comparisons,
-)
-from app.compare import (
-    datamodels as datamodel_panel,
-)
-from app.compare import (
-    explanation as explanation_panel,
-)
-from app.compare import (
-    saved as saved_panel,
-)
+from app.compare import bring as bring_panel
+from app.compare import brought_files
+from app.compare import data as comparisons
+from app.compare import datamodels as datamodel_panel
+from app.compare import explanation as explanation_panel
+from app.compare import panel as compare_panel
+from app.compare import saved as saved_panel
 from app.widgets import glossary, job_panel, labels, specification_list
-from app.workbench import Waiting
 from engine.basics.errors import WhichfluenceError
+from engine.desk import Waiting
 
 st.title("Compare")
 glossary.markdown(
@@ -47,9 +35,9 @@ left, right = st.columns([6, 7], gap="large")
 with left:
     specification_list.rows(scorings)
 with right:
-    view.take_click(len(scorings))
+    compare_panel.take_click(len(scorings))
     pair = specification_list.chosen_pair(scorings)
-    metric = view.metric_switch()
+    metric = compare_panel.metric_switch()
     try:
         found = comparisons.compared(scorings)
     except WhichfluenceError as error:
@@ -58,24 +46,24 @@ with right:
     if isinstance(found, Waiting):
         job_panel.wait(found)
     names = labels.numbered(labels.short(scorings))
-    view.matrix(found, names, metric, pair)
+    compare_panel.matrix(found, names, metric, pair)
 
 st.divider()
-view.pair_boxes(names, pair)
-view.verdict(found, pair)
-view.questions(found, names, pair)
-view.numbers(found, pair)
+compare_panel.pair_boxes(names, pair)
+compare_panel.verdict(found, pair)
+compare_panel.questions(found, names, pair)
+compare_panel.numbers(found, pair)
 explanation_panel.show(found, pair)
 datamodel_panel.show(found, names)
 
-query = view.query_picker(found, metric, pair)
+query = compare_panel.query_picker(found, metric, pair)
 ranked = comparisons.pair(found, *pair)
 left, right = st.columns(2, gap="large")
 with left:
-    view.scatter(found, ranked, pair, names, query)
-    view.spread(found, pair, names, metric)
+    compare_panel.scatter(found, ranked, pair, names, query)
+    compare_panel.spread(found, pair, names, metric)
 with right:
-    view.changes(found, ranked, pair, names, query)
+    compare_panel.changes(found, ranked, pair, names, query)
 
 brought = bring_panel.show(found, names)
 saved_panel.keep(found, names, pair, brought)

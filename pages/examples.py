@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from app import workbench
+from app.examples import data as example_data
 from app.examples import panel as example_panel
 from app.examples import self_influence as self_influence_panel
-from app.examples import view as example_view
 from app.widgets import cards, chips, glossary, job_panel, labels, pickers
-from app.workbench import Waiting
+from app.widgets.desk import desk
 from engine.basics.errors import WhichfluenceError
+from engine.desk import Waiting
 
 
 def main() -> None:
@@ -23,22 +23,22 @@ def main() -> None:
 
 
 def _page(source, scorings) -> None:
-    drawn = workbench.drawn(source)
+    drawn = desk().drawn(source)
     if isinstance(drawn, Waiting):
         job_panel.wait(drawn)
     query = example_panel.query_picker(drawn)
     st.divider()
     n = example_panel.count()
     example_panel.heads(scorings)
-    count = workbench.candidate_count(source, scorings, pickers.optima_candidates())
-    found = workbench.scores(source, scorings, count)
+    count = desk().candidate_count(source, scorings, pickers.optima_candidates())
+    found = desk().scores(source, scorings, count)
     if isinstance(found, Waiting):
         job_panel.wait(found)
     row = example_panel.opened(found)
     shown = found[:example_panel.SHOWN_SPECIFICATIONS]
     example_panel.legend(len(shown) > 1)
     names = labels.numbered(labels.short(scorings))
-    example_panel.columns(drawn, shown, example_view.columns(drawn, shown, query.place, n), names, n)
+    example_panel.columns(drawn, shown, example_data.columns(drawn, shown, query.place, n), names, n)
     example_panel.whole_ranking(drawn, found, names, query,
                                 source.model_copy(update={"n_candidates": count}))
     chips.note(f"seed {source.seed} · {drawn.problem.n:,} training examples · {len(found[0].candidates):,} of them "

@@ -4,8 +4,8 @@ import streamlit as st
 
 from app.home import first_look
 from app.widgets import glossary, job_panel, specification_list
-from app.workbench import Waiting
 from engine.basics.errors import WhichfluenceError
+from engine.desk import Waiting
 
 ROOMS = (
     ("compare", "Compare", ":material/grid_on:", "Put specifications side by side: where rankings part, and why."),

@@ -2,22 +2,22 @@
 
 import streamlit as st
 
-from app.language import kept, panel, records
+from app.language import kept, panel, records, state
 from app.widgets import glossary
 
 st.title("Language models")
 glossary.lead("Which training records taught the model this? It depends on what “this” is: its whole response, its "
               "explanation, or its answer.")
 
-view = panel.view_switch()
+view = state.view()
 if view == "detection":
-    task = panel.task_switch(list(panel.EXPERIMENT))
+    task = state.task(list(panel.EXPERIMENT))
     panel.guarded(panel.detection, task)
     st.divider()
     st.subheader("The question behind the chosen cell")
     panel.question()
 elif view == "records":
-    wanted = records.asked()
+    wanted = state.asked()
     st.divider()
     estimator, behavior = panel.question()
     if wanted is not None:

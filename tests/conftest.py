@@ -17,7 +17,6 @@ settings.load_profile("whichfluence")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "serial: measures time, so nothing else may run beside it")
     config.whichfluence_home = tempfile.mkdtemp(prefix="whichfluence-tests-")
     os.environ["WHICHFLUENCE_HOME"] = config.whichfluence_home  # never the user's own
 

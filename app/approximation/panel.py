@@ -1,186 +1,63 @@
-"""The parts of the approximation-error page: its controls, the growing curves, the scatter and the numbers."""
+"""What the approximation-error page shows: the growing curves, the scatter and the numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
-from app import workbench
 from app.approximation import data as error_curves
-from app.approximation.data import Curves, Point
+from app.approximation.state import Chosen, published_run
 from app.charts.curves import agreement_curves, exact_scatter
-from app.widgets import chips, choice, downloads, glossary, job_panel, pickers, published
-from app.widgets.selectors import pick, segments
-from app.workbench import Waiting
+from app.widgets import chips, choice, downloads, glossary, job_panel, published
+from app.widgets.desk import desk
 from engine.analysis import error_curves as engine_curves
 from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
 from engine.basics.values import short
-from engine.experiments import EXPERIMENTS
+from engine.desk.error_curves import Curves, Point, live
 from engine.metrics.agreement import METRICS, summarize
-from engine.problems import ModuleProblem, ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scoring import Scoring
 
-PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)"}
-SHORTS = {metric.short: name for name, metric in METRICS.items()}
-DRAWS = (1, 2, 3, 5)
-ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))
 CURVES, SCATTER = 380, 330  # pixels, kept while a chart is still being drawn
 ETA_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-
-
 ALIKE = ("**Query loss**, **soft margin** and **probability** are increasing functions of one another at a query: they "
          "rank alike, exactly and to first order, so their curves lie on one another.")
-ETA_NOTES = {
-    SoftmaxProblem.kind: "The **query logit** is linear in the parameters, so its first-order answer stays exact "
-                         "however long the step (only a sign next to zero can be lost to rounding). " + ALIKE,
-    ModuleProblem.kind: "In a network even the **query logit** bends with the parameters, so every first-order answer "
-                        "worsens with the step. " + ALIKE,
-}
-ALPHA_NOTES = {
-    SoftmaxProblem.kind: "For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows "
-                         "the optimum bends away, and the inverse Hessian answers for a smaller move than was made. A "
-                         "solver below **Cholesky** adds an error of its own: its linear systems are not solved to the "
-                         "end.",
-    ModuleProblem.kind: "A network that stochastic gradient descent has trained is at no optimum. Here it is "
-                        "re-optimised nearby, with damping 0.01, with and without the weight α, and the difference is "
-                        "compared with the inverse Hessian's answer. A limited number of iterations blurs the smallest "
-                        "weights; the bend of the loss, the largest.",
-}
-"""What to see in the curves, for each kind of problem."""
+LINEAR = ("The **query logit** is linear in the parameters, so its first-order answer stays exact however long the "
+          "step (only a sign next to zero can be lost to rounding).")
+BENT = ("In a network even the **query logit** bends with the parameters, so every first-order answer worsens with the "
+        "step.")
+OPTIMUM = ("For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows the optimum "
+           "bends away, and the inverse Hessian answers for a smaller move than was made. A solver below **Cholesky** "
+           "adds an error of its own: its linear systems are not solved to the end.")
+NO_OPTIMUM = ("A network that stochastic gradient descent has trained is at no optimum. Here it is re-optimised "
+              "nearby, with damping 0.01, with and without the weight α, and the difference is compared with the "
+              "inverse Hessian's answer. A limited number of iterations blurs the smallest weights; the bend of the "
+              "loss, the largest.")
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Everything chosen on the page. value: η or α; candidates: None for all of them."""
-
-    panel: str
-    sources: tuple[ProblemSource, ...]
-    metric: str
-    behavior: str
-    value: float
-    query: int
-    candidates: int | None
-    solver: str
-    published: bool
-
-    @property
-    def symbol(self) -> str:
-        return "η" if self.panel == "eta" else "α"
-
-    @property
-    def scored(self) -> tuple[ProblemSource, ...]:
-        """The draws with exactly the candidates that are scored."""
-        return tuple(source.model_copy(update={"n_candidates": self.candidates}) for source in self.sources)
-
-
-def panel_choice() -> str:
-    return segments("panel", "What grows", list(PANELS), "eta", PANELS.get, label_visibility="collapsed")
-
-
-def controls(panel: str) -> Chosen:
-    """The row of choices, each of them in the address."""
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-    metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title, row,
-                      help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
-    behavior = pick("behavior", "Behavior", list(engine_curves.differentiable()), "query_loss",
-                    lambda name: BEHAVIORS[name].title, area=row, width=180,
-                    help=glossary.hint("Behavior", "Only behaviors with a gradient have a tangent."))
-    solvers = engine_curves.solvers(pickers.kind())
-    solver = next(iter(solvers))
-    if panel == "alpha":
-        solver = pick("solver", "Solver in the scatter", list(solvers), solver, lambda name: solvers[name].title,
-                      area=row, width=200,
-                      help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
-    draws = pick("draws", "Draws", DRAWS, _default_draws(), str, area=row, width=90,
-                 help="Each draw (seed) takes other queries and candidates, and another training set where that is "
-                      "smaller than the dataset. Bands are 95% t-intervals over draws.")
-    figure = _published(pickers.kind())
-    shown = figure is not None and _toggle(row, figure)
-    sources = tuple(pickers.source(offset) for offset in range(draws))
-    value = _slider(panel) if error_curves.live(sources[0]) else _grid_slider(panel)
-    limit = sources[0].n_candidates or sources[0].n_train or pickers.optima_candidates()
-    candidates = min(pickers.optima_candidates(), limit) if panel == "alpha" else (
-        None if error_curves.live(sources[0]) else limit)
-    return Chosen(panel, sources, SHORTS[metric], behavior, value, _query(sources[0]), candidates, solver, shown)
-
-
-def _default_draws() -> int:
-    return 3 if choice.one("data", "digits", str) == "digits" and pickers.kind() == SoftmaxProblem.kind else 1
-
-
-FIGURES = {SoftmaxProblem.kind: "figure-4", ModuleProblem.kind: "figure-a2"}
-"""The published curves of each kind of problem."""
-
-
-def _published(kind: str) -> tuple[str, str] | None:
-    """(figure, preset) of the largest published run."""
-    return next(((FIGURES[kind], preset) for preset in ("paper", "small")
-                 if published.results(FIGURES[kind], preset) is not None), None)
-
-
-def _toggle(row, figure: tuple[str, str]) -> bool:
-    name, preset = figure
-    key = choice.bound("published", True, lambda text: choice.from_options((1, 0))(text) == 1)
-    shown = row.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale", key=key,
-                       help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow "
-                            "diamonds.")
-    choice.keep("published", int(shown))
-    return shown
-
-
-def _slider(panel: str) -> float:
-    if panel == "eta":
-        key = choice.bound("eta", 0.1, choice.within(0.01, 1.0, float))
-        value = st.slider("Step size η", 0.01, 1.0, step=0.01, key=key,
-                          help=glossary.hint(
-                              "Step size", "Moves the dashed line; the exact scores at this η are computed now."))
+def note(chosen: Chosen) -> None:
+    """What to see in the curves."""
+    model = chosen.sources[0].problem_class
+    if chosen.panel == "eta":
+        glossary.caption(f"{LINEAR if model.linear else BENT} {ALIKE}")
     else:
-        key = choice.bound("alpha", 1e-3, _nearest_alpha)
-        value = st.select_slider("Weight α", ALPHA_STEPS, key=key, format_func=short,
-                                 help="Moves the dashed line; every candidate is re-optimised now at this α.")
-    choice.keep(panel, short(value))
-    return value
-
-
-def _grid_slider(panel: str) -> float:
-    """The points of the curves: between them a network would have to be computed anew."""
-    points, start = (ETAS, 0.1) if panel == "eta" else (ALPHAS, 1e-3)
-    key = choice.bound(panel, start, lambda text: min(
-        points, key=lambda point: abs(choice.within(points[0], points[-1], float)(text) - point)))
-    label = "Step size η" if panel == "eta" else "Weight α"
-    value = st.select_slider(label, points, key=key, format_func=short,
-                             help=glossary.hint(label, "Moves the dashed line from one computed point of the curves "
-                                                       "to another."))
-    choice.keep(panel, short(value))
-    return value
-
-
-def _nearest_alpha(text: str) -> float:
-    wanted = choice.within(ALPHA_STEPS[0], ALPHA_STEPS[-1], float)(text)
-    return min(ALPHA_STEPS, key=lambda alpha: abs(alpha - wanted) / alpha)
-
-
-def _query(source: ProblemSource) -> int:
-    """The query of the scatter; its box stands beside the scatter, where it is read."""
-    return choice.one("query", 0, choice.within(0, (source.n_queries or 1) - 1))
+        glossary.caption(OPTIMUM if model.convex else NO_OPTIMUM)
 
 
 def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
     """The curves over η, drawn as they grow."""
     def draw() -> None:
-        curves = error_curves.eta_curves(chosen.sources, candidates=chosen.candidates)
+        curves = error_curves.eta_curves(chosen.sources, chosen.candidates)
         if curves.complete and growing:
             st.rerun()
         _curves(chosen, curves, [BEHAVIORS[name].title for name in engine_curves.differentiable()],
                 error_curves.markers(error_curves.titled(agreements), chosen.metric, chosen.value), ETA_TICKS,
                 [scoring for eta in ETAS for scoring in engine_curves.step_pair(chosen.behavior, eta)])
-        _progress(curves, "points" if error_curves.live(chosen.sources[0]) else "draws")
+        _progress(curves, "points" if live(chosen.sources[0]) else "draws")
 
-    growing = not error_curves.eta_curves(chosen.sources, 0.0, chosen.candidates).complete
+    growing = not error_curves.eta_curves(chosen.sources, chosen.candidates, 0.0).complete
     st.fragment(draw, run_every=0.2 if growing else None)()
 
 
@@ -220,13 +97,13 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
 
 
 def _overlay(chosen: Chosen) -> pd.DataFrame | None:
-    kind = chosen.sources[0].kind
-    figure = _published(kind) if chosen.published else None
+    model = chosen.sources[0].problem_class
+    figure = published_run(model) if chosen.published else None
     if figure is None:
         return None
     return error_curves.published_curves(published.results(*figure), chosen.panel, chosen.metric,
                                          None if chosen.panel == "eta" else chosen.behavior,
-                                         next(iter(engine_curves.solvers(kind))))
+                                         next(iter(engine_curves.solvers(model.kind))))
 
 
 def _spoken(chosen: Chosen, means: pd.DataFrame, name: str) -> str:
@@ -264,10 +141,8 @@ def scatter(point: Point, chosen: Chosen) -> None:
 
 
 def _label(chosen: Chosen, query: int) -> str:
-    drawn = workbench.drawn(chosen.sources[0])
-    if isinstance(drawn, Waiting):
-        return ""
-    return f" (label {drawn.dataset.class_names[drawn.sample.y_query[query]]})"
+    dataset, sample = desk().sample(chosen.sources[0])
+    return f" (label {dataset.class_names[sample.y_query[query]]})"
 
 
 def scatter_table(point: Point) -> pd.DataFrame:

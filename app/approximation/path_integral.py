@@ -5,15 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app import workbench
 from app.charts import path as chart
 from app.charts.draw import draw
 from app.widgets import cards, choice, downloads, glossary
-from app.workbench import Waiting
+from app.widgets.desk import desk
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
+from engine.desk import Waiting
 from engine.exact.path_integral import PathIntegral, path_integral
-from engine.problems import ProblemSource
+from engine.problems import Problem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
 
 NAME, EXAMPLE = "path", "path_example"
@@ -26,12 +26,12 @@ def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> Non
                       help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
                            "changes in between. The inverse Hessian knows the first of them only.")
     choice.keep(NAME, int(shown))
-    drawn = workbench.drawn(source) if shown else None
+    drawn = desk().drawn(source) if shown else None
     if drawn is None or isinstance(drawn, Waiting):
         return
     row = _example(drawn.problem.n)
     try:
-        found = _followed(source.model_dump_json(), row, alpha, behavior)
+        found = _followed(drawn.problem, source.model_dump_json(), row, alpha, behavior)
     except WhichfluenceError as error:
         st.info(str(error), icon=":material/route:")
         return
@@ -46,10 +46,9 @@ def _example(n: int) -> int:
 
 
 @st.cache_data(show_spinner="Following the optimum …", max_entries=40)
-def _followed(source: str, row: int, alpha: float, behavior: str) -> PathIntegral:
-    problem = workbench.drawn(ProblemSource.model_validate_json(source)).problem
-    with problem.exclusive:
-        return path_integral(problem, row, alpha, BEHAVIORS[behavior])
+def _followed(_problem: Problem, source: str, row: int, alpha: float, behavior: str) -> PathIntegral:
+    with _problem.exclusive:
+        return path_integral(_problem, row, alpha, BEHAVIORS[behavior])
 
 
 def _show(found: PathIntegral, source: ProblemSource, behavior: str, alpha: float, query: int, row: int) -> None:

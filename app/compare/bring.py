@@ -12,20 +12,20 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from app import workbench
 from app.compare import brought_files, explanation_view
 from app.compare import data as comparisons
-from app.compare import explanation as explanation_panel
-from app.compare.data import Compared
 from app.widgets import choice, downloads, glossary, job_panel
+from app.widgets.desk import desk
 from app.widgets.plain_text import plain
 from app.widgets.selectors import pick, radio, text
-from app.workbench import Waiting
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
 from engine.brought.claim import AXES, MEANING, SIGNS, Preview, agreement_with, axes_that_fit, bring, preview
 from engine.brought.files import Table
 from engine.brought.kept import Kept
+from engine.desk import Waiting
+from engine.desk.compared import Compared
+from engine.desk.explained import explained
 from engine.metrics.agreement import FURTHER, METRICS, Agreement
 from engine.problems import ProblemSource
 from engine.question.specification import Specification
@@ -95,12 +95,12 @@ def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
     agreement = _agreement(reference, brought)
     place = _against(names)
     other = found.scores[0][place]
-    explained = _explained(found, brought, other)
-    if explained is None:
+    why = _explained(found, brought, other)
+    if why is None:
         return None
     command = commands(found.drawn_sources[0], claimed.specification, name, kept, table, axes, sign)
-    downloads.chart_extras("brought", explanation_view.links_table(explained), [other.scoring], command=command)
-    return Shown(brought, reference, agreement, other, names[place], explained, command)
+    downloads.chart_extras("brought", explanation_view.links_table(why), [other.scoring], command=command)
+    return Shown(brought, reference, agreement, other, names[place], why, command)
 
 
 def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kept, table: Table, axes: str,
@@ -120,7 +120,7 @@ def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kep
 
 
 def _problem(found: Compared):
-    drawn = workbench.drawn(found.sources[0])
+    drawn = desk().drawn(found.sources[0])
     if isinstance(drawn, Waiting):
         job_panel.wait(drawn)
     candidates = drawn.problem.candidates[:len(found.scores[0][0].candidates)]
@@ -157,7 +157,7 @@ def _claims(found: Compared, names: Sequence[str]) -> dict[str, str]:
 
 def _exact(found: Compared, scoring: Scoring) -> Scores | None:
     """The exact answer to the claim; None while it is being waited for."""
-    scores = workbench.scores(found.sources[0], [scoring], found.candidates)
+    scores = desk().scores(found.sources[0], [scoring], found.candidates)
     if isinstance(scores, Waiting):
         job_panel.watch(scores)
         return None
@@ -215,9 +215,9 @@ def _explained(found: Compared, brought: Scores, other: Scores) -> Explanation |
     """Why they disagree with one of the list."""
     chosen = verdict(brought.scoring, other.scoring)
     glossary.caption(f"{chosen.headline}. {chosen.reason}")
-    explained = explanation_panel.between(found.sources[:1], [(brought, other)], found.candidates)
-    if isinstance(explained, Waiting):
-        job_panel.watch(explained)
+    why = explained(desk(), found.sources[:1], [(brought, other)], found.candidates)
+    if isinstance(why, Waiting):
+        job_panel.watch(why)
         return None
-    explanation_view.show(explained, "bring:way")
-    return explained
+    explanation_view.show(why, "bring:way")
+    return why

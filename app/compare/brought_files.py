@@ -111,7 +111,7 @@ def _list(forgotten: Sequence[str]) -> None:
         return
     with row.popover(f"Kept files ({len(kept)})", icon=":material/folder_open:"):
         for one in kept:
-            when = written(one.written, getattr(st.context, "timezone", None))
+            when = written(one.written, st.context.timezone)
             st.markdown(f"**{plain(one.file)}**  \n{_shape(one)} · {when} · `{one.digest[:12]}`")
             buttons = st.container(horizontal=True)
             buttons.button("Use", key=f"bring:use:{one.digest}", disabled=one.digest == current, on_click=_choose,

@@ -1,6 +1,6 @@
 """The numbers behind the Compare page: a cached comparison, and the table of every chart.
 
-Everything is cached on text keys (sources, codes, candidates); the arrays themselves are never hashed.
+Tables are cached on text keys (sources, codes, candidates); the arrays themselves are never hashed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import workbench
 from app.widgets import pickers
-from app.workbench import Waiting
-from engine.analysis.comparison import Comparison, compare
-from engine.metrics.agreement import FURTHER, METRICS, top_size
-from engine.problems import ProblemSource
-from engine.scoring import codes
-from engine.scoring.scores import Scores
+from app.widgets.desk import desk
+from engine.analysis.comparison import Comparison
+from engine.desk import Waiting
+from engine.desk import compared as desk_compared
+from engine.desk.compared import Compared
+from engine.metrics.agreement import METRICS, top_size
 from engine.scoring.scoring import Scoring
 
 TOP = 20
@@ -28,50 +27,10 @@ WIDTH = 0.05  # of a histogram bar
 KEPT = 24
 
 
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """A list of scorings, scored and compared on every seed. key: text that determines all of it."""
-
-    key: tuple
-    sources: tuple[ProblemSource, ...]
-    scorings: tuple[Scoring, ...]
-    candidates: int | None
-    scores: tuple[tuple[Scores, ...], ...]
-    comparison: Comparison
-
-    @property
-    def trusted(self) -> np.ndarray:
-        """Which candidates of the first seed converged under every scoring: those that are ranked."""
-        return np.logical_and.reduce([scores.converged for scores in self.scores[0]])
-
-    @property
-    def drawn_sources(self) -> list[ProblemSource]:
-        """The sources with the number of candidates that were ranked, as a command line needs them."""
-        return [source.model_copy(update={"n_candidates": len(self.scores[0][0].candidates)})
-                for source in self.sources]
-
-
 def compared(scorings: Sequence[Scoring]) -> Compared | Waiting:
     """Score and compare on the chosen data and seeds, or say what is being waited for."""
-    sources = tuple(pickers.source(seed) for seed in range(pickers.seed_count()))
-    candidates = workbench.candidate_count(sources[0], scorings, pickers.optima_candidates())
-    key = (tuple(source.model_dump_json() for source in sources), tuple(codes.encode(s) for s in scorings), candidates)
-    live, found, waiting = workbench.LIVE_SECONDS[sources[0].kind] / len(sources), [], None
-    for source in sources:
-        scores = workbench.scores(source, scorings, candidates, live)
-        if isinstance(scores, Waiting) and scores.job is None:
-            return waiting or scores
-        waiting = waiting or (scores if isinstance(scores, Waiting) else None)
-        found.append(scores)
-    if waiting is not None:
-        return waiting
-    seeds = tuple(tuple(scores) for scores in found)
-    return Compared(key, sources, tuple(scorings), candidates, seeds, _comparison(key, seeds))
-
-
-@st.cache_resource(show_spinner=False, max_entries=KEPT)
-def _comparison(key: tuple, _seeds) -> Comparison:
-    return compare(_seeds)
+    sources = [pickers.source(seed) for seed in range(pickers.seed_count())]
+    return desk_compared.compared(desk(), sources, scorings, pickers.optima_candidates())
 
 
 def matrix(found: Compared, metric: str, labels: Sequence[str], pair: tuple[int, int]) -> pd.DataFrame:
@@ -109,12 +68,7 @@ def _table(key: tuple, labels: tuple[str, ...], _comparison: Comparison) -> pd.D
 
 def further(found: Compared, a: int, b: int) -> Comparison:
     """A pair in the measures beyond the three, over all seeds."""
-    return _further((*found.key, a, b), found, a, b)
-
-
-@st.cache_resource(show_spinner=False, max_entries=KEPT)
-def _further(key: tuple, _found: Compared, a: int, b: int) -> Comparison:
-    return compare([[seed[a], seed[b]] for seed in _found.scores], ("a", "b"), metrics=tuple(FURTHER))
+    return desk_compared.further(desk(), found, a, b)
 
 
 def plus_minus(mean: float, half_width: float) -> str:
@@ -150,17 +104,16 @@ class Pair:
 
 def pair(found: Compared, a: int, b: int) -> Pair:
     """The rankings of scoring a and scoring b."""
-    return _pair((*found.key, a, b), found, a, b)
+    return desk().memory.kept(("pair", *found.key, a, b), lambda: _pair(found, a, b))
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT)
-def _pair(key: tuple, _found: Compared, a: int, b: int) -> Pair:
-    kept = _found.trusted
-    scores = np.stack([_found.scores[0][place].oriented[:, kept] for place in (a, b)])
-    candidates = _found.scores[0][a].candidates[kept]
-    drawn = workbench.drawn(_found.sources[0])
-    names, labels = drawn.dataset.class_names, drawn.sample.y_train[candidates]
-    return Pair(key, scores, ranks(scores), candidates, np.array([names[label] for label in labels]))
+def _pair(found: Compared, a: int, b: int) -> Pair:
+    kept = found.trusted
+    scores = np.stack([found.scores[0][place].oriented[:, kept] for place in (a, b)])
+    candidates = found.scores[0][a].candidates[kept]
+    dataset, sample = desk().sample(found.sources[0])
+    names, labels = dataset.class_names, sample.y_train[candidates]
+    return Pair((*found.key, a, b), scores, ranks(scores), candidates, np.array([names[label] for label in labels]))
 
 
 def ranks(scores: np.ndarray) -> np.ndarray:

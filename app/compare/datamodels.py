@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app.compare.data import Compared
 from app.widgets import chips, downloads, glossary, job_panel
-from app.workbench import Waiting, queue
+from app.widgets.desk import desk
 from engine import data
 from engine.analysis.datamodels import DEFINITION, linear_datamodeling_score
 from engine.basics.errors import WhichfluenceError
-from engine.jobs import ensure_worker, job_digest
+from engine.desk import Waiting
+from engine.desk.compared import Compared
+from engine.jobs import job_digest
 from engine.metrics.agreement import summarize
 from engine.runs import datamodels as datamodel_runs
-from engine.store.results import Store, home
 
 SUBSETS = 30
 
@@ -26,28 +26,22 @@ def show(found: Compared, names: Sequence[str]) -> None:
     glossary.markdown("**Do the scores predict models trained on subsets?**", help=DEFINITION)
     source = found.sources[0]
     payload = datamodel_runs.payload(source, len(found.scores[0][0].candidates), SUBSETS)
-    digest = job_digest(datamodel_runs.KIND, payload)
-    if Store(home()).has(digest):
-        _table(found, names, digest)
+    job = desk().jobs.find(datamodel_runs.KIND, payload)
+    if desk().jobs.store.has(job_digest(datamodel_runs.KIND, payload)):
+        _table(found, names, payload)
         return
-    job = queue().get(digest)
     if job is not None:
         job_panel.watch(Waiting(job.title, job=job.id))
         return
     title = f"{SUBSETS} models on subsets of {data.title(source.dataset)}"
     st.button(f"Train {SUBSETS} models on random halves of the candidates", icon=":material/model_training:",
-              on_click=job_panel.act, args=(_submit, payload, title),
+              on_click=job_panel.act, args=(desk().jobs.submit, datamodel_runs.KIND, payload, title),
               help="The linear datamodeling score compares summed scores with what such models really do.")
 
 
-def _submit(payload: dict, title: str) -> None:
-    queue().submit(datamodel_runs.KIND, payload, title=title)
-    ensure_worker(home())
-
-
-def _table(found: Compared, names: Sequence[str], digest: str) -> None:
+def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
     try:
-        models = datamodel_runs.load(Store(home()).read(digest))
+        models = datamodel_runs.load(desk().jobs.result(datamodel_runs.KIND, payload))
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
         return

@@ -6,17 +6,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import workbench
 from app.compare import explanation_view
-from app.compare import view as comparison_view
-from app.compare.data import Compared
+from app.compare import panel as compare_panel
 from app.widgets import chips, choice, downloads, job_panel
-from app.workbench import Waiting, queue
-from engine.analysis.explanation import Chain, Explanation, Seed, chain, measure
-from engine.basics.errors import InvalidInput, WhichfluenceError
+from app.widgets.desk import desk
+from engine.analysis.explanation import Explanation
+from engine.basics.errors import WhichfluenceError
+from engine.desk import Waiting
+from engine.desk.compared import Compared
+from engine.desk.explained import explained
 from engine.problems import ProblemSource
-from engine.scoring.scores import Scores
-from engine.scoring.scoring import Scoring
 
 NAME = "explain"
 
@@ -32,15 +31,15 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
     if not on:
         return
     try:
-        explained = explanation(found, pair)
+        why = explanation(found, pair)
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
         return
-    if isinstance(explained, Waiting):
-        job_panel.watch(explained)
+    if isinstance(why, Waiting):
+        job_panel.watch(why)
         return
-    table = explanation_view.show(explained, "compare:way")
-    chips.note(comparison_view.small_print(found, explained.left_out))
+    table = explanation_view.show(why, "compare:way")
+    chips.note(compare_panel.small_print(found, why.left_out))
     downloads.chart_extras("explanation", table, [found.scorings[place] for place in pair], found.drawn_sources,
                            command(found.drawn_sources))
 
@@ -56,53 +55,4 @@ def command(sources: Sequence[ProblemSource]) -> str:
 def explanation(found: Compared, pair: tuple[int, int]) -> Explanation | Waiting:
     """Why a pair of the comparison disagrees, over all its seeds, or what is being waited for."""
     sides = [[seed[place] for place in pair] for seed in found.scores]
-    return between(found.sources, sides, found.candidates)
-
-
-def between(sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]],
-            candidates: int | None) -> Explanation | Waiting:
-    """Why A and B disagree; sides: the scores of both for each source. All that is missing is asked for at once."""
-    problem = workbench.drawn(sources[0])
-    if isinstance(problem, Waiting):
-        return problem
-    a, b = (side.scoring for side in sides[0])
-    way = chain(a, b, problem.problem.n, problem.problem.convex)
-    live, seeds, waiting = workbench.LIVE_SECONDS[sources[0].kind] / len(sources), [], None
-    for source, (first, second) in zip(sources, sides, strict=True):
-        exact, reasons = _exact(source, way, candidates, live)
-        if isinstance(exact, Waiting):
-            waiting = waiting or exact
-        else:
-            seeds.append(Seed(first, second, exact, reasons))
-    return waiting or measure(way, seeds)
-
-
-def _exact(source: ProblemSource, way: Chain, candidates: int | None, live: float
-           ) -> tuple[dict[Scoring, Scores] | Waiting, dict[Scoring, str]]:
-    """The exact scores along the way; what cannot be computed is left out with its reason."""
-    if not way.needed:
-        return {}, {}
-    together = _asked(source, way.needed, candidates, live)
-    if not isinstance(together, str):
-        return (together if isinstance(together, Waiting) else dict(zip(way.needed, together, strict=True))), {}
-    exact, reasons, waiting = {}, {}, None
-    for scoring in way.needed:
-        found = _asked(source, [scoring], candidates, live)
-        if isinstance(found, str):
-            reasons[scoring] = found
-        elif isinstance(found, Waiting):
-            waiting = waiting or found
-        else:
-            exact[scoring] = found[0]
-    return (exact, reasons) if waiting is None else (waiting, {})
-
-
-def _asked(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
-           live: float) -> list[Scores] | Waiting | str:
-    """The scores, what is being waited for, or why they cannot be had: the engine's own words, or its run's."""
-    try:
-        found = workbench.scores(source, scorings, candidates, live)
-    except InvalidInput as error:
-        return str(error)
-    job = queue().get(found.job) if isinstance(found, Waiting) and found.job else None
-    return job.error or "their run failed." if job is not None and job.state == "failed" else found
+    return explained(desk(), found.sources, sides, found.candidates)

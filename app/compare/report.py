@@ -18,15 +18,15 @@ from app.charts import distribution, heatmap, rank_change, rank_scatter, way
 from app.compare import data as comparisons
 from app.compare import explanation as explanation_panel
 from app.compare import explanation_view
-from app.compare import view as comparison_view
+from app.compare import panel as compare_panel
 from app.compare.bring import Shown
-from app.compare.data import Compared
 from app.widgets import chips, downloads, theme
 from app.widgets.labels import numbered
 from app.widgets.labels import short as short_labels
 from engine.analysis.comparison import compare
 from engine.analysis.explanation import Explanation
 from engine.basics.provenance import versions
+from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS, Agreement
 from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
@@ -96,13 +96,13 @@ def _head(found: Compared, saved: Saved, link: str) -> str:
     made = f"Saved {escape(saved.created)}, made with whichfluence {versions()['whichfluence']}."
     where = f' <a href="{escape(link, quote=True)}">Open the live view</a>.' if link else ""
     return (f'<h1>{escape(saved.name)}</h1>\n{note}\n<p class="small">{made}{where}</p>\n'
-            f'<p class="small">{escape(found.sources[0].dataset)} · {escape(comparison_view.small_print(found))}</p>')
+            f'<p class="small">{escape(found.sources[0].dataset)} · {escape(compare_panel.small_print(found))}</p>')
 
 
 def _questions(found: Compared, labels: Sequence[str]) -> str:
     varying = chips.differing(found.scorings)
     rows = [f"<h3>{escape(label)}</h3>{chips.marked(scoring, varying)}<p>{escape(scoring.question)}</p>"
-            f'<p class="small">{escape(comparison_view.how_computed([seed[place] for seed in found.scores]))}</p>'
+            f'<p class="small">{escape(compare_panel.how_computed([seed[place] for seed in found.scores]))}</p>'
             for place, (label, scoring) in enumerate(zip(labels, found.scorings, strict=True))]
     return "<h2>The questions</h2>" + "".join(rows)
 

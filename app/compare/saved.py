@@ -11,13 +11,13 @@ import streamlit as st
 from app.compare import explanation as explanation_panel
 from app.compare import report
 from app.compare.bring import Shown
-from app.compare.data import Compared
 from app.widgets import glossary, job_panel
 from app.widgets.plain_text import plain
 from app.widgets.times import written
-from app.workbench import Waiting
 from engine.basics.errors import WhichfluenceError
 from engine.data import title
+from engine.desk import Waiting
+from engine.desk.compared import Compared
 from engine.store import comparisons as saved
 from engine.store.comparisons import Entry, Saved
 
@@ -58,7 +58,7 @@ def listing() -> None:
 
 def link(query: str) -> str:
     """The full address of a view of the Compare page."""
-    address = urlsplit(getattr(st.context, "url", None) or "")
+    address = urlsplit(st.context.url or "")
     base = f"{address.scheme}://{address.netloc}" if address.scheme else ""
     return f"{base}/{PAGE}?{query}"
 
@@ -137,7 +137,7 @@ def _card(entry: Entry) -> None:
                          query_params=kept.parameters)
         if kept.note:
             st.text(kept.note)
-        when = written(kept.created, getattr(st.context, "timezone", None))
+        when = written(kept.created, st.context.timezone)
         st.caption(f"{when} · {plain(kept.summary)}")
         with st.expander("Link, name and note"):
             st.code(link(kept.address), language=None, wrap_lines=True)

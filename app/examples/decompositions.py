@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
-import torch
 
 from app.charts import factors
 from app.charts.draw import draw
 from app.widgets import cards, chips, choice, downloads, glossary, labels
-from engine.exact.decomposition import Decomposition, decompose
-from engine.problems import DrawnProblem, SoftmaxProblem
+from engine.desk.decomposed import decomposed, splitting
+from engine.exact.decomposition import Decomposition
+from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 NAME = "parts"
-STEPS = ("one_step", "unrolled")
 
 
 @dataclass(frozen=True)
@@ -32,26 +31,9 @@ class Parted:
     score: float
 
 
-def offered(problem, scorings: Sequence[Scoring]) -> list[Scoring]:
-    """The scorings whose local answer splits into the three factors on this problem."""
-    return [scoring for scoring in scorings if scoring.readout.differentiable and _response(problem, scoring)]
-
-
-def _response(problem, scoring: Scoring) -> tuple[float, Callable | None] | None:
-    """(η, rows ↦ R rows) of the process; None where its response is not at hand in a moment."""
-    process, intervention = scoring.process, scoring.intervention.kind
-    if process.kind in STEPS and intervention == "add_occurrence" and scoring.estimator in ("exact", "first_order"):
-        return process.eta * getattr(process, "steps", 1), None
-    if process.kind == "local_response" and scoring.exact and isinstance(problem, SoftmaxProblem) and (
-            problem.has_dense_hessian):
-        return 1.0, lambda rows: torch.cholesky_solve(rows.T, problem.cholesky(process.damping)).T
-    return None
-
-
 def parted(drawn: DrawnProblem, scores: Scores, query: int, row: int) -> Parted:
     """The factors of one score, with class names."""
-    eta, response = _response(drawn.problem, scores.scoring)
-    found = decompose(drawn.problem, query, row, scores.scoring.readout, eta=eta, response=response)
+    found = decomposed(drawn.problem, scores.scoring, query, row)
     names = list(drawn.dataset.class_names)
     position = int((scores.candidates == row).argmax())
     return Parted(_bars(found.behavior_signal, names), _cells(found, names), _bars(found.training_signal, names),
@@ -70,7 +52,7 @@ def _cells(found: Decomposition, names: list[str]) -> pd.DataFrame:
 def panel(drawn: DrawnProblem, found: Sequence[Scores], query: int, row: int) -> None:
     """The factors of the opened pair, under one of the specifications that split."""
     scorings = [scores.scoring for scores in found]
-    fit = offered(drawn.problem, scorings)
+    fit = splitting(drawn.problem, scorings)
     if not fit:
         chips.note("None of these specifications splits into behavior signal, kernel and training signal here; a step "
                    "on one more occurrence of the example does.")

@@ -7,11 +7,11 @@ from html import escape
 
 import streamlit as st
 
+from app.examples import data as example_data
 from app.examples import decompositions
-from app.examples import view as example_view
-from app.examples.view import Card, Column, Query
+from app.examples.data import Card, Column, Query
 from app.widgets import cards, chips, choice, downloads, glossary, pickers, specification_list
-from engine.problems import DrawnProblem, ModuleProblem, ProblemSource, SoftmaxProblem
+from engine.problems import DrawnProblem, Problem, ProblemSource
 from engine.scoring import codes, controlled
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -20,14 +20,17 @@ SHOWN_SPECIFICATIONS = 3
 QUERIES_A_PAGE = 16
 FEWEST, MOST = 5, 20
 STEPS = (controlled.step_scoring("query_loss", 0.1), controlled.step_scoring("hard_margin", 0.1))
-DEFAULTS = {SoftmaxProblem.kind: (*STEPS, controlled.removal_scoring("n-1")),
-            ModuleProblem.kind: (*STEPS, controlled.response(solver="ekfac"))}
 QUERY, WRONG, PAGE, COUNT, EXAMPLE = "query", "misclassified", "page", "n", "example"
 
 
 def specifications() -> list[Scoring]:
     """The specifications of the address, as on the Compare page; without any, three that disagree."""
-    return specification_list.chosen() or list(DEFAULTS[pickers.kind()])
+    return specification_list.chosen() or list(defaults(pickers.problem_class()))
+
+
+def defaults(model: type[Problem]) -> tuple[Scoring, ...]:
+    """Two steps, and the optimum without the example where it can be had, else its local response."""
+    return (*STEPS, controlled.removal_scoring("n-1") if model.convex else controlled.response(solver="ekfac"))
 
 
 def _write(scorings: Sequence[Scoring]) -> None:
@@ -36,7 +39,7 @@ def _write(scorings: Sequence[Scoring]) -> None:
 
 def query_picker(drawn: DrawnProblem) -> Query:
     """The gallery of queries with its filter and pages; returns the chosen one."""
-    listed = example_view.queries(drawn)
+    listed = example_data.queries(drawn)
     place = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
     left, right = st.columns([1, 3], gap="large", vertical_alignment="top")
     with right:
@@ -48,7 +51,7 @@ def query_picker(drawn: DrawnProblem) -> Query:
         _pager(page, pages, len(kept))
     with left:
         chosen = listed[place]
-        glossary.html(cards.chosen_query(example_view.query_html(drawn, chosen, 96), chosen.place, chosen.label,
+        glossary.html(cards.chosen_query(example_data.query_html(drawn, chosen, 96), chosen.place, chosen.label,
                                    chosen.predicted, chosen.probability))
     return chosen
 
@@ -82,7 +85,7 @@ def _pager(page: int, pages: int, count: int) -> None:
 
 def _thumbnail(drawn: DrawnProblem, query: Query, chosen: bool) -> None:
     with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.place}", width=76, gap=None):
-        st.html(cards.query(example_view.query_html(drawn, query, 56), query.label, query.predicted))
+        st.html(cards.query(example_data.query_html(drawn, query, 56), query.label, query.predicted))
         st.button(f"Choose query {query.place}, label {query.label}, predicted {query.predicted}",
                   key=f"query:{query.place}", on_click=_choose_query, args=(query.place,))
 
@@ -132,7 +135,7 @@ def _editor(scorings: Sequence[Scoring], place: int) -> None:
                    on_click=_replace, args=(scorings, place, wanted))
         row.button("Remove column", key=f"drop:{place}", disabled=len(scorings) == 1, on_click=_write,
                    args=([other for other in scorings if other != current],))
-        spare = next((default for default in DEFAULTS[pickers.kind()] if default not in scorings), None)
+        spare = next((default for default in defaults(pickers.problem_class()) if default not in scorings), None)
         if len(scorings) < SHOWN_SPECIFICATIONS and spare is not None:
             row.button("Add a column", key=f"add:{place}", on_click=_write, args=([*scorings, spare],))
 
@@ -166,7 +169,7 @@ def _scale(scores: Scores, column: Column) -> str:
 
 
 def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str) -> None:
-    example = example_view.train_html(drawn, card.row, 64)
+    example = example_data.train_html(drawn, card.row, 64)
     with st.container(key=f"pick-{end}-{place}-{card.row}", width=100, gap=None):
         st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once))
         st.button(f"Open training example {card.row}, label {card.label}, rank {card.ranks[place]} in column "
@@ -193,23 +196,23 @@ def _close() -> None:
 @st.dialog("Training example", width="large", on_dismiss=_close)
 def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores]) -> None:
     """One training example with its rank and score under every specification."""
-    label = example_view.label(drawn, row)
-    said, probability, own = example_view.prediction(drawn, row)
+    label = example_data.label(drawn, row)
+    said, probability, own = example_data.prediction(drawn, row)
     left, right = st.columns(2)
     with left:
-        st.html(f'<div class="wf-chosen">{example_view.train_html(drawn, row, 144, shown=20)}</div>')
+        st.html(f'<div class="wf-chosen">{example_data.train_html(drawn, row, 144, shown=20)}</div>')
         st.html(cards.facts([
             ("training example", f"{row} (row {int(drawn.sample.train_index[row]):,} of the dataset)"),
             ("label", label),
             ("the model says", f"{said}, with probability {probability:.3f}"), ("p(label)", f"{own:.3f}")]))
     with right:
-        st.html(f'<div class="wf-chosen">{example_view.query_html(drawn, query, 144)}</div>')
+        st.html(f'<div class="wf-chosen">{example_data.query_html(drawn, query, 144)}</div>')
         st.html(cards.facts([("query", str(query.place)), ("label", query.label), ("the model says", query.predicted),
                              ("p(label)", f"{query.probability:.3f}")]))
     scorings = [scores.scoring for scores in found]
     varying = chips.differing(scorings) if len(scorings) > 1 else None
     st.html(cards.detail_rows([(chips.marked(scoring, varying), *numbers) for scoring, numbers in zip(
-        scorings, example_view.details(found, query.place, row), strict=True)]))
+        scorings, example_data.details(found, query.place, row), strict=True)]))
     glossary.caption(
         "Rank 1 supports the behavior at this query most. Scores are oriented: positive means that the example "
         "supports the behavior, whatever the intervention; their sizes can be compared within a row's own "
@@ -222,7 +225,7 @@ def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[
     """The table of all candidates, its CSV, the specifications and the commands."""
     scorings = [scores.scoring for scores in found]
     command = downloads.score_commands(source, scorings) + f"\n# row {query.place} of each scores array is this query"
-    downloads.chart_extras(f"ranking-query-{query.place}", example_view.table(drawn, found, names, query.place),
+    downloads.chart_extras(f"ranking-query-{query.place}", example_data.table(drawn, found, names, query.place),
                            scorings, command=command)
 
 

@@ -10,22 +10,18 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app import workbench
 from app.charts import histogram
 from app.charts.draw import draw
-from app.examples import view as example_view
+from app.examples import data as example_data
 from app.examples.panel import EXAMPLE
 from app.widgets import cards, chips, choice, downloads, glossary, job_panel
+from app.widgets.desk import desk
 from app.widgets.selectors import pick
-from app.workbench import Waiting, queue
-from engine.analysis.self_influence import BLOCK, self_influence
 from engine.basics.errors import WhichfluenceError
-from engine.jobs import ensure_worker, job_digest
+from engine.desk import Waiting
+from engine.desk.self_influence import asked_self_influence
 from engine.problems import DrawnProblem, ProblemSource
-from engine.runs import self_influence as self_influence_runs
-from engine.scoring import cost
 from engine.scoring.scoring import Scoring
-from engine.store.results import Store, home
 
 NAME, UNDER = "self", "selfspec"
 BINS = 40
@@ -46,37 +42,14 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
     chips.question(scoring)
     glossary.caption("Here every training example is its own query.")
     try:
-        values = found(drawn, source, scoring, candidates)
+        with st.spinner("Computing self-influence"):
+            values = asked_self_influence(desk(), drawn, scoring, candidates)
         if isinstance(values, Waiting):
             job_panel.watch(values)
             return
         _shown(drawn, source, scoring, values, n)
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
-
-
-def found(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, candidates: int | None) -> np.ndarray | Waiting:
-    """The values over the first `candidates` drawn candidates, computed at once where that is quick; else a job."""
-    problem = drawn.problem
-    count = min(candidates or len(problem.candidates), len(problem.candidates))
-    chosen = problem.with_candidates(problem.candidates[:count])
-    seconds = cost.guess([scoring], chosen.at_itself(chosen.candidates[:BLOCK]), count)
-    if seconds <= workbench.LIVE_SECONDS[problem.kind]:
-        return _values((source.model_dump_json(), scoring.digest, count), chosen, scoring)
-    payload = self_influence_runs.payload(source, scoring, count)
-    digest = job_digest(self_influence_runs.KIND, payload)
-    if Store(home()).has(digest):
-        return self_influence_runs.load(Store(home()).read(digest))
-    job = queue().submit(self_influence_runs.KIND, payload,
-                         title=f"Self-influence of {count:,} candidates on {workbench.problem_title(source)}")
-    ensure_worker(home())
-    return Waiting(job.title, job=job.id)
-
-
-@st.cache_resource(show_spinner="Computing self-influence", max_entries=24)
-def _values(key: tuple, _problem, _scoring: Scoring) -> np.ndarray:
-    with workbench.score_cache().computing:
-        return self_influence(_problem, _scoring)
 
 
 def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values: np.ndarray, n: int) -> None:
@@ -107,20 +80,20 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
 def ranking(drawn: DrawnProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:
     """One row a candidate that has a value, the largest first."""
     kept = np.isfinite(values)
-    said = [example_view.prediction(drawn, int(row)) for row in rows[kept]]
+    said = [example_data.prediction(drawn, int(row)) for row in rows[kept]]
     frame = pd.DataFrame({
         "training example": rows[kept], "row in dataset": drawn.sample.train_index[rows[kept]],
-        "label": [example_view.label(drawn, int(row)) for row in rows[kept]],
+        "label": [example_data.label(drawn, int(row)) for row in rows[kept]],
         "the model says": [one[0] for one in said], "p(label)": [one[2] for one in said],
         "self-influence": values[kept]})
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
 
 
 def _card(drawn: DrawnProblem, number: int, row: int, value: float, largest: float) -> None:
-    label = example_view.label(drawn, row)
-    said, _, own = example_view.prediction(drawn, row)
+    label = example_data.label(drawn, row)
+    said, _, own = example_data.prediction(drawn, row)
     with st.container(key=f"pick-self-{row}", width=112, gap=None):
-        st.html(cards.itself(example_view.train_html(drawn, row, 64), number, label, value, largest, said, own))
+        st.html(cards.itself(example_data.train_html(drawn, row, 64), number, label, value, largest, said, own))
         st.button(f"Open training example {row}, label {label}, self-influence rank {number}", key=f"open:self:{row}",
                   on_click=choice.keep, args=(EXAMPLE, row))
 

@@ -8,13 +8,12 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from app import workbench
 from app.compare import data as comparisons
-from app.widgets import chips, glossary, pickers, pictures
-from app.widgets.presets import PRESETS
-from app.workbench import Waiting
+from app.widgets import chips, glossary, pickers, pictures, presets
+from app.widgets.desk import desk
 from engine.analysis.comparison import compare
 from engine.data import Dataset
+from engine.desk import Waiting
 from engine.problems import ProblemSource
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Verdict, verdict
@@ -52,9 +51,9 @@ def source() -> ProblemSource:
 
 
 def first_look() -> FirstLook | Waiting:
-    preset = PRESETS[source().kind]["first"]
+    preset = presets.preset("first", source().problem_class)
     pair = tuple(preset.scorings[place] for place in preset.pair)
-    scores = workbench.scores(source(), pair, source().n_train)
+    scores = desk().scores(source(), pair, source().n_train)
     if isinstance(scores, Waiting):
         return scores
     return _first_look(source().model_dump_json(), tuple(scoring.digest for scoring in pair), scores)
@@ -62,24 +61,24 @@ def first_look() -> FirstLook | Waiting:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
-    sample = workbench.drawn(source())
-    names = sample.dataset.class_names
+    dataset, sample = desk().sample(source())
+    names = dataset.class_names
     ranks = comparisons.ranks(np.stack([scores.oriented for scores in _scores]))
     best = ranks.argmin(-1)
     there = np.stack([np.take_along_axis(ranks[1 - side], best[side][:, None], -1)[:, 0] for side in (0, 1)])
     query = int(there.min(0).argmax())
     rows = [int(_scores[0].candidates[best[side, query]]) for side in (0, 1)]
-    answers = tuple(Answer(_scores[side].scoring, int(sample.sample.train_index[rows[side]]),
-                           names[sample.sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
+    answers = tuple(Answer(_scores[side].scoring, int(sample.train_index[rows[side]]),
+                           names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
     agreement = compare([_scores]).agreement("kendall_tau", 0, 1)
-    return FirstLook(int(sample.sample.query_index[query]), names[sample.sample.y_query[query]], answers,
+    return FirstLook(int(sample.query_index[query]), names[sample.y_query[query]], answers,
                      comparisons.plus_minus(agreement.mean, agreement.ci95), agreement.n_queries,
                      len(_scores[0].candidates), verdict(*(scores.scoring for scores in _scores)))
 
 
 def show(found: FirstLook) -> None:
     """The query, the two answers beside each other, and why they differ."""
-    dataset = workbench.drawn(source()).dataset
+    dataset = desk().sample(source())[0]
     first, second = found.answers
     query = _card("The query", f"a handwritten “{found.query_label}”", dataset, "test", found.query_row, "",
                   f"Which of {found.candidates:,} training examples helped the model most to read it?")

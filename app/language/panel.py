@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 import streamlit as st
 
 from app.charts import before_after, score_heatmap
 from app.charts.draw import draw
-from app.language import data as language_runs
 from app.language import published as results
 from app.language import question as language_question
+from app.language import state
 from app.language.published import Scale
-from app.widgets import choice, downloads, glossary
-from app.widgets.selectors import pick, segments
-from engine.applications.language import rankings
+from app.widgets import downloads, glossary
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, REPSIM
-from engine.applications.language.tasks import TASKS
 from engine.basics.errors import WhichfluenceError
+from engine.experiments import language_tables
+from engine.experiments.language_asked import SHARES
 
-VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
-         "removal": "Taking them out"}
 EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "table-5-2"}
 SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poison": "Poisoned records"}
 MEASURES = {
@@ -31,42 +28,11 @@ MEASURES = {
     "P@5%": "Share of sought records among the top 5%.", "P@10%": "Share of sought records among the top 10%.",
     "BT-FPR": "Share of benign-trigger records among the top 10%: lower is better.",
 }
-LAYER_TITLES = {0.25: "A quarter of the way up", 0.5: "Halfway up", 0.75: "Three quarters of the way up",
-                1.0: "The last layer"}
-CELL_STATE = "language:clicked"
 
 
-def view_switch() -> str:
-    """Which part of the page is shown."""
-    return segments("show", "Show", list(VIEWS), "detection", VIEWS.get)
-
-
-def task_switch(names: Sequence[str]) -> str:
-    """Which task."""
-    chosen = segments("task", "Task", list(names), names[0], lambda name: TASKS[name].title)
-    glossary.caption(TASKS[chosen].note)
-    return chosen
-
-
-def layer() -> float:
-    """Where RepSim reads, as a share of the model's depth."""
-    return choice.one("layer", 1.0, choice.from_options(list(LAYER_TITLES)))
-
-
-def question(names: Sequence[str] = tuple(LANGUAGE_ESTIMATORS)) -> tuple[str, str]:
+def question() -> tuple[str, str]:
     """Estimator and behavior, with the English question below them; for RepSim also its layer."""
-    left, right = st.columns(2)
-    with left:
-        estimator = pick("estimator", "Estimator", list(names), "gradsim",
-                         lambda name: LANGUAGE_ESTIMATORS[name].label, help=glossary.hint("Estimator"))
-    with right:
-        if LANGUAGE_ESTIMATORS[estimator].behavioral:
-            behavior = pick("behavior", "Behavior", list(LANGUAGE_BEHAVIORS), "answer_logit",
-                             lambda name: LANGUAGE_BEHAVIORS[name].title, help=glossary.hint("Behavior"))
-        else:
-            behavior = choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
-            if estimator == REPSIM.name:
-                pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
+    estimator, behavior = state.question()
     if estimator == REPSIM.name:
         glossary.caption(
             "RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early "
@@ -88,9 +54,7 @@ def choose_scale(experiment: str) -> Scale | None:
                          query_params={"experiment": experiment, "preset": "small", "start": "open"})
         return None
     by_name = {scale.name: scale for scale in found}
-    if len(found) > 1:
-        return by_name[segments("scale", "Result", list(by_name), found[0].name, lambda name: by_name[name].title)]
-    return found[0]
+    return by_name[state.scale({name: scale.title for name, scale in by_name.items()})] if len(found) > 1 else found[0]
 
 
 def detection(task: str) -> None:
@@ -99,13 +63,13 @@ def detection(task: str) -> None:
     scale = choose_scale(experiment)
     if scale is None:
         return
-    settle()
-    table = results.at_layer(scale.found.table, layer())
-    metric = segments("measure", "Measure", [name for name in MEASURES if name in set(table["metric"])], "AUPRC", str)
+    state.settle()
+    table = language_tables.at_layer(scale.found.table, state.layer())
+    metric = state.measure([name for name in MEASURES if name in set(table["metric"])])
     glossary.caption(MEASURES[metric])
     kinds = {kind: table[table["corruption"] == kind] for kind in table["corruption"].unique()} if (
         "corruption" in table) else {"poison": table}
-    take_click(list(kinds))
+    state.take_click(list(kinds))
     chosen = _chosen_cell(table)
     share = _share(scale, task)
     for column, (kind, part) in zip(st.columns(len(kinds), gap="large"), kinds.items(), strict=True):
@@ -113,7 +77,7 @@ def detection(task: str) -> None:
             glossary.markdown(f"##### {SOUGHT[kind]}")
             shown = results.cells(part, metric, "behavior", chosen)
             draw(score_heatmap.score_heatmap, shown, metric, 0.5 if metric == "AUROC" else share,
-                 key=f"language:heatmap:{kind}", alt=_alt(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
+                 key=f"language:heatmap:{kind}", alt=alt_of(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
                  selection_mode=score_heatmap.SELECTION)
     glossary.caption("Dashed: the best cell. Click a cell to choose its estimator and behavior."
                      f"{_lacking(table)} {_told(scale)}")
@@ -121,43 +85,17 @@ def detection(task: str) -> None:
     _finding(kinds, metric, 0.5 if metric == "AUROC" else share)
 
 
-def settle() -> None:
-    """Take over what was just chosen below, so that what stands above it follows in the same run."""
-    for name in ("estimator", "behavior", "layer"):
-        choice.texts(name)  # a link that was opened comes first
-        if (chosen := st.session_state.get(choice.widget(name))) is not None:
-            choice.keep(name, chosen)
-
-
-def take_click(kinds: Sequence[str]) -> None:
-    """Choose the estimator and behavior of the heatmap cell that was clicked since the last run."""
-    labels = {estimator.label: name for name, estimator in LANGUAGE_ESTIMATORS.items()}
-    labels |= {rankings.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
-    titles = {behavior.title: name for name, behavior in LANGUAGE_BEHAVIORS.items()}
-    for kind in kinds:
-        state = st.session_state.get(f"language:heatmap:{kind}") or {}
-        points = state.get("selection", {}).get(score_heatmap.SELECTION) or []
-        clicked = (kind, points[-1].get("row"), points[-1].get("column")) if points else None
-        if clicked is None or clicked == st.session_state.get(f"{CELL_STATE}:{kind}"):
-            continue
-        st.session_state[f"{CELL_STATE}:{kind}"] = clicked
-        for name, value in (("estimator", labels.get(clicked[1])), ("behavior", titles.get(clicked[2]))):
-            if value is not None:
-                choice.keep(name, value)
-                st.session_state.pop(choice.widget(name), None)
-
-
 def _chosen_cell(table: pd.DataFrame) -> tuple[str, str]:
-    estimator = LANGUAGE_ESTIMATORS[choice.one("estimator", "gradsim", choice.from_options(list(LANGUAGE_ESTIMATORS)))]
-    behavior = choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
-    at_layer = results.repsim(layer())
+    estimator, behavior = state.chosen_question()
+    at_layer = language_tables.repsim(state.layer())
     label = at_layer if estimator is REPSIM and at_layer in set(table["method"]) else estimator.label
     return label, LANGUAGE_BEHAVIORS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
 
 
 def _lacking(table: pd.DataFrame) -> str:
     """Where a result was made without the chosen layer, the one that is shown."""
-    return "" if results.repsim(layer()) in set(table["method"]) else " RepSim is there for the last layer only."
+    there = language_tables.repsim(state.layer()) in set(table["method"])
+    return "" if there else " RepSim is there for the last layer only."
 
 
 def _finding(kinds: Mapping[str, pd.DataFrame], metric: str, chance: float) -> None:
@@ -179,10 +117,10 @@ def ablation() -> None:
     scale = choose_scale("table-a15")
     if scale is None:
         return
-    table = results.at_layer(scale.found.table, layer())
+    table = language_tables.at_layer(scale.found.table, state.layer())
     shown = results.cells(table, "AUPRC", "crossing")
     draw(score_heatmap.score_heatmap, shown, "AUPRC", _share(scale, "conditional_backdoor"), key="language:ablation",
-         alt=_alt(shown, "AUPRC by query and target"))
+         alt=alt_of(shown, "AUPRC by query and target"))
     glossary.caption(f"Columns: is the trigger in the query, and which answer is the target. {_told(scale)}")
     downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.found.manifest.get("command"))
 
@@ -195,7 +133,7 @@ def removal() -> None:
     scale = choose_scale("table-a14")
     if scale is None:
         return
-    rows, seeds = results.removal_rows(scale.found.table, "ASR")
+    rows, seeds = language_tables.removal_rows(scale.found.table, "ASR")
     draw(before_after.before_after, rows, seeds, "Attack success", key="language:removal",
          alt="Attack success before and after removal: " + "; ".join(
              f"{row['label']} {row['before']:.2f} to {row['after']:.2f}" for row in rows.to_dict("records")))
@@ -218,7 +156,7 @@ def _share(scale: Scale, task: str) -> float:
     manifest = scale.found.manifest
     sizes = manifest.get("spec", {}).get("settings", {}).get("task", {})
     n = sum(value for name, value in sizes.items()
-            if isinstance(value, int) and name in (*language_runs.SHARES[task],))
+            if isinstance(value, int) and name in (*SHARES[task],))
     return sizes.get("answer", sizes.get("poison", 0)) / n if n else 0.1
 
 
@@ -231,6 +169,7 @@ def _told(scale: Scale) -> str:
             + f"{seeds} seed{'s' if seeds != 1 else ''}.")
 
 
-def _alt(cells: pd.DataFrame, title: str) -> str:
+def alt_of(cells: pd.DataFrame, title: str) -> str:
+    """A heatmap in words: its title and every cell."""
     parts = [f"{row['row']}, {row['column']}: {row['value']}" for row in cells.to_dict("records")]
     return f"{title}: {'; '.join(parts)}"

@@ -8,9 +8,7 @@ import pandas as pd
 
 from app.widgets import published
 from app.widgets.published import Published
-from engine.applications.language import rankings
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.applications.language.estimators import REPSIM
 
 NO_BEHAVIOR = "no behavior"
 COLUMNS = [behavior.title for behavior in LANGUAGE_BEHAVIORS.values()]
@@ -42,21 +40,6 @@ def scales(experiment: str) -> list[Scale]:
     return sorted(found, key=lambda scale: (not scale.name.startswith("paper"), scale.name))
 
 
-def repsim(layer: float) -> str:
-    """What RepSim at a layer is called in a study's table."""
-    return REPSIM.label if layer == 1.0 else rankings.at_layer(REPSIM.label, layer)
-
-
-def at_layer(table: pd.DataFrame, layer: float) -> pd.DataFrame:
-    """The table with RepSim at one layer, in RepSim's place; at the last one where it has no other."""
-    known = list(table["method"].unique())
-    wanted = repsim(layer) if repsim(layer) in known else REPSIM.label
-    others = {name for name in known if name.partition(" at ")[0] == REPSIM.label} - {wanted}
-    order = {**{name: place for place, name in enumerate(known)}, wanted: known.index(REPSIM.label)}
-    kept = table[~table["method"].isin(others)]
-    return kept.iloc[kept["method"].map(order).argsort(kind="stable")].reset_index(drop=True)
-
-
 def cells(table: pd.DataFrame, metric: str, column: str, chosen: tuple[str, str] | None = None) -> pd.DataFrame:
     """Rows of one metric as `score_heatmap` draws them; `column` names what the columns are."""
     part = table[table["metric"] == metric].reset_index(drop=True)
@@ -72,16 +55,3 @@ def cells(table: pd.DataFrame, metric: str, column: str, chosen: tuple[str, str]
         "best": part["mean"] == best, "method": part["method"], "behavior": behavior})
     return found.assign(chosen=[(row, name) == chosen for row, name in zip(found["method"], found["behavior"],
                                                                            strict=True)])
-
-
-def removal_rows(table: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(rows, seeds) of Table A-14 as `before_after` draws them: the attack rate, before and after."""
-    labels = table["method"].where(table["behavior"] == "none", table["method"] + " · " + table["behavior"].str.lower())
-    table = table.assign(label=labels)
-    after = table[table["metric"] == metric].set_index("label")
-    drop = table[table["metric"] == "Attack reduction"].set_index("label")
-    rows = pd.DataFrame({"label": after.index, "before": (after["mean"] + drop["mean"]).to_numpy(),
-                         "after": after["mean"].to_numpy(), "half": after["ci95"].to_numpy()})
-    seeds = [{"label": label, "value": float(value)} for label, text in after["seed_means"].items()
-             for value in str(text).split()]
-    return rows, pd.DataFrame(seeds, columns=["label", "value"])

@@ -1,37 +1,32 @@
 """Lesson 2: B, the number that is read off the model."""
 
 
-from app.learn import specimens
+from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
 from app.widgets import downloads, glossary
 from app.widgets.specification_list import address_of
-from engine.metrics.agreement import top_overlap
+from engine.applications.lessons import comparing
+from engine.applications.lessons.comparing import step
 from engine.metrics.ranking import ranks, top
 from engine.question.behaviors import BEHAVIORS
-from engine.scoring.scores import Scores
-from engine.scoring.scoring import Scoring
 
 SHOWN = 8
 OFFERED = ("query_loss", "query_logit", "hard_margin", "soft_margin")
 
 
-def step(behavior: str, eta: float = 0.1) -> Scoring:
-    return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta})
-
-
 def show() -> Link:
-    behavior = specimens.pick("lesson-b", "Behavior B", OFFERED, "hard_margin", lambda name: BEHAVIORS[name].title)
+    behavior = state.pick("lesson-b", "Behavior B", OFFERED, "hard_margin", lambda name: BEHAVIORS[name].title)
     sample = drawn()
     found = scores(*(step(name) for name in OFFERED), candidates=SOURCE.n_train)
     loss, chosen = found[0], found[OFFERED.index(behavior)]
-    query = _telling(found)
+    query = comparing.most_different(loss, found[OFFERED.index("hard_margin")], SHOWN)
     first, second = ([int(one.candidates[place]) for place in top(ranks(one.trusted[query]), SHOWN)]
                      for one in (loss, chosen))
     only = [row for row in second if row not in first]
     glossary.markdown(
         f"The {SHOWN} training examples that raise the **{BEHAVIORS[behavior].title}** of this query most:")
     specimens.strip(sample, query, second, only, "new")
-    tau = specimens.mean_tau(loss, chosen)
+    tau = comparing.mean_tau(loss, chosen)
     same = (f"{len(only)} of the {SHOWN} are not among the first {SHOWN} for the query loss." if only else
             f"They are the first {SHOWN} for the query loss, too.")
     glossary.markdown(
@@ -41,12 +36,6 @@ def show() -> Link:
                                                                                            step(behavior)], SOURCE)
     pair = [step("query_loss"), step(behavior if behavior != "query_loss" else "hard_margin")]
     return Link("compare", "Compare these behaviors over all queries", specimens.address(**address_of(pair, (0, 1))))
-
-
-def _telling(found: list[Scores]) -> int:
-    """The query at which hard margin and query loss have the fewest of their first examples in common."""
-    loss, margin = found[OFFERED.index("query_loss")], found[OFFERED.index("hard_margin")]
-    return int(top_overlap(loss.oriented, margin.oriented, SHOWN / len(loss.candidates)).argmin())
 
 
 LESSON = Lesson(

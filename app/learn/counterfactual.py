@@ -5,9 +5,10 @@ import streamlit as st
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens
+from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
 from app.widgets import downloads, glossary
+from engine.applications.lessons import comparing
 from engine.metrics.ranking import bottom, ranks, top
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
@@ -18,14 +19,13 @@ SHOWN = 3
 
 def show() -> Link:
     sample, found = drawn(), scores(LEFT_OUT)[0]
-    query = specimens.doubtful(sample)
+    query = comparing.doubtful(sample.problem)
     ranking = ranks(found.trusted[query])
     places = [*top(ranking, SHOWN), *reversed(bottom(ranking, SHOWN))]
     rows = [int(found.candidates[place]) for place in places]
     names = [f"{number + 1}. a handwritten {specimens.label(sample, row)}" for number, row in enumerate(rows)]
-    chosen = specimens.pick("lesson-out", "Which training example is left out?", range(1, len(rows) + 1), 1) - 1
-    problem = sample.problem
-    before = float(problem.query_logits[query].softmax(-1)[problem.query_labels[query]])
+    chosen = state.pick("lesson-out", "Which training example is left out?", range(1, len(rows) + 1), 1) - 1
+    before = comparing.probability(sample.problem, query)
     change = [float(found.values[query, place]) for place in places]
     label = specimens.query_label(sample, query)
     left, right = st.columns([2, 3], gap="large")

@@ -3,10 +3,11 @@
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens
+from app.learn import specimens, state
 from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, scores
 from app.widgets import downloads, glossary
 from app.widgets.specification_list import address_of
+from engine.applications.lessons import comparing
 from engine.basics.values import short
 from engine.scoring.scoring import Scoring
 
@@ -19,14 +20,14 @@ def upweighted(alpha: float) -> Scoring:
 
 
 def show() -> Link:
-    alpha = specimens.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, slider=True)
+    alpha = state.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, slider=True)
     sample = drawn()
     removed, raised = scores(REMOVED, upweighted(alpha))
-    query = specimens.doubtful(sample)
+    query = comparing.doubtful(sample.problem)
     frame = specimens.rank_frame(sample, removed, raised, query)
     draw(charts.cloud, frame, "rank when the example is left out", f"rank when it weighs α = {short(alpha)} more", True,
          key="learn:intervention", alt="Ranks of training examples for one query: left out against upweighted.")
-    tau = specimens.mean_tau(removed, raised)
+    tau = comparing.mean_tau(removed, raised)
     glossary.markdown(
         f"One dot a training example, one query. Over all queries the two rankings agree with Kendall's τ = "
         f"**{specimens.number(tau)}**. Leaving out takes 1/{SOURCE.n_train} of weight away; this adds "

@@ -9,9 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from app import workbench
 from app.widgets import glossary, job_panel
-from app.workbench import Waiting
+from app.widgets.desk import desk
+from engine.desk import Waiting
 from engine.problems import DrawnProblem, ProblemSource
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -81,7 +81,7 @@ def _ask(slug: str, question: Question) -> None:
 
 def drawn() -> DrawnProblem:
     """The problem of the lessons, trained; the page waits for it here."""
-    found = workbench.drawn(SOURCE)
+    found = desk().drawn(SOURCE)
     if isinstance(found, Waiting):
         job_panel.wait(found)
     return found
@@ -89,7 +89,7 @@ def drawn() -> DrawnProblem:
 
 def scores(*scorings: Scoring, candidates: int = REOPTIMISED) -> list[Scores]:
     """Scores of the first `candidates`; the page waits for them here."""
-    found = workbench.scores(SOURCE, scorings, candidates)
+    found = desk().scores(SOURCE, scorings, candidates)
     if isinstance(found, Waiting):
         job_panel.wait(found)
     return found

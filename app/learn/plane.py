@@ -9,8 +9,8 @@ import streamlit as st
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens
-from app.widgets import choice, downloads, glossary
+from app.learn import specimens, state
+from app.widgets import downloads, glossary
 from engine.applications.lessons import toy
 
 IDEA = ("Two classes in the plane, and one more point that you move. The dotted line is the boundary without it, the "
@@ -23,8 +23,9 @@ def show() -> None:
     glossary.html(f'<p class="wf-lead wf-lesson">{escape(IDEA)}</p>')
     left, right = st.columns([2, 3], gap="large")
     with left:
-        x, y = _slider("toy-x", "Move it sideways", 2.0), _slider("toy-y", "Move it up and down", 1.6)
-        label = specimens.pick("toy-label", "Its class", (0, 1), 0, lambda kind: f"class {kind}")
+        x, y = (state.place("toy-x", "Move it sideways", 2.0, toy.SIDE),
+                state.place("toy-y", "Move it up and down", 1.6, toy.SIDE))
+        label = state.pick("toy-label", "Its class", (0, 1), 0, lambda kind: f"class {kind}")
         answer = toy.answer(x, y, label)
         glossary.markdown(
             f"The query is the diamond. The model gives its class the probability **{answer.factual.probability:.3f}** "
@@ -41,13 +42,6 @@ def show() -> None:
     glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(TAKEAWAY)}</div>')
     st.page_link("../pages/approximation_error.py", label="Drag the weight α of real examples",
                  icon=":material/arrow_forward:", query_params=specimens.address(panel="alpha"))
-
-
-def _slider(name: str, prompt: str, default: float) -> float:
-    key = choice.bound(name, default, choice.within(-toy.SIDE, toy.SIDE, float))
-    value = st.slider(prompt, -toy.SIDE, toy.SIDE, step=0.1, key=key)
-    choice.keep(name, f"{value:g}")
-    return value
 
 
 def _points(x: float, y: float, label: int) -> pd.DataFrame:

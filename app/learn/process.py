@@ -3,11 +3,12 @@
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens
-from app.learn.behavior import step
+from app.learn import specimens, state
 from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, scores
 from app.widgets import downloads, glossary
 from app.widgets.specification_list import address_of
+from engine.applications.lessons import comparing
+from engine.applications.lessons.comparing import step
 from engine.scoring.scoring import Scoring
 
 ADD = {"kind": "add_occurrence"}
@@ -21,16 +22,16 @@ PROCESSES = {
 
 
 def show() -> Link:
-    name = specimens.pick("lesson-t", "Training process T", list(PROCESSES), "optimum", lambda key: PROCESSES[key][0])
+    name = state.pick("lesson-t", "Training process T", list(PROCESSES), "optimum", lambda key: PROCESSES[key][0])
     title, scoring = PROCESSES[name]
     sample = drawn()
     one, other = scores(step("query_loss"), scoring)
-    query = specimens.doubtful(sample)
+    query = comparing.doubtful(sample.problem)
     frame = specimens.rank_frame(sample, one, other, query)
     draw(charts.cloud, frame, "rank after one step", f"rank: {title}", True, key="learn:process",
          alt=f"Ranks of training examples for one query: one step against {title}.")
     glossary.markdown(
-        f"Over all queries: Kendall's τ = **{specimens.number(specimens.mean_tau(one, other))}** with one "
+        f"Over all queries: Kendall's τ = **{specimens.number(comparing.mean_tau(one, other))}** with one "
         f"step. {other.scoring.question}")
     downloads.chart_extras("process", frame, [one.scoring, scoring],
                            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))

@@ -3,11 +3,12 @@
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens
-from app.learn.behavior import step
+from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
 from app.widgets import downloads, glossary
 from app.widgets.specification_list import address_of
+from engine.applications.lessons import comparing
+from engine.applications.lessons.comparing import step
 from engine.question.behaviors import BEHAVIORS
 
 OTHERS = ("soft_margin", "probability", "hard_margin", "query_logit")
@@ -15,18 +16,18 @@ ETA = 1.0
 
 
 def show() -> Link:
-    behavior = specimens.pick("lesson-b2", "Against the query loss", OTHERS, "soft_margin",
+    behavior = state.pick("lesson-b2", "Against the query loss", OTHERS, "soft_margin",
                               lambda name: BEHAVIORS[name].title)
     sample = drawn()
     loss, other = scores(step("query_loss", ETA), step(behavior, ETA), candidates=SOURCE.n_train)
-    query = specimens.doubtful(sample)
+    query = comparing.doubtful(sample.problem)
     frame = specimens.frame(sample, loss.candidates, loss.oriented[query], other.oriented[query])
     title = BEHAVIORS[behavior].title
     draw(charts.cloud, frame, "change of the query loss", f"change of the {title}", key="learn:proposition",
          alt=f"Change of the {title} against the change of the query loss, one dot a training example, one query.")
     glossary.markdown(
         f"Each dot is a model after one step on one training example. Over all queries the two rankings agree "
-        f"with Kendall's τ = **{specimens.number(specimens.mean_tau(loss, other))}**.")
+        f"with Kendall's τ = **{specimens.number(comparing.mean_tau(loss, other))}**.")
     downloads.chart_extras("proposition", frame, [loss.scoring, other.scoring], SOURCE)
     return Link("compare", "Compare them over all queries",
                 specimens.address(**address_of([loss.scoring, other.scoring], (0, 1))))

@@ -4,7 +4,7 @@ import pandas as pd
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens
+from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question
 from app.widgets import downloads, glossary
 from app.widgets.specification_list import address_of
@@ -15,7 +15,7 @@ RHO = 0.2
 
 
 def show() -> Link:
-    stage = specimens.pick("lesson-signal", "What the score uses", list(STAGES), "similarity", STAGES.get)
+    stage = state.pick("lesson-signal", "What the score uses", list(STAGES), "similarity", STAGES.get)
     found = detections(RHO)
     shown = list(STAGES)[:list(STAGES).index(stage) + 1]
     wrong = int(found.flags.sum())

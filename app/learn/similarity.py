@@ -3,10 +3,11 @@
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens
+from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
 from app.widgets import downloads, glossary
 from app.widgets.specification_list import address_of
+from engine.applications.lessons import comparing
 from engine.basics.values import short
 from engine.scoring.named import NAMED
 
@@ -14,11 +15,11 @@ ETAS = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def show() -> Link:
-    eta = specimens.pick("lesson-eta", "Step size η", ETAS, 0.1, short, slider=True)
+    eta = state.pick("lesson-eta", "Step size η", ETAS, 0.1, short, slider=True)
     sample = drawn()
     scoring = NAMED["repsim"].implied(eta=eta)
     found = scores(scoring, candidates=SOURCE.n_train)[0]
-    query = specimens.doubtful(sample)
+    query = comparing.doubtful(sample.problem)
     similarity = sample.problem.kernel(sample.problem.candidates)[query].numpy()
     frame = specimens.frame(sample, found.candidates, similarity, found.oriented[query])
     draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩", "exact influence", key="learn:similarity",

@@ -5,10 +5,11 @@ import streamlit as st
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens
-from app.learn.behavior import step
+from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
-from app.widgets import choice, downloads, glossary
+from app.widgets import downloads, glossary
+from engine.applications.lessons import comparing
+from engine.applications.lessons.comparing import step
 from engine.applications.lessons.curve import along_eta, most_curved
 from engine.basics.values import short
 from engine.scoring.scoring import Scoring
@@ -17,9 +18,7 @@ LONGEST, POINTS = 1.0, 101
 
 
 def show() -> Link:
-    key = choice.bound("eta", 0.4, choice.within(0.01, LONGEST, float))
-    eta = st.slider("Step size η", 0.01, LONGEST, step=0.01, key=key, help=glossary.hint("Step size η"))
-    choice.keep("eta", short(eta))
+    eta = state.eta(0.4, LONGEST)
     sample = drawn()
     query, row = _most_curved(sample)
     frame = along_eta(sample.problem, query, row, np.linspace(0, LONGEST, POINTS))
@@ -31,7 +30,7 @@ def show() -> Link:
     glossary.markdown(
         f"One step of size η = {eta:g} on one training example changes the query loss of one query by "
         f"**{at.curve:+.3f}**; the tangent says **{at.tangent:+.3f}**. Over all queries and examples the "
-        f"rankings agree with Kendall's τ = **{specimens.number(specimens.mean_tau(exact, approximate))}**."
+        f"rankings agree with Kendall's τ = **{specimens.number(comparing.mean_tau(exact, approximate))}**."
         .replace("-", "−"))
     downloads.chart_extras("tangent", frame, [step("query_loss", eta), first], SOURCE)
     return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import streamlit as st
 
-from app import workbench
+from app.widgets.desk import desk
 from engine import data
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.experiments.noisy_labels import cost
@@ -39,7 +40,7 @@ def _scored(root: str, digest: str) -> runs.Scored:
 
 def scoring_job(source: NoisySource) -> Job | None:
     """The run that scores a source, if it was asked for."""
-    return workbench.queue().get(job_digest(runs.KIND, runs.payload(source)))
+    return desk().jobs.queue.get(job_digest(runs.KIND, runs.payload(source)))
 
 
 def start_scoring(source: NoisySource) -> None:
@@ -48,14 +49,11 @@ def start_scoring(source: NoisySource) -> None:
 
 def start(kind: str, payload: dict[str, Any], title: str) -> None:
     """Queue a job, or take it up again where it stopped."""
-    job = workbench.queue().submit(kind, payload, title=title)
-    if job.state in ("failed", "cancelled"):
-        workbench.queue().resume(job.id)
-    workbench.ensure_worker(home())
+    desk().jobs.take_up(kind, payload, title)
 
 
 def what_if_job(payload: dict[str, Any]) -> Job | None:
-    return workbench.queue().get(job_digest(retraining.WHAT_IF, payload))
+    return desk().jobs.queue.get(job_digest(retraining.WHAT_IF, payload))
 
 
 def what_if_result(payload: dict[str, Any]) -> Result | None:
@@ -67,3 +65,9 @@ def what_if_result(payload: dict[str, Any]) -> Result | None:
 def seconds(source: NoisySource, trainings: float = 3.5) -> float:
     """Guessed seconds of so many trainings; scoring with confident learning is about three and a half."""
     return cost(source.model_dump(mode="json"), trainings) + 3.0
+
+
+def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:
+    """The command line that recomputes the scores, or what `name` computes."""
+    return (f"python -m engine {name} --source "
+            f"{shlex.quote(source.model_dump_json(exclude_defaults=True))} --out {out}")

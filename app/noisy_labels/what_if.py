@@ -2,70 +2,69 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from app.charts.draw import draw
 from app.charts.precision_recall import accuracies
-from app.noisy_labels import data as noisy_runs
-from app.noisy_labels import panel as noisy_panel
-from app.widgets import choice, downloads, glossary, job_panel, pickers
+from app.noisy_labels import data, state
+from app.widgets import downloads, glossary, job_panel
 from app.widgets.times import spell
-from app.workbench import Waiting
+from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review, consequences
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import Waiting
 from engine.runs import noisy_retraining as retraining
 from engine.runs.noisy_labels import Scored
 from engine.store.results import Result
-
-WAYS = {"review": "What I decided", "top": "The most suspicious"}
-WAY, SEEDS = "way", "wseeds"
 
 
 def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """What is changed, the run that changes it, and its result."""
     left, right = st.columns([1.4, 1], gap="large", vertical_alignment="bottom")
     with left:
-        key = choice.bound(WAY, "review", choice.from_options(list(WAYS)))
-        way = st.segmented_control("Change", list(WAYS), key=key, required=True, format_func=WAYS.get)
-        choice.keep(WAY, way)
+        way = state.way()
     with right:
-        seeds = pickers.number(SEEDS, "training seeds", 3, 1, 20,
-                               "Every seed trains twice, on the labels as they are and as changed. The interval is "
-                               "over seeds; one seed has none.")
+        seeds = state.seeds()
     removed, relabelled = _changes(drawn, scored, pair, way)
     if not removed and not relabelled:
         st.info("No label was called wrong yet: decide some at the review desk, or take the most suspicious.",
                 icon=":material/rate_review:")
         return
     glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(drawn.evidence.y):,} training examples."
-                      + _truth(drawn, removed, relabelled))
+                      + _truth(truth(drawn.flags, removed, relabelled), len(relabelled)))
     payload = retraining.what_if(source, removed, relabelled, seeds)
-    result = noisy_runs.what_if_result(payload)
-    if result is not None:
-        _result(result, source, len(drawn.y_test), seeds)
-        changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
-            str(label) for label in relabelled.values()]})
-        st.download_button("Changed labels (CSV)", changes.to_csv(index=False), "changes.csv", "text/csv",
-                           key="changes", icon=":material/download:", help="What the command above reads.")
+    result = data.what_if_result(payload)
+    if result is None:
+        _ask(source, payload, seeds, _words(len(removed), len(relabelled)))
         return
-    job = noisy_runs.what_if_job(payload)
+    _result(result, source, len(drawn.y_test), seeds)
+    changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
+        str(label) for label in relabelled.values()]})
+    st.download_button("Changed labels (CSV)", changes.to_csv(index=False), "changes.csv", "text/csv",
+                       key="changes", icon=":material/download:", help="What the command above reads.")
+
+
+def _ask(source: NoisySource, payload: dict[str, Any], seeds: int, words: str) -> None:
+    """How long it takes and a button, or how far it is."""
+    job = data.what_if_job(payload)
     if job is not None and job.state != "done":
         job_panel.watch(Waiting(job.title, job=job.id))
         return
     glossary.caption(
-        f"{2 * seeds} trainings, about {spell(noisy_runs.seconds(source, 2 * seeds))} on two processor cores. "
+        f"{2 * seeds} trainings, about {spell(data.seconds(source, 2 * seeds))} on two processor cores. "
         "Everything else stays: seed, settings, and the batches in which the others stand.")
-    title = f"What if {_words(len(removed), len(relabelled)).lower()}"
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
-              args=(noisy_runs.start, retraining.WHAT_IF, payload, title))
+              args=(data.start, retraining.WHAT_IF, payload, f"What if {words.lower()}"))
 
 
 def _changes(drawn: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
     if way == "review":
         return consequences(Review(drawn).decisions())
-    share = noisy_panel.share_picker()
+    share = state.share()
     glossary.caption(f"Ranked by {pair.title}.")
     return sorted(int(row) for row in retraining.most_suspicious(scored.suspicion[pair], share)), {}
 
@@ -75,15 +74,13 @@ def _words(removed: int, relabelled: int) -> str:
     return " and ".join(parts)
 
 
-def _truth(drawn: NoisyData, removed: list[int], relabelled: dict[int, int]) -> str:
+def _truth(known: Truth | None, relabelled: int) -> str:
     """How many of them are wrong, where that is known."""
-    if drawn.flags is None or not drawn.flags.noisy.any():
+    if known is None:
         return ""
-    right = int(drawn.flags.noisy[[*removed, *relabelled]].sum())
-    text = f" {right:,} of these {len(removed) + len(relabelled):,} labels are wrong indeed."
-    if relabelled and drawn.flags.labels is not None:
-        restored = sum(int(drawn.flags.labels[row]) == label for row, label in relabelled.items())
-        text += f" {restored:,} of {len(relabelled):,} corrections give the label that was there before."
+    text = f" {known.wrong:,} of these {known.changed:,} labels are wrong indeed."
+    if known.restored is not None:
+        text += f" {known.restored:,} of {relabelled:,} corrections give the label that was there before."
     return text
 
 
@@ -95,6 +92,19 @@ def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> Non
         column.metric(f"Accuracy {what}", f"{rows.loc[what, 'mean']:.1%}", help=_interval(rows.loc[what]))
     change = rows.loc["change"]
     columns[2].metric("Change", f"{100 * change['mean']:+.2f} points".replace("-", "−"), help=_interval(change))
+    _interval_said(change, n_test)
+    dots = pd.DataFrame([{"what": what, "seed": source.seed + place, "accuracy": float(value)}
+                         for what in ("before", "after")
+                         for place, value in enumerate(rows.loc[what, "seed_means"].split())])
+    draw(accuracies, dots, key="what-if-dots",
+         alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
+             f"{rows.loc['after', 'mean']:.3f}.")
+    downloads.chart_extras("what-if", table, command=(
+        f"{data.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
+
+
+def _interval_said(change: pd.Series, n_test: int) -> None:
+    """Whether the change may be nothing."""
     half = change["ci95"]
     if half == half:
         said = ("Within its interval the change may be nothing." if abs(change["mean"]) <= half
@@ -105,14 +115,6 @@ def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> Non
             .replace("-0", "−0"))
     else:
         glossary.caption(f"One training seed, so there is no interval; {n_test:,} test examples.")
-    dots = pd.DataFrame([{"what": what, "seed": source.seed + place, "accuracy": float(value)}
-                         for what in ("before", "after")
-                         for place, value in enumerate(rows.loc[what, "seed_means"].split())])
-    draw(accuracies, dots, key="what-if-dots",
-         alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
-             f"{rows.loc['after', 'mean']:.3f}.")
-    downloads.chart_extras("what-if", table, command=(
-        f"{noisy_panel.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
 
 
 def _interval(row: pd.Series) -> str:

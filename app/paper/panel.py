@@ -10,60 +10,15 @@ import streamlit as st
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
 from app.paper import notes as paper_notes
-from app.paper import reproductions
 from app.paper import rows as paper_rows
+from app.paper import state
 from app.paper import table as paper_table
-from app.widgets import chips, downloads, glossary, manifest_view, specification_list
-from app.widgets.published import Published, reproduction, scales
-from app.widgets.selectors import pick, segments
+from app.widgets import chips, downloads, glossary, manifest_view, reproductions, specification_list
+from app.widgets.published import Published
 from engine import data
-from engine.applications.language import catalogue
-from engine.experiments import EXPERIMENTS
+from engine.experiments import EXPERIMENTS, reproduction
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
-
-FULL = "paper"
-"""The preset at the paper's own scale: only there are differences judged."""
-
-
-def choose_experiment() -> str:
-    """Which table or figure."""
-    names = list(EXPERIMENTS)
-    return pick("experiment", "Table or figure", names, names[0], lambda name: EXPERIMENTS[name].title, width=640)
-
-
-def choose_preset(name: str) -> str:
-    """At which scale; the first that has results is the default."""
-    presets = EXPERIMENTS[name].presets
-    order = sorted(presets, key=lambda preset: preset != FULL)
-    default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
-    chosen = segments("preset", "Scale", order, default, scale_title)
-    glossary.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
-    return chosen
-
-
-def choose_model(name: str, preset: str) -> str:
-    """Which language model ran, by the name that tables give it; empty where the study runs none."""
-    experiment = EXPERIMENTS[name]
-    if not experiment.models:
-        return ""
-    own = catalogue.model_title(experiment.presets[preset].settings["model"])
-    ran = [str(found.table["model"].iloc[0]) for found in scales(name).values() if found.manifest["preset"] == preset]
-    options = list(dict.fromkeys([own, *(experiment.models if preset == FULL else ()), *ran]))
-    if len(options) == 1:
-        return own
-    return segments("llm", "Language model", options, next((model for model in options if model in ran), own), str)
-
-
-def other_model(name: str, preset: str, model: str) -> str | None:
-    """What `--model` takes for a chosen model; None for the preset's own."""
-    own = EXPERIMENTS[name].presets[preset].settings.get("model")
-    return None if own is None or catalogue.model_title(own) == model else catalogue.HUB.get(model, model)
-
-
-def scale_title(preset: str) -> str:
-    """A preset in two or three words."""
-    return "As in the paper" if preset == FULL else preset.capitalize()
 
 
 def elsewhere(name: str) -> None:
@@ -73,33 +28,19 @@ def elsewhere(name: str) -> None:
                      icon=":material/forum:")
 
 
-def choose_dataset(found: Published) -> str | None:
-    """On which of a run's datasets; None where it has but one."""
-    names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
-    if len(names) < 2:
-        return None
-    return segments("on", "Our data", names, names[-1], data.title)
-
-
-def choose_measure(found: Published, joined: pd.DataFrame | None) -> str:
-    """Which measure of agreement."""
-    names = paper_rows.measures(joined if joined is not None else found.table)
-    return segments("measure", "Measure", names, names[0], str)
-
-
 def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") -> None:
     """Nothing was computed yet: what would do it, how long it takes, and the paper's numbers alone."""
-    other = other_model(name, preset, model)
+    other = reproduction.other_model(name, preset, model)
     with st.container(border=True):
         glossary.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
                           f"Computing them runs {EXPERIMENTS[name].presets[preset].seeds} seeds; "
                           f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
-        st.code(reproductions.command(name, preset, other), language="bash", wrap_lines=True)
+        st.code(reproduction.command(name, preset, other), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                      query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
     if joined is None:
         return
-    measure = segments("measure", "Measure", paper_rows.measures(joined), paper_rows.measures(joined)[0], str)
+    measure = state.choose_measure(joined)
     glossary.markdown("##### The paper's numbers")
     if paper_rows.definition(measure):
         glossary.caption(paper_rows.definition(measure))
@@ -111,7 +52,7 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
 def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, dataset: str | None,
                found: Published) -> None:
     """Charts and table of the paper beside ours."""
-    judged = preset == FULL
+    judged = preset == reproductions.FULL
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
     st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
     glossary.caption(f"{paper_rows.definition(measure)} Our ± is a 95% t-interval over {_seeds(rows)} seeds. "
@@ -156,8 +97,7 @@ def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Sco
     if not known:
         return
     st.subheader("The two questions behind a row")
-    labels = list(known)
-    pair = known[pick("row", "Row", labels, labels[0], str, width=640)]
+    pair = known[state.choose_row(list(known))]
     for column, scoring, other in zip(st.columns(2, gap="large"), pair, reversed(pair), strict=True):
         with column:
             chips.question(scoring, other)
@@ -199,7 +139,7 @@ def manifest(name: str, preset: str, found: Published) -> None:
         glossary.caption("These were computed on this machine; they are not part of the published results.")
     manifest_view.show(found.manifest, f"{name}-{preset}")
     glossary.caption("Recompute them with")
-    st.code(found.manifest.get("command") or reproductions.command(name, preset), language="bash", wrap_lines=True)
+    st.code(found.manifest.get("command") or reproduction.command(name, preset), language="bash", wrap_lines=True)
 
 
 def _seeds(rows: pd.DataFrame) -> int:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pandas as pd
 
 from engine import data
-from engine.experiments import Experiment
 from engine.metrics.agreement import METRICS
 
 VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "difference", "tolerance", "within")
@@ -122,8 +121,3 @@ def definition(measure: str) -> str:
     """One sentence on a measure; empty where its name says it."""
     return next((metric.definition for metric in METRICS.values() if metric.title == measure),
                 DEFINITIONS.get(measure, ""))
-
-
-def keys(experiment: Experiment, rows: pd.DataFrame) -> list[str]:
-    """The columns that name a row."""
-    return [column for column in rows.columns if column not in (*VALUES, "label", "second")]

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from app.widgets import glossary
+from app.widgets.desk import desk
 from app.widgets.times import spell
-from app.workbench import Waiting, queue, trainer
 from engine.basics.errors import WhichfluenceError
-from engine.jobs import Job, Workers, ensure_worker
-from engine.problems import ModuleProblem, SoftmaxProblem
-from engine.store.results import home
+from engine.desk import Waiting
+from engine.jobs import Job
+from engine.problems import ProblemSource
 
 
 def duration(seconds: float | None) -> str:
@@ -29,10 +29,10 @@ def wait(waiting: Waiting) -> None:
 def watch(waiting: Waiting) -> None:
     """Show what is going on beside a page that goes on; it runs again by itself when the wait is over."""
     with st.container(border=True):
-        if waiting.job is None:
-            _training(waiting)
-        else:
+        if waiting.job is not None:
             _job(waiting.job)
+        elif waiting.source is not None:
+            _training(waiting.what, waiting.source)
 
 
 def progress(job: Job) -> None:
@@ -48,8 +48,7 @@ def progress(job: Job) -> None:
 def worker_trouble() -> str:
     """Starts a worker where none lives; a sentence on why there is none, empty where all is well."""
     try:
-        ensure_worker(home())
-        return Workers(home()).trouble()
+        return desk().jobs.trouble()
     except WhichfluenceError as error:
         return str(error)
 
@@ -58,13 +57,13 @@ def cancel_button(job: Job) -> None:
     """Asks the job to stop; what it has finished is kept."""
     st.button("Stopping…" if job.cancel else "Cancel", key=f"cancel:{job.id}", icon=":material/close:",
               disabled=job.cancel, help="What it has finished is kept, so it can be resumed.",
-              on_click=act, args=(queue().request_cancel, job.id))
+              on_click=act, args=(desk().jobs.queue.request_cancel, job.id))
 
 
 def resume_button(job: Job) -> None:
     """Queues a failed or cancelled job again."""
     st.button("Resume", key=f"resume:{job.id}", icon=":material/play_arrow:",
-              help="Goes on from the last finished part.", on_click=act, args=(_resume, job.id))
+              help="Goes on from the last finished part.", on_click=act, args=(desk().jobs.resume, job.id))
 
 
 def act(action: Callable[..., object], *arguments: object) -> None:
@@ -73,11 +72,6 @@ def act(action: Callable[..., object], *arguments: object) -> None:
         action(*arguments)
     except WhichfluenceError as error:
         st.toast(str(error), icon=":material/error:", duration="long")
-
-
-def _resume(job_id: str) -> None:
-    queue().resume(job_id)
-    ensure_worker(home())
 
 
 def ended(job: Job) -> None:
@@ -103,28 +97,25 @@ def _state(job: Job) -> str:
 
 
 @st.fragment(run_every=1.0)
-def _training(waiting: Waiting) -> None:
-    future = trainer().ask(waiting.source) if waiting.source is not None else waiting.future
-    if future is None or future.done():
+def _training(what: str, source: ProblemSource) -> None:
+    ahead = desk().ahead(source)
+    if ahead is None:
         st.rerun()
-    ahead = trainer().ahead(waiting.source) if waiting.source is not None else 0
-    glossary.markdown(f"**{waiting.what}…**" if not ahead else
-                      f"**{waiting.what}:** {ahead} other training{'s' if ahead > 1 else ''} first…")
-    glossary.caption(PREPARING[waiting.source.kind if waiting.source else SoftmaxProblem.kind])
+    glossary.markdown(f"**{what}…**" if not ahead else
+                      f"**{what}:** {ahead} other training{'s' if ahead > 1 else ''} first…")
+    glossary.caption(OPTIMUM if source.problem_class.convex else READ)
     st.skeleton(height=120)
 
 
-PREPARING = {
-    SoftmaxProblem.kind: "The optimum is found to a gradient norm below 1e-12, once for each choice of data; "
-                         "digits take a second, 2,000 FashionMNIST images about half a minute.",
-    ModuleProblem.kind: "The trained network is read, and passed over its training data once.",
-}
+OPTIMUM = ("The optimum is found to a gradient norm below 1e-12, once for each choice of data; digits take a second, "
+           "2,000 FashionMNIST images about half a minute.")
+READ = "The trained network is read, and passed over its training data once."
 
 
 @st.fragment(run_every=1.0)
 def _job(job_id: str) -> None:
     try:
-        _job_now(queue().get(job_id))
+        _job_now(desk().jobs.queue.get(job_id))
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
 
@@ -138,6 +129,6 @@ def _job_now(job: Job | None) -> None:
         resume_button(job)
         return
     if job.state == "running" and job.stalled():
-        ensure_worker(home())
+        desk().jobs.ensure_worker()
     progress(job)
     cancel_button(job)

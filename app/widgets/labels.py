@@ -8,12 +8,10 @@ from itertools import combinations
 from app.widgets.chips import ESTIMATOR
 from engine.curvature import SOLVERS
 from engine.estimators import ESTIMATORS
+from engine.models.catalogue import model_title
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 
-MODEL_TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
-                "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18", "resnet50_cifar": "ResNet-50",
-                "vgg19_bn_cifar": "VGG-19-BN", "mobilenet_v2_cifar": "MobileNetV2"}
 ORDER = ("B", "T", "P", ESTIMATOR)
 
 
@@ -44,16 +42,12 @@ def numbered(labels: Sequence[str]) -> list[str]:
 
 def known_as(scoring: Scoring) -> str | None:
     """The name under which the literature knows a scoring, whatever its damping; None where it has none."""
-    eta, plain = getattr(scoring.process, "eta", 0.1), scoring
-    if getattr(scoring.process, "damping", 0.0):
+    numbers, plain = scoring.process.model_dump(), scoring
+    eta = numbers.get("eta", 0.1)
+    if numbers.get("damping"):
         plain = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"damping": 0.0}),
                            scoring.estimator)
     return next((method.title for method in NAMED.values() if method.implied(scoring.behavior, eta) == plain), None)
-
-
-def model_title(name: str) -> str:
-    """What a model is called in a sentence."""
-    return MODEL_TITLES.get(name, name)
 
 
 def model_heading(name: str) -> str:

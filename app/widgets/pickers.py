@@ -10,8 +10,9 @@ from engine.basics.errors import WhichfluenceError
 from engine.estimators import ESTIMATORS
 from engine.models.catalogue import MODELS
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
-from engine.problems import ModuleProblem, ProblemSource, SoftmaxProblem
+from engine.problems import Problem, ProblemSource
 from engine.problems.source import SOFTMAX
+from engine.problems.source import problem_class as class_of
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
@@ -181,12 +182,12 @@ def source(seed_offset: int = 0) -> ProblemSource:
 
 
 def _weights() -> str:
-    return choice.one(weights_picker.NAME, "", str) if kind() == ModuleProblem.kind else ""
+    return choice.one(weights_picker.NAME, "", str) if choice.one("model", SOFTMAX, str) != SOFTMAX else ""
 
 
-def kind() -> str:
-    """The kind of problem that is chosen, `softmax` or `module`."""
-    return SoftmaxProblem.kind if choice.one("model", SOFTMAX, str) == SOFTMAX else ModuleProblem.kind
+def problem_class() -> type[Problem]:
+    """The class of the problem that is chosen."""
+    return class_of(choice.one("model", SOFTMAX, str))
 
 
 def optima_candidates() -> int:
@@ -218,7 +219,8 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
         return None
-    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification, kind()) is None]
+    kind = problem_class().kind
+    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification, kind) is None]
     with columns[3]:
         estimator = _select(name, "E", "answered by", routes, default.estimator,
                             lambda route: ESTIMATORS[route].title)
@@ -244,7 +246,7 @@ def _parameters(name: str, kind, default) -> dict:
         if field == "kind":
             continue
         key = f"{name}:{kind.__name__}:{field}"
-        current = getattr(default, field, None) if isinstance(default, kind) else None
+        current = getattr(default, field) if isinstance(default, kind) else None
         if field in CHOICES:
             label, titles = CHOICES[field]
             st.session_state.setdefault(key, current or next(iter(titles)))

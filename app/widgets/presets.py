@@ -1,4 +1,4 @@
-"""Comparisons to start from, for each kind of problem. Each varies one thing and says what to look for; a new one is
+"""Comparisons to start from, for each class of problems. Each varies one thing and says what to look for; a new one is
 one entry here."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from engine.basics.errors import InvalidInput
 from engine.estimators import ESTIMATORS
 from engine.experiments import network
-from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring import controlled
 from engine.scoring.named import NAMED
@@ -60,12 +60,12 @@ def _table_a7() -> tuple[Scoring, ...]:
     return tuple(dict.fromkeys(scoring for pair in network.pairs().values() for scoring in pair))
 
 
-def _solvers(target: Scoring, kind: str) -> tuple[Scoring, ...]:
-    """Every estimator that can target the question of `target`."""
+def _solvers(target: Scoring, model: type[Problem]) -> tuple[Scoring, ...]:
+    """Every estimator that can target the question of `target`; without a positive definite Hessian, no plain CG."""
     asked = target.specification
     return tuple(Scoring.of(asked.behavior, asked.intervention, asked.process, name)
                  for name, estimator in ESTIMATORS.items()
-                 if estimator.refusal(asked, kind) is None and not (kind == ModuleProblem.kind and name == "cg"))
+                 if estimator.refusal(asked, model.kind) is None and (model.convex or name != "cg"))
 
 
 def _named() -> tuple[Scoring, ...]:
@@ -97,7 +97,7 @@ def _softmax() -> tuple[Preset, ...]:
                "specification that it implies.", _named(), (1, 3)),
         Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise, "
                "answered exactly and by every approximation on offer. All disagreement here is approximation error.",
-               _solvers(SOLVED, SoftmaxProblem.kind), (0, 2)),
+               _solvers(SOLVED, SoftmaxProblem), (0, 2)),
     )
 
 
@@ -119,37 +119,48 @@ def _networks() -> tuple[Preset, ...]:
                "specification that it implies; inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
         Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise "
                "near the trained model, by L-BFGS and by every approximation on offer. All disagreement here is "
-               "approximation error.", _solvers(NETWORK_SOLVED, ModuleProblem.kind), (0, 1)),
+               "approximation error.", _solvers(NETWORK_SOLVED, ModuleProblem), (0, 1)),
     )
 
 
 FIRST = ("query_loss", "hard_margin", "query_logit")
 VARY_B = Preset("vary-b", "Vary B", "One step, read off by every behavior that has a gradient. Soft margin and "
                 "probability rank exactly as query loss does; the logit does not.", _behaviors(), (0, 1))
-PRESETS: Mapping[str, Mapping[str, Preset]] = {
-    kind: {preset.name: preset for preset in presets} for kind, presets in (
-        (SoftmaxProblem.kind, _softmax()), (ModuleProblem.kind, _networks()))}
-"""kind of problem -> name -> preset."""
+CONVEX: Mapping[str, Preset] = {preset.name: preset for preset in _softmax()}
+"""name -> preset, where the optimum can be had."""
+NETWORKS: Mapping[str, Preset] = {preset.name: preset for preset in _networks()}
+"""name -> preset, where it cannot."""
 
 
-def preset(name: str, kind: str) -> Preset:
+def offered(model: type[Problem]) -> Mapping[str, Preset]:
+    """name -> preset for a class of problems."""
+    return CONVEX if model.convex else NETWORKS
+
+
+def preset(name: str, model: type[Problem]) -> Preset:
     """Raises `InvalidInput` for a name that does not exist."""
-    if name not in PRESETS[kind]:
-        raise InvalidInput(f"There is no preset `{name[:40]}`; choose one of {', '.join(PRESETS[kind])}.")
-    return PRESETS[kind][name]
+    presets = offered(model)
+    if name not in presets:
+        raise InvalidInput(f"There is no preset `{name[:40]}`; choose one of {', '.join(presets)}.")
+    return presets[name]
 
 
-def matching(scorings, kind: str) -> str | None:
+def matching(scorings, model: type[Problem]) -> str | None:
     """The name of the preset that holds exactly these scorings in this order."""
-    return next((name for name, found in PRESETS[kind].items() if found.scorings == tuple(scorings)), None)
+    return _matching(scorings, offered(model))
 
 
-def translated(scorings, kind: str) -> Preset | None:
-    """The preset of this kind of problem that answers to one of another kind; None where these are no such preset."""
-    if matching(scorings, kind):
+def translated(scorings, model: type[Problem]) -> Preset | None:
+    """The preset of this class of problems that answers to one of others; None where these are no such preset."""
+    own = offered(model)
+    if _matching(scorings, own):
         return None
-    names = (matching(scorings, other) for other in PRESETS if other != kind)
-    return next((PRESETS[kind][COUNTERPARTS.get(name, name)] for name in names if name), None)
+    name = _matching(scorings, CONVEX) or _matching(scorings, NETWORKS)
+    return own[COUNTERPARTS.get(name, name)] if name else None
+
+
+def _matching(scorings, presets: Mapping[str, Preset]) -> str | None:
+    return next((name for name, found in presets.items() if found.scorings == tuple(scorings)), None)
 
 
 COUNTERPARTS = {"table-a6": "table-a7", "table-a7": "table-a6"}

@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from app.widgets import chips, choice, glossary, labels, pickers, presets
-from app.widgets.presets import PRESETS, Preset
+from app.widgets.presets import Preset
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 
@@ -23,7 +23,7 @@ def chosen() -> list[Scoring]:
     Where they are a preset of the kind of model that was chosen before, its counterpart takes their place.
     """
     scorings = choice.several(NAME, codes.decode)
-    counterpart = presets.translated(scorings, pickers.kind())
+    counterpart = presets.translated(scorings, pickers.problem_class())
     if counterpart:
         start(counterpart.name)
         return list(counterpart.scorings)
@@ -33,7 +33,7 @@ def chosen() -> list[Scoring]:
 
 def chosen_pair(scorings: Sequence[Scoring]) -> tuple[int, int]:
     """The opened pair, counted from 0; in the address it counts from 1, as on the page."""
-    name = presets.matching(scorings, pickers.kind())
+    name = presets.matching(scorings, pickers.problem_class())
     pair = choice.one(PAIR, _presets()[name].pair if name else (0, 1), _parse_pair(len(scorings)))
     open_pair(*pair)
     return pair
@@ -45,14 +45,14 @@ def open_pair(first: int, second: int) -> None:
 
 def start(name: str) -> None:
     """Replace the list by a preset."""
-    preset = presets.preset(name, pickers.kind())
+    preset = presets.preset(name, pickers.problem_class())
     _keep(preset.scorings)
     open_pair(*preset.pair)
 
 
 def address(name: str) -> dict[str, list[str] | str]:
     """The address parameters of a preset, for a link to the Compare page."""
-    preset = presets.preset(name, pickers.kind())
+    preset = presets.preset(name, pickers.problem_class())
     return address_of(preset.scorings, preset.pair)
 
 
@@ -64,7 +64,7 @@ def address_of(scorings: Sequence[Scoring], pair: tuple[int, int]) -> dict[str, 
 
 def preset_picker(scorings: Sequence[Scoring]) -> None:
     """The presets as pills; the one that is on the page is marked, with what to look for."""
-    name, offered = presets.matching(scorings, pickers.kind()), _presets()
+    name, offered = presets.matching(scorings, pickers.problem_class()), _presets()
     st.session_state[PILLS] = name
     st.pills("Start from", list(offered), key=PILLS, format_func=lambda key: offered[key].title,
              on_change=_picked, help="Each replaces the list below by specifications that differ in one respect.")
@@ -74,7 +74,7 @@ def preset_picker(scorings: Sequence[Scoring]) -> None:
 
 def _presets() -> Mapping[str, Preset]:
     """Those of the chosen kind of model."""
-    return PRESETS[pickers.kind()]
+    return presets.offered(pickers.problem_class())
 
 
 def _picked() -> None:

@@ -254,7 +254,8 @@ def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores
                        int((~kept).sum()))
 
 
-def explain(problems, a: Scoring | Scores, b: Scoring | Scores, options: Options | None = None) -> Explanation:
+def explain(problems: Problem | Sequence[Problem], a: Scoring | Scores, b: Scoring | Scores,
+            options: Options | None = None) -> Explanation:
     """Why A and B disagree on a problem, or on several that were drawn alike: the seeds of an average.
 
     What is not given as scores is computed, the stations between them too. Raises `InvalidInput` for scores of
@@ -263,7 +264,7 @@ def explain(problems, a: Scoring | Scores, b: Scoring | Scores, options: Options
     options, problems = options or Options(), list(problems) if isinstance(problems, Sequence) else [problems]
     _alike(problems, [side for side in (a, b) if isinstance(side, Scores)])
     scorings = [side.scoring if isinstance(side, Scores) else side for side in (a, b)]
-    way = chain(*scorings, problems[0].n, problems[0].convex)
+    way = chain(scorings[0], scorings[1], problems[0].n, problems[0].convex)
     seeds = []
     for problem in problems:
         wanted = [side for side in (a, b) if not isinstance(side, Scores)]
@@ -273,7 +274,7 @@ def explain(problems, a: Scoring | Scores, b: Scoring | Scores, options: Options
     return measure(way, seeds)
 
 
-def _alike(problems: Sequence, given: Sequence[Scores]) -> None:
+def _alike(problems: Sequence[Problem], given: Sequence[Scores]) -> None:
     if not problems:
         raise InvalidInput("There is no problem to explain a disagreement on; give one, or several seeds of one.")
     if len({(problem.n, type(problem), len(problem.queries)) for problem in problems}) > 1:
@@ -301,7 +302,7 @@ def exact_scores(problem: Problem, scorings: Sequence[Scoring], options: Options
     return found, reasons
 
 
-def belongs(problem, scores: Scores) -> None:
+def belongs(problem: Problem, scores: Scores) -> None:
     """Raises `InvalidInput` for scores of another problem."""
     shape = (len(problem.queries), len(problem.candidates))
     if scores.values.shape != shape or scores.provenance.get("data") != problem.fingerprint:

@@ -6,22 +6,21 @@ model knows from themselves alone: memorised, unusual or mislabelled ones.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from engine.basics.options import Options
+from engine.problems import Problem
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 
 BLOCK = 1_000
 
 
-def self_influence(problem, scoring: Scoring, options: Options | None = None) -> np.ndarray:
+def self_influence(problem: Problem, scoring: Scoring, options: Options | None = None) -> np.ndarray:
     """Oriented I_S(z_k, z_k) of every candidate, (k,); NaN where one did not converge. Raises as `compute` does."""
     options = options or Options()
     blocks, found = problem.candidates.split(BLOCK), []
     for number, rows in enumerate(blocks):
-        share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(blocks)))
+        share = options.share(number, len(blocks))
         found.append(np.diagonal(compute(problem.at_itself(rows), scoring, share)[0].trusted))
     return np.concatenate(found)

@@ -30,3 +30,8 @@ class Latest(Generic[V]):
             value = build()
             self._kept = key, value
             return value
+
+    def forget(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 def _nothing(*_args) -> None:
@@ -24,3 +24,7 @@ class Options:
     seed: int = 0
     check: Callable[[], None] = _nothing
     progress: Callable[[float], None] = _nothing
+
+    def share(self, place: int, count: int) -> Options:
+        """The same for piece number `place` of `count`, whose progress counts as that much of the whole."""
+        return replace(self, progress=lambda done: self.progress((place + done) / count))

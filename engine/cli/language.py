@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
+import typer
 
-from engine.applications.language import kept
-from engine.applications.language.attribution import Setting
-from engine.applications.language.records import Record
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.basics.sizes import spell_bytes
-from engine.cli.scoring import budget, check_output
-from engine.jobs import Bar, run_job
-from engine.problems.problem import pick_device
-from engine.runs import language as language_run
-from engine.runs import language_kept
+from engine.cli.setting import Machine
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from engine.applications.language.attribution import Setting
+    from engine.applications.language.records import Record
+    from engine.store.results import Result
 
 ALL, SHOWN = "all", 10
 
 
-def caches(delete: list[str]) -> None:
-    """List every training with its size, or remove some first."""
-    named = [training.digest for training in kept.trainings()] if ALL in delete else [
-        _digest(given) for given in delete]
-    for digest in named:
-        print(f"Deleted {digest}: {spell_bytes(language_kept.delete(digest))} freed.")
+def caches(
+    delete: Annotated[list[str] | None, typer.Option(help="A training to remove with its gradients, by its digest, or "
+                                                          "`all`; repeat it for several.", metavar="DIGEST")] = None,
+) -> None:
+    """List what trainings of language models keep on disk, and remove it."""
+    from engine.applications.language import kept
+    from engine.runs import language_kept
+
+    _delete(delete or [])
     found = kept.trainings()
     if not found:
         print("No training of a language model is kept.")
@@ -41,42 +44,33 @@ def caches(delete: list[str]) -> None:
     print(f"{total} in all; --delete DIGEST removes one, --delete {ALL} every one. Results are kept.")
 
 
-def _digest(given: str) -> str:
-    """The whole digest of what was typed, at least eight digits of it."""
-    found = [training.digest for training in kept.trainings() if training.digest.startswith(given)]
-    if len(given) < 8 or len(found) != 1:
-        raise InvalidInput(f"`{given}` names {'no' if not found else 'more than one'} training; give a digest that "
-                           "`caches` lists, eight digits at least." if len(given) >= 8 else
-                           f"`{given}` is too short to name a training; give eight digits of a digest at least.")
-    return found[0]
+def attribute(
+    run: Annotated[str, typer.Option(help="Language model, task, recipe, seed and, if you like, records to explain, as "
+                                          "JSON or a file of it, as the Language models page gives them.",
+                                     metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Every training record with its score under each estimator and behavior.",
+                                      metavar="CSV")],
+    machine: Machine = Machine(),
+) -> None:
+    """Fine-tune a language model, and score its training records for queries (resumable)."""
+    from engine.cli.progress import run_shown
+    from engine.cli.score_files import check_output
+    from engine.runs import language as language_run
 
-
-def attribute(run: str, out: Path, device: str, memory: float) -> None:
-    """Train or take up a training, score its records, write them, and say which rank first."""
     check_output(out, ".csv", inputs=())
     payload = language_run.payload(*read_run(run))
-    options = {"device": str(pick_device(device)), "budget": budget(memory)}
-    with Bar("attribution") as bar:
-        result = run_job(language_run.KIND, payload, options=options, watch=bar)
+    result = run_shown("attribution", language_run.KIND, payload, machine)
     table = result.table("records")
     atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
-    facts = result.manifest["facts"]
-    if facts["truncated"]:
-        print(f"Training records that were longer than the context and lost the start of their prompt: "
-              f"{facts['truncated']:,}.")
-    if "detection" in result.tables:
-        found = result.table("detection")
-        print(found[found["metric"] == "AUPRC"].to_string(index=False, float_format="{:.3f}".format))
-    shown = language_run.column("tracin", result.manifest["behaviors"][-1])
-    best = table.sort_values(shown, ascending=False).head(SHOWN)
-    print(f"\nThe records that support the queries most by {shown}:")
-    print(pd.DataFrame({"record": best["id"], "score": best[shown].map("{:.3e}".format),
-                        "response": best["response"].str[:70]}).to_string(index=False))
+    _tell(result, table)
     print(f"Written: {out}")
 
 
 def read_run(text: str) -> tuple[Setting, int, list[Record]]:
     """(setting, seed, records to explain) of the JSON that the page gives, or of the file that it names."""
+    from engine.applications.language.attribution import Setting
+    from engine.applications.language.records import Record
+
     try:
         data: Any = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
     except OSError as error:
@@ -93,3 +87,44 @@ def read_run(text: str) -> tuple[Setting, int, list[Record]]:
     if not isinstance(asked, list):
         raise InvalidInput("`asked` is no list; give the records to explain, each with a prompt and a response.")
     return Setting.parse(rest), seed, [Record.parse(item) for item in asked]
+
+
+def _delete(given: list[str]) -> None:
+    """Remove the trainings of the digests given, or all."""
+    from engine.applications.language import kept
+    from engine.runs import language_kept
+
+    named = [training.digest for training in kept.trainings()]
+    for digest in named if ALL in given else [_digest(text, named) for text in given]:
+        print(f"Deleted {digest}: {spell_bytes(language_kept.delete(digest))} freed.")
+
+
+def _digest(given: str, known: list[str]) -> str:
+    """The whole digest of what was typed, at least eight digits of it."""
+    if len(given) < 8:
+        raise InvalidInput(f"`{given}` is too short to name a training; give eight digits of a digest at least.")
+    found = [digest for digest in known if digest.startswith(given)]
+    if len(found) != 1:
+        raise InvalidInput(f"`{given}` names {'no' if not found else 'more than one'} training; give a digest that "
+                           "`caches` lists, eight digits at least.")
+    return found[0]
+
+
+def _tell(result: Result, table: pd.DataFrame) -> None:
+    """Print what was cut, how well the sources were found, and which records rank first."""
+    import pandas as pd
+
+    from engine.runs import language as language_run
+
+    facts = result.manifest["facts"]
+    if facts["truncated"]:
+        print(f"Training records that were longer than the context and lost the start of their prompt: "
+              f"{facts['truncated']:,}.")
+    if "detection" in result.tables:
+        found = result.table("detection")
+        print(found[found["metric"] == "AUPRC"].to_string(index=False, float_format="{:.3f}".format))
+    shown = language_run.column("tracin", result.manifest["behaviors"][-1])
+    best = table.sort_values(shown, ascending=False).head(SHOWN)
+    print(f"\nThe records that support the queries most by {shown}:")
+    print(pd.DataFrame({"record": best["id"], "score": best[shown].map("{:.3e}".format),
+                        "response": best["response"].str[:70]}).to_string(index=False))

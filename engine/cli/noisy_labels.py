@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Annotated
 
-import pandas as pd
+import typer
 
-from engine import experiments  # noqa: F401 - registers the job kinds
-from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write
-from engine.cli.scoring import budget, check_output
-from engine.jobs import Bar, run_job
-from engine.metrics.detection import detection
-from engine.problems.problem import pick_device
-from engine.runs import noisy_labels as runs
-from engine.runs import noisy_retraining as retraining
+from engine.cli.setting import Machine
 
 
-def noisy_labels(source: str, out: Path, device: str, memory: float) -> None:
-    """Write the scores; where it is known which labels are wrong, print how well each method finds them."""
+def noisy_labels(
+    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives "
+                                             "them.", metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="The suspicion of every training label, by method and trusted behavior.",
+                                      metavar="CSV")],
+    machine: Machine = Machine(),
+) -> None:
+    """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
+    import pandas as pd
+
+    from engine.applications.noisy_labels.source import NoisySource
+    from engine.cli.progress import run_shown
+    from engine.cli.score_files import check_output
+    from engine.cli.spec_files import parse_source
+    from engine.metrics.detection import detection
+    from engine.runs import noisy_labels as runs
+
     check_output(out, ".csv", inputs=())
-    chosen = _source(source)
+    chosen = NoisySource.parse(parse_source(source))
     drawn = runs.draw_kept(chosen)
-    options = {"device": str(pick_device(device)), "budget": budget(memory)}
-    with Bar("noisy labels") as bar:
-        scored = runs.load(run_job(runs.KIND, runs.payload(chosen), options=options, watch=bar))
+    scored = runs.load(run_shown("noisy labels", runs.KIND, runs.payload(chosen), machine))
     names = drawn.dataset.class_names
     table = pd.DataFrame({"dataset_row": drawn.rows, "label": [names[label] for label in drawn.evidence.y],
                           "predicted": [names[label] for label in scored.predicted],
@@ -39,15 +45,27 @@ def noisy_labels(source: str, out: Path, device: str, memory: float) -> None:
     print(f"Written: {out}")
 
 
-def what_if_labels(source: str, changes: Path, out: Path, seeds: int, device: str, memory: float) -> None:
-    """Write the accuracy before, after and its change, means with 95% t-intervals over training seeds."""
+def what_if_labels(
+    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as for noisy-labels.",
+                                        metavar="JSON")],
+    changes: Annotated[Path, typer.Option(help="A CSV with the columns row, of the training set, and label: the one to "
+                                               "use, or nothing where the example is removed.", metavar="CSV")],
+    out: Annotated[Path, typer.Option(help="Accuracy before and after to write.", metavar="CSV")],
+    seeds: Annotated[int, typer.Option(help="Training seeds; each trains on the labels as they are and as changed.",
+                                       min=1, max=100)] = 3,
+    machine: Machine = Machine(),
+) -> None:
+    """Train again without some examples, or with other labels, and compare accuracies (resumable)."""
+    from engine.applications.noisy_labels.source import NoisySource
+    from engine.cli.progress import run_shown
+    from engine.cli.score_files import check_output
+    from engine.cli.spec_files import parse_source
+    from engine.runs import noisy_retraining as retraining
+
     check_output(out, ".csv", inputs=(changes,))
     removed, relabelled = read_changes(changes)
-    options = {"device": str(pick_device(device)), "budget": budget(memory)}
-    with Bar("what if") as bar:
-        result = run_job(retraining.WHAT_IF, retraining.what_if(_source(source), removed, relabelled, seeds),
-                         options=options, watch=bar)
-    table = result.table("accuracy")
+    payload = retraining.what_if(NoisySource.parse(parse_source(source)), removed, relabelled, seeds)
+    table = run_shown("what if", retraining.WHAT_IF, payload, machine).table("accuracy")
     atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
     print(table.drop(columns="seed_means").to_string(index=False, float_format="{:.4f}".format))
     print(f"Written: {out}")
@@ -55,6 +73,8 @@ def what_if_labels(source: str, changes: Path, out: Path, seeds: int, device: st
 
 def read_changes(path: Path) -> tuple[list[int], dict[int, int]]:
     """(rows to remove, rows to relabel) of a CSV with the columns row and label."""
+    import pandas as pd
+
     try:
         table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
         pairs = list(zip(table["row"].astype(int), table["label"], strict=True))
@@ -64,11 +84,3 @@ def read_changes(path: Path) -> tuple[list[int], dict[int, int]]:
     except (ValueError, KeyError, OSError):
         raise InvalidInput(f"`{path}` is not a CSV with whole numbers in the columns `row` and `label`; download it "
                            "from the page, or leave `label` empty where an example is removed.") from None
-
-
-def _source(text: str) -> NoisySource:
-    try:
-        parsed = json.loads(text)
-    except ValueError as error:
-        raise InvalidInput(f"--source is not JSON ({error}); copy it from the page, quotes included.") from None
-    return NoisySource.parse(parsed)

@@ -11,18 +11,19 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.model import CurvedSoftmax
 
 ENTRIES = 1 << 27
 """Above so many entries C·D² (1 GiB in float64) the diagonal stands for the blocks."""
 
 
-def class_blocks_inverse(problem, damping: float) -> Tensor:
+def class_blocks_inverse(problem: CurvedSoftmax, damping: float) -> Tensor:
     """The inverse blocks (C, D, D), or the inverse diagonal (D, C) where they would be too large."""
     small = problem.dimension**2 * problem.classes <= ENTRIES
     return block_inverses(problem, damping) if small else diagonal_inverse(problem, damping)
 
 
-def block_inverses(problem, damping: float) -> Tensor:
+def block_inverses(problem: CurvedSoftmax, damping: float) -> Tensor:
     """H_cc⁻¹ of every class, (C, D, D). Raises `InvalidInput` if a block is not positive definite."""
     ridge = (problem.penalty + damping).clamp_min(1e-10)
     inverses = problem.x.new_empty(problem.classes, problem.dimension, problem.dimension)
@@ -36,7 +37,7 @@ def block_inverses(problem, damping: float) -> Tensor:
     return inverses
 
 
-def diagonal_inverse(problem, damping: float) -> Tensor:
+def diagonal_inverse(problem: CurvedSoftmax, damping: float) -> Tensor:
     """1 / diag(H_cc) of every class c, (D, C)."""
     p = problem.probabilities
     diagonal = problem.x.square().T @ (p * (1 - p)) / problem.n

@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.curvature.hessian import Hessian
+from engine.curvature.model import CurvedModule
 from engine.curvature.solution import InverseHessian, Solution, measured
 from engine.gradients.per_example import loss_gradients
 
@@ -53,7 +54,7 @@ def solve(operator: Hessian, rhs: Tensor, *, columns: int | None = None) -> Solu
     return measured(operator, x, rhs, info, columns=columns)
 
 
-def layer_slices(problem) -> list[slice]:
+def layer_slices(problem: CurvedModule) -> list[slice]:
     """The place in θ of every layer: neighbouring parameters of one module."""
     found: dict[str, slice] = {}
     for name, part in problem.network.slices.items():
@@ -62,7 +63,7 @@ def layer_slices(problem) -> list[slice]:
     return list(found.values())
 
 
-def _dampings(problem, layers: list[slice], damping: float, options: Options) -> list[float]:
+def _dampings(problem: CurvedModule, layers: list[slice], damping: float, options: Options) -> list[float]:
     if damping > 0:
         return [damping + problem.l2] * len(layers)
 
@@ -80,7 +81,7 @@ def _dampings(problem, layers: list[slice], damping: float, options: Options) ->
     return found
 
 
-def _gradients(problem, options: Options) -> Iterator[Tensor]:
+def _gradients(problem: CurvedModule, options: Options) -> Iterator[Tensor]:
     """∇ℓ(z_i) of all training examples (b, P), in chunks that fit in a quarter of the budget."""
     size = max(1, options.budget // 4 // (problem.parameters * problem.theta.element_size()))
     for rows in torch.arange(problem.n, device=problem.device).split(min(size, ROWS)):

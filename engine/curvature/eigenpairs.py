@@ -61,7 +61,8 @@ def _ritz_pairs(apply: Callable[[Tensor], Tensor], start: Tensor) -> tuple[Tenso
     Block Lanczos: every new block is orthogonalised three times against all earlier ones, which keeps the
     basis orthonormal even after the Krylov space is exhausted.
     """
-    blocks, images = [torch.linalg.qr(start).Q], []
+    blocks = [torch.linalg.qr(start).Q]
+    images: list[Tensor] = []
     while len(images) < BLOCKS:
         images.append(apply(blocks[-1]))
         if len(images) < BLOCKS:

@@ -25,6 +25,7 @@ from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.graphs import graph_bytes
 from engine.curvature.layers import Captured, Layer, captured, factored_layers
 from engine.curvature.loss_roots import LossRoots
+from engine.curvature.model import CurvedModule
 from engine.curvature.solution import InverseHessian, Solution, column_blocks, measured
 from engine.gradients.vectorised import along_signal, gradients_of
 
@@ -54,7 +55,7 @@ class Factors:
     bases: tuple[Basis, ...]
     diagonal: dict[str, Tensor]
 
-    def inverse(self, problem, vectors: Tensor, shift: float) -> Tensor:
+    def inverse(self, problem: CurvedModule, vectors: Tensor, shift: float) -> Tensor:
         """(curvature + shift·I)⁻¹ V for V (P, b), shift > 0; 4·k·out·(in + out) operations a layer and column."""
         values = problem.network.unflatten(vectors.T)
         found = {name: values[name] / (diagonal + shift) for name, diagonal in self.diagonal.items()}
@@ -91,12 +92,12 @@ def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> 
     return measured(operator, x, rhs, info, columns=columns)
 
 
-def factors(problem, options: Options) -> Factors:
+def factors(problem: CurvedModule, options: Options) -> Factors:
     """The factors of the whole training set, kept on the problem."""
     return problem.memo("ekfac", lambda: _build(problem, options))
 
 
-def _build(problem, options: Options) -> Factors:
+def _build(problem: CurvedModule, options: Options) -> Factors:
     layers, roots = factored_layers(problem), LossRoots(problem)
     inputs, derivatives = _moments(problem, layers, roots, options)
     bases = [(_input_basis(layer, a), _eigenvectors(g))
@@ -108,7 +109,7 @@ def _build(problem, options: Options) -> Factors:
                    _diagonal(problem, others, roots, options) if others else {})
 
 
-def _passes(problem, layers: tuple[Layer, ...], roots: LossRoots,
+def _passes(problem: CurvedModule, layers: tuple[Layer, ...], roots: LossRoots,
             options: Options) -> Iterator[tuple[Captured, Tensor]]:
     """A forward pass and R (b, C, k) a chunk of training examples; nothing where no layer is factored."""
     if not layers:
@@ -122,15 +123,17 @@ def _passes(problem, layers: tuple[Layer, ...], roots: LossRoots,
         yield seen, roots(rows, seen.logits)
 
 
-def _positions(problem, layers: tuple[Layer, ...]) -> list[int]:
+def _positions(problem: CurvedModule, layers: tuple[Layer, ...]) -> list[int]:
     return [a.shape[1] for a in captured(problem, layers, problem.x[:1]).inputs]
 
 
-def _moments(problem, layers, roots, options) -> tuple[list[Tensor], list[Tensor]]:
+def _moments(problem: CurvedModule, layers: tuple[Layer, ...], roots: LossRoots,
+             options: Options) -> tuple[list[Tensor], list[Tensor]]:
     """nA (in, in), or all ā_it themselves (n·t, in) where they are fewer, and G (out, out) a layer."""
     zeros = problem.theta.new_zeros
     few = [problem.n * t < layer.inputs for layer, t in zip(layers, _positions(problem, layers), strict=True)]
-    gathered = [[] if each else zeros(layer.inputs, layer.inputs) for each, layer in zip(few, layers, strict=True)]
+    gathered: list[list[Tensor] | Tensor] = [[] if each else zeros(layer.inputs, layer.inputs)
+                                             for each, layer in zip(few, layers, strict=True)]
     derivatives = [zeros(layer.outputs, layer.outputs) for layer in layers]
     for seen, root in _passes(problem, layers, roots, options):
         for kept, inputs in zip(gathered, seen.inputs, strict=True):
@@ -156,7 +159,8 @@ def _eigenvectors(matrix: Tensor) -> Tensor:
     return torch.linalg.eigh(matrix.double()).eigenvectors.to(matrix.dtype)
 
 
-def _corrected(problem, layers, bases, roots, options) -> list[Tensor]:
+def _corrected(problem: CurvedModule, layers: tuple[Layer, ...], bases: list[tuple[Tensor, Tensor]], roots: LossRoots,
+               options: Options) -> list[Tensor]:
     """Λ (out, in) a layer."""
     values = [problem.theta.new_zeros(len(g), a.shape[1]) for a, g in bases]
     for seen, root in _passes(problem, layers, roots, options):
@@ -174,16 +178,16 @@ def _squared_gradients(g: Tensor, a: Tensor) -> Tensor:
     return torch.bmm(g.transpose(1, 2), a).square_().sum(0)
 
 
-def _chunks(problem, bytes_each: int, options: Options) -> tuple[Tensor, ...]:
+def _chunks(problem: CurvedModule, bytes_each: int, options: Options) -> tuple[Tensor, ...]:
     size = min(ROWS[problem.device.type], max(1, options.budget // 4 // bytes_each))
     return torch.arange(problem.n, device=problem.device).split(size)
 
 
-def _item(problem) -> int:
+def _item(problem: CurvedModule) -> int:
     return problem.theta.element_size()
 
 
-def _diagonal(problem, names: list[str], roots: LossRoots, options: Options) -> dict[str, Tensor]:
+def _diagonal(problem: CurvedModule, names: list[str], roots: LossRoots, options: Options) -> dict[str, Tensor]:
     """(1/n) Σ_i Σ_c (J_iᵀ R_ic)² of the named parameters, example by example."""
     own = problem.network.unflatten(problem.theta)
     sizes = [own[name].numel() for name in names]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.curvature.graphs import Product, flat, leaves_of, logits_of, pulled_back
 from engine.curvature.hessian import Hessian
+from engine.curvature.model import CurvedModule
 from engine.curvature.module_operator import ModuleOperator
 from engine.curvature.second_order import twice_differentiable
 
@@ -25,21 +26,21 @@ class GaussNewton(ModuleOperator):
     gauss_newton: ClassVar = True
 
     @staticmethod
-    def summed(problem, rows: Tensor) -> Product:
+    def summed(problem: CurvedModule, rows: Tensor) -> Product:
         return gauss_newton_map(problem, rows)
 
     def smallest_eigenvalue(self) -> float:
         return Hessian(self.problem, options=self.options).smallest_eigenvalue()
 
 
-def gauss_newton_map(problem, rows: Tensor) -> Product:
+def gauss_newton_map(problem: CurvedModule, rows: Tensor) -> Product:
     """V (r, P) -> Σ_i J_iᵀ H_i J_i V (r, P) over `rows`, on graphs that are kept."""
     leaves = leaves_of(problem)
     with twice_differentiable():
         logits = logits_of(problem, leaves, rows)
         probe = torch.zeros_like(logits, requires_grad=True)
-        pulled = torch.autograd.grad(logits, leaves, probe, create_graph=True, materialize_grads=True)
-        pulled = [p + 0 * probe.sum() for p in pulled]
+        slopes = torch.autograd.grad(logits, leaves, probe, create_graph=True, materialize_grads=True)
+        pulled = [slope + 0 * probe.sum() for slope in slopes]
     curve = loss_curvature(problem, logits.detach(), problem.y[rows])
     network = problem.network
 
@@ -50,7 +51,7 @@ def gauss_newton_map(problem, rows: Tensor) -> Product:
     return product
 
 
-def loss_curvature(problem, logits: Tensor, labels: Tensor) -> Product:
+def loss_curvature(problem: CurvedModule, logits: Tensor, labels: Tensor) -> Product:
     """U (r, b, C) -> H_i u_i, each (r, b, C): the loss's own Hessian at logits (b, C) and labels (b,)."""
     leaf = logits.detach().requires_grad_(True)
     with twice_differentiable():

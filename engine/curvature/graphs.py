@@ -17,11 +17,12 @@ from torch.func import functional_call
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.curvature.model import CurvedModule
 from engine.curvature.second_order import explained, refuse_once_differentiable, twice_differentiable
 from engine.gradients.chunks import is_out_of_memory
 
 Product = Callable[[Tensor], Tensor]
-Build = Callable[..., Product]
+Build = Callable[[CurvedModule, Tensor], Product]
 """(problem, rows (b,)) -> V (r, P) -> Σ_i C_i V (r, P) over the rows, on a graph that is kept."""
 
 COLUMNS = 32
@@ -38,7 +39,7 @@ class Graphs:
     The graphs of all examples are kept between calls where they fit in a quarter of options.budget.
     """
 
-    def __init__(self, problem, rows: Tensor, build: Build, options: Options) -> None:
+    def __init__(self, problem: CurvedModule, rows: Tensor, build: Build, options: Options) -> None:
         self.problem, self.rows, self.build, self.options = problem, rows, build, options
         self.chunk, self.keeps = 0, True
         self.kept: dict[int, Product] = {}
@@ -93,7 +94,7 @@ class Graphs:
         return max(1, min(COLUMNS, room // (self.chunk * graph_bytes(self.problem))))
 
 
-def gradient_graph(problem, rows: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+def gradient_graph(problem: CurvedModule, rows: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """θ_D as leaves, and Σ_i ∇ℓ(z_i) over `rows` as a graph on them."""
     leaves = leaves_of(problem)
     with twice_differentiable():
@@ -120,13 +121,13 @@ def _gradients(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Ten
                                is_grads_batched=batched)
 
 
-def leaves_of(problem) -> list[Tensor]:
+def leaves_of(problem: CurvedModule) -> list[Tensor]:
     """θ_D as one leaf a selected parameter, in the network's order."""
     return [value.detach().clone().requires_grad_(True)
             for value in problem.network.unflatten(problem.theta).values()]
 
 
-def logits_of(problem, leaves: list[Tensor], rows: Tensor) -> Tensor:
+def logits_of(problem: CurvedModule, leaves: list[Tensor], rows: Tensor) -> Tensor:
     """f(x_i) at the leaves, (b, C), as a graph on them."""
     parameters = dict(zip(problem.network.names, leaves, strict=True))
     return functional_call(problem.network.module, parameters, (problem.x[rows],))
@@ -137,7 +138,7 @@ def flat(parts: Sequence[Tensor]) -> Tensor:
     return torch.cat([part.flatten(1) for part in parts], 1)
 
 
-def graph_bytes(problem) -> int:
+def graph_bytes(problem: CurvedModule) -> int:
     """What the graph of ∇ℓ keeps for one example, in bytes: measured on two examples less one."""
     def measure() -> int:
         two, one = (_saved_bytes(problem, torch.zeros(k, dtype=torch.long, device=problem.device)) for k in (2, 1))
@@ -146,7 +147,7 @@ def graph_bytes(problem) -> int:
     return problem.memo("curvature: bytes an example", measure)
 
 
-def _saved_bytes(problem, rows: Tensor) -> int:
+def _saved_bytes(problem: CurvedModule, rows: Tensor) -> int:
     total = 0
 
     def count(tensor: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.curvature.graphs import Product, flat, gradient_graph, pulled_back
 from engine.curvature.lanczos import ritz_values
+from engine.curvature.model import CurvedModule
 from engine.curvature.module_operator import ModuleOperator
 
 SPECTRUM_STEPS = 30
@@ -27,7 +28,7 @@ class Hessian(ModuleOperator):
     gauss_newton: ClassVar = False
 
     @staticmethod
-    def summed(problem, rows: Tensor) -> Product:
+    def summed(problem: CurvedModule, rows: Tensor) -> Product:
         return hessian_map(problem, rows)
 
     def smallest_eigenvalue(self) -> float:
@@ -45,7 +46,7 @@ class Hessian(ModuleOperator):
         return bool((energy < -rounding).any())
 
 
-def hessian_map(problem, rows: Tensor) -> Product:
+def hessian_map(problem: CurvedModule, rows: Tensor) -> Product:
     """V (r, P) -> Σ_i ∇²ℓ(z_i) V (r, P) over `rows`, on a graph that is kept."""
     leaves, gradients = gradient_graph(problem, rows)
     network = problem.network

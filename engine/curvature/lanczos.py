@@ -61,7 +61,8 @@ def ritz_values(apply: Callable[[Tensor], Tensor], start: Tensor, steps: int) ->
 
     Without orthogonalisation rounding brings copies of converged Ritz values, but none outside the spectrum.
     """
-    alpha, beta = [], []
+    alpha: list[float] = []
+    beta: list[float] = []
     vector, last = start / start.norm(), torch.zeros_like(start)
     for _ in range(min(steps, len(start))):
         image = apply(vector)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.functional import pad, unfold
 
+from engine.curvature.model import CurvedModule
 from engine.gradients.taps import output_gradients, recorded
 
 
@@ -71,14 +72,14 @@ def _patches(conv: nn.Conv2d, x: Tensor) -> Tensor:
         spans = [d * (k - 1) for d, k in zip(conv.dilation, conv.kernel_size, strict=True)]
         (top, bottom), (left, right) = [(s // 2, s - s // 2) for s in spans]
     else:
-        top, left = (0, 0) if conv.padding == "valid" else conv.padding
+        top, left = (0, 0) if isinstance(conv.padding, str) else conv.padding
         bottom, right = top, left
     mode = "constant" if conv.padding_mode == "zeros" else conv.padding_mode
     padded = pad(x, (left, right, top, bottom), mode=mode)
     return unfold(padded, conv.kernel_size, conv.dilation, 0, conv.stride).transpose(1, 2)
 
 
-def factored_layers(problem) -> tuple[Layer, ...]:
+def factored_layers(problem: CurvedModule) -> tuple[Layer, ...]:
     """The linear layers and ungrouped 2-D convolutions whose weight counts, in the module's order.
 
     Left out: weights that two modules share, modules that a forward pass does not call by themselves (inside
@@ -97,20 +98,20 @@ def factored_layers(problem) -> tuple[Layer, ...]:
             found.append(Layer(module, weight, bias if bias in network.shapes else None))
     called = captured(problem, tuple(found), problem.x[:1].expand(3, *problem.x.shape[1:])).inputs
     return tuple(layer for layer, inputs in zip(found, called, strict=True)
-                 if inputs is not None and len(inputs) == 3)
+                 if len(inputs) == 3)
 
 
 @dataclass(frozen=True)
 class Captured:
-    """One forward pass: logits (b, C), ā (b, t, in) a layer (None if it was not called), and
+    """One forward pass: logits (b, C), ā (b, t, in) a layer (empty if it was not called), and
     pull(d (b, C)) -> g (b, t, out) a layer, the derivatives of Σ_b d_bᵀ f(x_b) at the layer's output."""
 
     logits: Tensor
-    inputs: tuple[Tensor | None, ...]
+    inputs: tuple[Tensor, ...]
     pull: Callable[[Tensor], list[Tensor]]
 
 
-def captured(problem, layers: tuple[Layer, ...], x: Tensor) -> Captured:
+def captured(problem: CurvedModule, layers: tuple[Layer, ...], x: Tensor) -> Captured:
     """The layers' inputs and derivatives at θ_D for x (b, …); a layer called several times has all the positions."""
     parameters = {name: value.detach().clone().requires_grad_(True)
                   for name, value in problem.network.unflatten(problem.theta).items()}
@@ -125,4 +126,5 @@ def captured(problem, layers: tuple[Layer, ...], x: Tensor) -> Captured:
             found[id(call.key)].append(call.key.derivatives(gradient))
         return [torch.cat(found[id(layer)], 1) for layer in layers]
 
-    return Captured(logits.detach(), tuple(torch.cat(each, 1) if each else None for each in inputs), pull)
+    return Captured(logits.detach(),
+                    tuple(torch.cat(each, 1) if each else logits.new_empty(0) for each in inputs), pull)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.curvature.gauss_newton import loss_curvature
+from engine.curvature.model import CurvedModule
 from engine.models.losses import per_example_cross_entropy
 
 EXACT_CLASSES = 20
@@ -27,7 +28,7 @@ class LossRoots:
     eigenvalues, negative ones (a loss that is not convex in the logits) taken as zero.
     """
 
-    def __init__(self, problem) -> None:
+    def __init__(self, problem: CurvedModule) -> None:
         self.problem = problem
         self.cross_entropy = problem.loss is per_example_cross_entropy
         if self.cross_entropy and problem.classes > EXACT_CLASSES:
@@ -47,7 +48,7 @@ class LossRoots:
         return (drawn - p[:, None]).transpose(1, 2) / SAMPLED_LABELS ** 0.5
 
 
-def _eigen_root(problem, logits: Tensor, labels: Tensor) -> Tensor:
+def _eigen_root(problem: CurvedModule, logits: Tensor, labels: Tensor) -> Tensor:
     identity = torch.eye(logits.shape[1], dtype=logits.dtype, device=logits.device)
     columns = loss_curvature(problem, logits, labels)(identity[:, None].expand(-1, len(logits), -1))
     values, vectors = torch.linalg.eigh(columns.permute(1, 2, 0).double())

@@ -12,6 +12,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.curvature.eigenpairs import Eigenpairs, by_lanczos
 from engine.curvature.graphs import Graphs, Product
+from engine.curvature.model import CurvedModule
 from engine.curvature.operator import Operator
 
 STEPS_PER_RANK = 3
@@ -25,18 +26,19 @@ class ModuleOperator(Operator):
     memory: options.budget bytes besides the result. graphs: given by `damped` alone.
     """
 
+    problem: CurvedModule
     gauss_newton: ClassVar[bool]
     power_steps: ClassVar = (10, 3)
 
-    def __init__(self, problem, damping: float = 0.0, options: Options | None = None, rows: Tensor | None = None,
-                 graphs: Graphs | None = None) -> None:
+    def __init__(self, problem: CurvedModule, damping: float = 0.0, options: Options | None = None,
+                 rows: Tensor | None = None, graphs: Graphs | None = None) -> None:
         super().__init__(problem, damping, options, rows)
         chosen = torch.arange(problem.n, device=problem.device) if rows is None else rows
         self._graphs = Graphs(problem, chosen, type(self).summed, self.options) if graphs is None else graphs
 
     @staticmethod
     @abstractmethod
-    def summed(problem, rows: Tensor) -> Product:
+    def summed(problem: CurvedModule, rows: Tensor) -> Product:
         """V (r, P) -> Σ_i C_i V (r, P) over `rows`, on a graph that is kept."""
 
     @property

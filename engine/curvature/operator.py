@@ -18,6 +18,7 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.curvature.eigenpairs import Eigenpairs
+from engine.curvature.model import Curved
 
 Linear = Callable[[Tensor], Tensor]
 
@@ -34,7 +35,7 @@ class Operator(ABC):
     power_steps: ClassVar[tuple[int, int]] = (10, 10)
     """Power iterations on the first mini-batch and on every later one, for the largest eigenvalue of any."""
 
-    def __init__(self, problem, damping: float = 0.0, options: Options | None = None,
+    def __init__(self, problem: Curved, damping: float = 0.0, options: Options | None = None,
                  rows: Tensor | None = None) -> None:
         self.problem, self.damping, self.rows = problem, damping, rows
         self.options = Options() if options is None else options

@@ -18,6 +18,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.curvature.class_blocks import class_blocks_inverse
 from engine.curvature.eigenpairs import BLOCKS, OVERSAMPLING, Eigenpairs, by_blocks, largest
+from engine.curvature.model import CurvedSoftmax
 from engine.curvature.operator import Linear, Operator
 from engine.models import softmax
 
@@ -35,9 +36,10 @@ class SoftmaxHessian(Operator):
     """
 
     convex: ClassVar = True
+    problem: CurvedSoftmax
 
-    def __init__(self, problem, damping: float = 0.0, options: Options | None = None, rows: Tensor | None = None,
-                 dtype: torch.dtype = torch.float64) -> None:
+    def __init__(self, problem: CurvedSoftmax, damping: float = 0.0, options: Options | None = None,
+                 rows: Tensor | None = None, dtype: torch.dtype = torch.float64) -> None:
         super().__init__(problem, damping, options, rows)
         self._dtype = dtype
 
@@ -118,7 +120,8 @@ class SoftmaxHessian(Operator):
     def _eigenpairs(self, rank: int) -> Eigenpairs:
         width = rank + OVERSAMPLING
         if self.size <= 2 * BLOCKS * width:
-            return largest(*torch.linalg.eigh(self.problem.hessian), rank)
+            values, vectors = torch.linalg.eigh(self.problem.hessian)
+            return largest(values, vectors, rank)
         generator = torch.Generator().manual_seed(0)
         start = torch.randn(self.size, width, generator=generator, dtype=torch.float64).to(self.device)
         return by_blocks(self.damped(0.0).matmul, start, rank)

@@ -6,11 +6,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.curvature.model import Curved
 from engine.curvature.operator import Operator
 
 
@@ -28,6 +30,18 @@ class Solution:
     info: dict[str, float] = field(default_factory=dict)
 
 
+class Curves(Protocol):
+    """A problem, or a kind of problem, that says which matrices of its objective solvers can be given."""
+
+    @property
+    def curvatures(self) -> tuple[type[Operator], ...]:
+        """In the order in which they are taken."""
+
+
+class CurvedProblem(Curved, Curves, Protocol):
+    """A problem with its matrices."""
+
+
 @dataclass(frozen=True)
 class InverseHessian:
     """A named solver: solve(operator, rhs (P, b)) -> Solution.
@@ -42,11 +56,11 @@ class InverseHessian:
     needs: tuple[type[Operator], ...]
     exact: bool = False
 
-    def fits(self, problem) -> bool:
+    def fits(self, problem: Curves) -> bool:
         """Whether a problem, or a kind of problem, has an operator that it can do with."""
         return any(operator in self.needs for operator in problem.curvatures)
 
-    def operator(self, problem, damping: float, options: Options | None = None) -> Operator:
+    def operator(self, problem: CurvedProblem, damping: float, options: Options | None = None) -> Operator:
         """What it solves with: of the operators that the problem has, the first that it can do with."""
         found = next(operator for operator in problem.curvatures if operator in self.needs)
         return found(problem, damping, options)

@@ -18,15 +18,16 @@ from engine.estimators.estimator import Estimator
 from engine.estimators.first_order import along, shared_gradients
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.products import query_norms
+from engine.problems import ModuleProblem
 
 
-def one_step(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def one_step(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
     """One response an intervention, of gradients or of representations."""
     return [(_representations if intervention.label_free else _gradients)(problem, process.eta, candidates, options)
             for intervention in interventions]
 
 
-def _gradients(problem, eta: float, candidates: Tensor, options: Options) -> Response:
+def _gradients(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> Response:
     gradients = shared_gradients(problem, candidates, options)
     inner, lengths = along(problem, gradients, -eta), gradients.norms().clamp_min(torch.finfo(problem.x.dtype).tiny)
 
@@ -37,7 +38,7 @@ def _gradients(problem, eta: float, candidates: Tensor, options: Options) -> Res
     return Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
 
 
-def _representations(problem, eta: float, candidates: Tensor, options: Options) -> Response:
+def _representations(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> Response:
     """The query's own class logit rises by η cos(φ(q), φ(x_k))."""
     network = problem.network
     cosine = normalize(network.features(problem.queries)) @ normalize(network.features(problem.x[candidates])).T

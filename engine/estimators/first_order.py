@@ -59,14 +59,15 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, theta: 
     return Part(change, problem.outputs(problem.queries, theta), linear=True)
 
 
-def shared_gradients(problem, candidates: Tensor, options: Options) -> TrainingGradients:
+def shared_gradients(problem: ModuleProblem, candidates: Tensor, options: Options) -> TrainingGradients:
     """The candidates' training gradients at θ_D, computed once for every behavior and estimator that reads them."""
     return problem.memo("training_gradients",
                         lambda: TrainingGradients(problem, candidates, budget=options.budget // 4),
                         tuple(candidates.tolist()))
 
 
-def along(problem, gradients: TrainingGradients, scale: float, baseline: Tensor | None = None) -> GradientPart:
+def along(problem: ModuleProblem, gradients: TrainingGradients, scale: float,
+          baseline: Tensor | None = None) -> GradientPart:
     """scale · ⟨J_qᵀ s_B, ∇ℓ(z_k)⟩ at the θ of `gradients`; baseline (m, C) are the query logits there."""
     return GradientPart(problem.query_logits if baseline is None else baseline,
                         lambda signal: scale * gradients.products(problem.queries, signal), len(gradients))

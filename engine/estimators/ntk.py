@@ -15,9 +15,10 @@ from engine.estimators.estimator import Estimator
 from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
+from engine.problems import ModuleProblem
 
 
-def full(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def full(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
     """The kernel over the selected parameters, class by class of the queries."""
 
     def products(signal: Tensor) -> Tensor:
@@ -34,7 +35,7 @@ def full(problem, interventions, process, candidates: Tensor, options: Options) 
             for _ in interventions]
 
 
-def last_layer(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def last_layer(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
     """φ(q)ᵀφ(x_k) times the signal at the query's own class."""
     network, labels = problem.network, problem.query_labels
     kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T

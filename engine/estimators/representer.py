@@ -14,9 +14,10 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.exact.response import Part, Response
+from engine.problems import ModuleProblem
 
 
-def one_step(problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def one_step(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
     """δf(q) = −η φ(x_k)ᵀφ(q) s_ℓ(z_k), a linear part (m, b, C)."""
     network = problem.network
     kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
@@ -24,7 +25,7 @@ def one_step(problem, interventions, process, candidates: Tensor, options: Optio
     return [Response.closed_form(Part(change, problem.query_logits, linear=True)) for _ in interventions]
 
 
-def coefficients(problem, rows: Tensor) -> Tensor:
+def coefficients(problem: ModuleProblem, rows: Tensor) -> Tensor:
     """α_k (b, C), the representer values. Raises `InvalidInput` without an l2 penalty."""
     if problem.l2 == 0:
         raise InvalidInput("Representer points need an l2 penalty on the last layer; give l2 above zero.")

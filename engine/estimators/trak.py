@@ -16,8 +16,9 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.estimators.projectors import PROJECTORS, checked_dimension
-from engine.exact.response import GradientPart, Response
+from engine.exact.response import GradientPart, Response, signal_of
 from engine.gradients.per_example import behavior_gradients
+from engine.problems import ModuleProblem
 from engine.question.behaviors import BEHAVIORS
 
 DIMENSION = 512
@@ -26,8 +27,8 @@ RIDGE = 1e-6
 """The ridge, as a share of the features' mean squared singular value; it only makes the inverse exist."""
 
 
-def respond(problem, interventions, process, candidates: Tensor, options: Options, *, projector: str = PROJECTOR,
-            dimension: int = DIMENSION) -> list[Response]:
+def respond(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options, *,
+            projector: str = PROJECTOR, dimension: int = DIMENSION) -> list[Response]:
     """One response for `remove`; the training features are computed once and kept on the problem."""
     name, k = PROJECTORS[projector].name, checked_dimension(dimension)
     features, inverse = problem.memo(f"trak:{name}:{k}:{options.seed}",
@@ -43,12 +44,12 @@ def respond(problem, interventions, process, candidates: Tensor, options: Option
             for _ in interventions]
 
 
-def _training_features(problem, projector: str, k: int, options: Options) -> tuple[Tensor, Tensor]:
+def _training_features(problem: ModuleProblem, projector: str, k: int, options: Options) -> tuple[Tensor, Tensor]:
     """Φ (n, k) and (ΦᵀΦ + ridge·I)⁻¹ (k, k) in float64."""
-    margin, parts = BEHAVIORS["soft_margin"].signal, []
+    margin, parts = BEHAVIORS["soft_margin"], []
     for rows in torch.arange(problem.n, device=problem.device).split(512):
         options.check()
-        signal = margin(problem.network.predict(problem.x[rows]), problem.y[rows])
+        signal = signal_of(margin, problem.network.predict(problem.x[rows]), problem.y[rows])
         parts.append(_project(problem, problem.x[rows], signal, projector, k, options))
     features = torch.cat(parts)
     gram = features.double().T @ features.double()
@@ -56,7 +57,7 @@ def _training_features(problem, projector: str, k: int, options: Options) -> tup
     return features, torch.cholesky_inverse(torch.linalg.cholesky(gram))
 
 
-def _project(problem, x: Tensor, signal: Tensor, projector: str, k: int, options: Options) -> Tensor:
+def _project(problem: ModuleProblem, x: Tensor, signal: Tensor, projector: str, k: int, options: Options) -> Tensor:
     """Rᵀ J_xᵀ s for every row, (b, k), a chunk of gradients at a time."""
     width = max(1, options.budget // 8 // (problem.theta.element_size() * problem.parameters))
     return torch.cat([PROJECTORS[projector].project(
@@ -64,7 +65,7 @@ def _project(problem, x: Tensor, signal: Tensor, projector: str, k: int, options
         for part, own in zip(x.split(width), signal.split(width), strict=True)])
 
 
-def _own_probability(problem, rows: Tensor) -> Tensor:
+def _own_probability(problem: ModuleProblem, rows: Tensor) -> Tensor:
     """p_y of training examples, (b,)."""
     p = problem.network.predict(problem.x[rows]).softmax(-1)
     return p.gather(1, problem.y[rows][:, None])[:, 0]

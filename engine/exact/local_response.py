@@ -14,7 +14,6 @@ relabelling, it is the inverse-Hessian approximation (Koh and Liang, 2017).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property, singledispatch
 from typing import Protocol
 
@@ -31,6 +30,7 @@ from engine.gradients.products import products_with
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
 
+FACTORISATIONS = (CHOLESKY, DENSE)
 COLUMN_BYTES = 512 << 20
 """Right-hand sides that are held at once, where their solutions need not be kept."""
 
@@ -46,7 +46,7 @@ def linear_responses(solver: InverseHessian, problem: Problem, interventions, pr
         unit = change.unit
         key = unit.scale, unit.own, unit.further
         if key not in solved:
-            solved[key] = _solved(solver, problem, linear, unit, process.damping, _share(options, place, count))
+            solved[key] = _solved(solver, problem, linear, unit, process.damping, options.share(place, count))
         changes, converged, residual, info = solved[key]
         responses.append(Response((linear.part(changes, change.size),), converged, residual, dict(info)))
         options.progress((place + 1) / count)
@@ -58,8 +58,6 @@ def local_response(problem: Problem, interventions, process, candidates: Tensor,
     solver = next(solver for solver in FACTORISATIONS if solver.fits(problem))
     return linear_responses(solver, problem, interventions, process, candidates, options)
 
-
-FACTORISATIONS = (CHOLESKY, DENSE)
 
 Solved = tuple[Sequence[Tensor], Tensor, Tensor, dict[str, float]]
 """What the solutions do to the model, a tensor a batch of candidates; converged, residual (b,); the solver's info."""
@@ -95,21 +93,17 @@ def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
 
 def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change: Change, damping: float,
             options: Options) -> Solved:
-    changes, converged, residuals, info = [], [], [], {}
+    changes, converged, residuals = [], [], []
+    info: dict[str, float] = {}
     for place, rows in enumerate(linear.batches):
         options.check()
-        operator = solver.operator(problem, damping, _share(options, place, len(linear.batches)))
+        operator = solver.operator(problem, damping, options.share(place, len(linear.batches)))
         solution = solver.solve(operator, force(linear, change, rows))
         changes.append(linear.moved(solution.x))
         converged.append(solution.converged)
         residuals.append(solution.residual)
         info = {key: max(info.get(key, value), value) for key, value in solution.info.items()}
     return changes, torch.cat(converged), torch.cat(residuals), info
-
-
-def _share(options: Options, place: int, count: int) -> Options:
-    """The same options for one of `count` pieces of work, whose progress counts as that much of the whole."""
-    return replace(options, progress=lambda done: options.progress((place + done) / count))
 
 
 @singledispatch
@@ -150,7 +144,8 @@ class _Module:
     """Gradients by automatic differentiation, of all candidates at once, kept for every intervention."""
 
     def __init__(self, problem: ModuleProblem, candidates: Tensor, options: Options) -> None:
-        self.problem, self.batches, self.budget = problem, (candidates,), options.budget // 4
+        self.problem, self.budget = problem, options.budget // 4
+        self.batches: tuple[Tensor, ...] = (candidates,)
 
     def gradients(self, rows: Tensor, label: int | None = None) -> Tensor:
         if label is None:
@@ -160,7 +155,7 @@ class _Module:
 
     @cached_property
     def _own(self) -> Tensor:
-        return loss_gradients(self.problem, *self.batches, budget=self.budget).T
+        return loss_gradients(self.problem, self.batches[0], budget=self.budget).T
 
     @property
     def data_gradient(self) -> Tensor:

@@ -16,7 +16,7 @@ from engine.basics.options import Options
 from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
 from engine.exact.objectives import linear_force, objectives
 from engine.exact.preconditioner import CandidateTerms, block_inverse, dense_inverse
-from engine.exact.reoptimize import reoptimize
+from engine.exact.reoptimize import prepare, reoptimize
 from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
 from engine.problems import SoftmaxProblem
@@ -25,9 +25,11 @@ from engine.question.processes import Reoptimize, Retrain
 
 KEPT_BYTES = 256 << 20
 SMALLEST_TOLERANCE = 1e-13
+Found = tuple[Tensor, Tensor, Tensor]
+"""Of a batch of candidates: query logits (m, b, C), converged (b,), gradient norms (b,)."""
 
 
-def training_data(problem, damping: float = 0.0) -> TrainingData:
+def training_data(problem: SoftmaxProblem, damping: float = 0.0) -> TrainingData:
     """What the Newton solver shares between candidates, with the factual inverse as preconditioner."""
 
     def build() -> TrainingData:
@@ -41,7 +43,14 @@ def training_data(problem, damping: float = 0.0) -> TrainingData:
     return problem.memo("training_data", build, damping)
 
 
-def batch_size(problem, budget: int) -> int:
+@prepare.register
+def _prepare(problem: SoftmaxProblem) -> None:
+    """The Hessian and its inverse, where they can be held."""
+    if problem.has_dense_hessian:
+        training_data(problem)
+
+
+def batch_size(problem: SoftmaxProblem, budget: int) -> int:
     """How many candidates fit in `budget` bytes beside the training data and the Hessian's factor."""
     p = problem.parameters
     dense = 4 * 8 * p * p if problem.has_dense_hessian else 8 * problem.classes * problem.dimension**2
@@ -58,7 +67,7 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
     """One response an intervention; the candidates' preconditioner terms are shared between them."""
     data, factual_weights = training_data(problem, process.damping), problem.weights[:, :, None]
     size = batch_size(problem, options.budget)
-    gathered = [[] for _ in interventions]
+    gathered: list[list[Found]] = [[] for _ in interventions]
     total = len(interventions) * len(candidates)
     done, work = 0, [Work() for _ in interventions]
     for batch in candidates.split(size):
@@ -78,7 +87,7 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
             for parts, spent in zip(gathered, work, strict=True)]
 
 
-def _candidate_terms(problem, data: TrainingData, batch: Tensor) -> CandidateTerms:
+def _candidate_terms(problem: SoftmaxProblem, data: TrainingData, batch: Tensor) -> CandidateTerms:
     """The batch's preconditioner terms; the last small batch is kept, for the next α of a live page."""
 
     def build() -> CandidateTerms:
@@ -89,7 +98,7 @@ def _candidate_terms(problem, data: TrainingData, batch: Tensor) -> CandidateTer
     return problem.memo("candidate_terms", build, (data.damping, *batch.tolist()))
 
 
-def tolerances(problem, terms: Objectives, tolerance: float) -> Tensor:
+def tolerances(problem: SoftmaxProblem, terms: Objectives, tolerance: float) -> Tensor:
     """(b,): the tolerance, or a millionth of the force that moves the optimum, where that is smaller.
 
     A small α moves little, so the same gradient norm would be a larger share of its score.
@@ -99,13 +108,13 @@ def tolerances(problem, terms: Objectives, tolerance: float) -> Tensor:
     return (1e-6 * force).clamp(SMALLEST_TOLERANCE, tolerance)
 
 
-def _query_logits(problem, weights: Tensor) -> Tensor:
+def _query_logits(problem: SoftmaxProblem, weights: Tensor) -> Tensor:
     """(m, b, C) from W (D, C, b)."""
     d, c, b = weights.shape
     return (problem.queries @ weights.reshape(d, c * b)).view(-1, c, b).transpose(1, 2).contiguous()
 
 
-def _baseline(problem, process, options: Options) -> Tensor:
+def _baseline(problem: SoftmaxProblem, process: Reoptimize | Retrain, options: Options) -> Tensor:
     if process.baseline == "factual":
         return problem.query_logits
     zero = problem.x.new_zeros
@@ -121,7 +130,8 @@ def _baseline(problem, process, options: Options) -> Tensor:
     return problem.queries @ optimum.weights[..., 0]
 
 
-def _response(parts, baseline: Tensor, work: Work, problem, tolerance: float) -> Response:
+def _response(parts: Sequence[Found], baseline: Tensor, work: Work, problem: SoftmaxProblem,
+              tolerance: float) -> Response:
     logits, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*parts, strict=True), (1, 0, 0),
                                                                               strict=True))
     counted = {"single_passes": work.single_passes, "double_passes": work.double_passes, "rounds": work.rounds,

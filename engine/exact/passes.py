@@ -13,9 +13,10 @@ from torch.func import functional_call
 from engine.basics.options import Options
 from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks
 from engine.gradients.layout import arranged
+from engine.problems import ModuleProblem
 
 
-def query_logits(problem, theta: Tensor) -> Tensor:
+def query_logits(problem: ModuleProblem, theta: Tensor) -> Tensor:
     """f(q; θ) of all queries at θ (P,), without gradients: (m, C)."""
     network = problem.network
     queries = problem.memo("queries_arranged", lambda: arranged(network, problem.queries))
@@ -30,7 +31,7 @@ def query_logits(problem, theta: Tensor) -> Tensor:
     return logits
 
 
-def training_loss(problem, theta: Tensor, options: Options) -> tuple[float, Tensor]:
+def training_loss(problem: ModuleProblem, theta: Tensor, options: Options) -> tuple[float, Tensor]:
     """((1/n) Σ_i ℓ(z_i; θ), its gradient (P,)) at θ (P,), without the penalty; the losses are added up in float64."""
     inputs = problem.memo("inputs_arranged", lambda: arranged(problem.network, problem.x))
     value = torch.zeros((), dtype=torch.float64, device=theta.device)
@@ -45,12 +46,12 @@ def training_loss(problem, theta: Tensor, options: Options) -> tuple[float, Tens
     return value.item() / problem.n, gradient / problem.n
 
 
-def _chunk(problem, x: Tensor, budget: int) -> int:
+def _chunk(problem: ModuleProblem, x: Tensor, budget: int) -> int:
     """Examples at a time: activations, their gradients, and what the kernels need beside."""
     return fitting(3 * activation_bytes(problem.network, x), budget, x.device)
 
 
-def loss_and_gradient(problem, theta: Tensor, x: Tensor, labels: Tensor,
+def loss_and_gradient(problem: ModuleProblem, theta: Tensor, x: Tensor, labels: Tensor,
                       weights: Tensor | float = 1.0) -> tuple[Tensor, Tensor]:
     """(Σ_i w_i ℓ(x_i, y_i; θ) in float64, its gradient (P,)) of one batch x (b, …), labels (b,), weights (b,)."""
     network = problem.network

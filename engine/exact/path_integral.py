@@ -120,7 +120,7 @@ class _Station:
     force: Tensor
     gradient_norm: float
 
-    def scale(self, problem, candidate: int) -> float:
+    def scale(self, problem: Problem, candidate: int) -> float:
         """c, one over the example's leverage; 1 for an example without a force."""
         signal = problem.training_signal(torch.tensor([candidate], device=self.theta.device)).square().sum()
         leverage = -(self.force @ self.velocity / signal).item()
@@ -137,7 +137,7 @@ def _follow(family: Family, before: _Station | None, a: float) -> _Station:
 
 def _read(behavior: Behavior, labels: Tensor, family: Family, here: _Station) -> tuple[Tensor, Tensor]:
     """(B (m,), dB/da (m,)) at a point of the path."""
-    logits, change = jvp(family.query_logits, (here.theta,), (here.velocity,))
+    logits, change = jvp(family.query_logits, (here.theta,), (here.velocity,))[:2]
     return behavior.value(logits, labels), (signal_of(behavior, logits, labels) * change).sum(-1)
 
 

@@ -22,3 +22,8 @@ def reoptimize(problem: Problem, interventions: Sequence[Intervention], process:
                candidates: Tensor, options: Options) -> list[Response]:
     """One response an intervention, for training examples `candidates` (b,)."""
     raise TypeError(f"no re-optimisation is known for {problem.noun}")
+
+
+@singledispatch
+def prepare(problem: Problem) -> None:
+    """Compute, and keep on the problem, what the first re-optimisation would otherwise wait for; most need nothing."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.question.behaviors import Behavior
+
+
+class Summand(Protocol):
+    """What a response adds up: any behavior can be read off it."""
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b), for the queries' labels (m,)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class Response:
     solve; 0 for closed forms. work: what was counted on the way (passes, rounds, iterations).
     """
 
-    parts: tuple[Part | GradientPart, ...]
+    parts: tuple[Summand, ...]
     converged: Tensor
     residual: Tensor
     work: dict[str, float] = field(default_factory=dict)
@@ -84,4 +92,9 @@ class Response:
         return cls(parts, torch.ones(b, dtype=torch.bool, device=device), torch.zeros(b, device=device).double())
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
-        return sum(part.scores(behavior, labels) for part in self.parts)
+        return total(part.scores(behavior, labels) for part in self.parts)
+
+
+def total(parts: Iterable[Tensor]) -> Tensor:
+    """The sum of tensors of one shape."""
+    return sum(parts, start=torch.zeros(()))

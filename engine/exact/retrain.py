@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.exact.response import Part, Response
+from engine.exact.response import Part, Response, total
 from engine.models.training import Diverged, train
 from engine.problems import ModuleProblem, Problem
 from engine.question.behaviors import Behavior
@@ -41,7 +41,7 @@ class AveragePart:
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): the mean of the seeds' scores."""
-        return sum(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
+        return total(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
 
 
 @singledispatch
@@ -66,10 +66,10 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     for _, label in (term for one in interventions for term in one.change(problem.n).further):
         problem.check_label(label)
     runs = _Runs(problem, options, total=len(seeds) * (1 + len(interventions) * len(rows)))
-    baselines = [runs.query_logits(None, None, seed) for seed in seeds]
+    baselines = [runs.query_logits(None, seed) for seed in seeds]
     if not all(logits.isfinite().all() for logits in baselines):
         raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
-    return [_response([[runs.query_logits(intervention, row, seed) for row in rows] for seed in seeds], baselines)
+    return [_response([[runs.query_logits((intervention, row), seed) for row in rows] for seed in seeds], baselines)
             for intervention in interventions]
 
 
@@ -82,12 +82,12 @@ class _Runs:
     total: int
     done: int = 0
 
-    def query_logits(self, intervention: Intervention | None, row: int | None, seed: int) -> Tensor:
-        """(m, C) of the model trained with `seed` under the intervention on example `row`; NaN where it diverged."""
+    def query_logits(self, asked: tuple[Intervention, int] | None, seed: int) -> Tensor:
+        """(m, C) of the model trained with `seed` under an intervention on an example; NaN where it diverged."""
         kept = self.problem.memo("retrained", dict)
-        key = intervention and intervention.model_dump_json(), row, seed
+        key = asked and (asked[0].model_dump_json(), asked[1]), seed
         if key not in kept:
-            kept[key] = self._trained(seed, changed(self.problem, intervention, row) if intervention else {})
+            kept[key] = self._trained(seed, changed(self.problem, *asked) if asked else {})
         self.done += 1
         self.options.progress(self.done / self.total)
         return kept[key]

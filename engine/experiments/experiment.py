@@ -62,7 +62,7 @@ class Experiment:
         settings = dict(chosen.settings)
         if model is not None:
             if "model" not in settings:
-                raise InvalidInput(f"`{self.name}` runs no language model, so it takes no --model; leave it out.")
+                raise InvalidInput(f"`{self.name}` runs no language model; leave the language model out.")
             settings["model"] = model
         return {"study": self.study, "preset": preset, "settings": settings,
                 "seeds": list(range(seeds or chosen.seeds))}

@@ -38,6 +38,7 @@ from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
+from engine.question.processes import LocalResponse
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
     DAMPING,
@@ -82,7 +83,7 @@ def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
 
 def damped(scoring: Scoring) -> Scoring:
     """The same with the damping of this study where a Hessian is inverted."""
-    if scoring.process.kind != "local_response":
+    if not isinstance(scoring.process, LocalResponse):
         return scoring
     process = {"kind": "local_response", "damping": DAMPING}
     return Scoring.of(scoring.behavior, scoring.intervention, process, scoring.estimator)

@@ -92,7 +92,7 @@ def published(name: str, preset: str, out_dir: Path | str | None = None) -> tupl
         genuine = False
     if not genuine:
         raise StoreError(f"The published results {name}/{preset} do not match their manifest; "
-                         f"run `python -m engine reproduce {name} --preset {preset}` again.")
+                         f"reproduce `{name}` again with the preset `{preset}`.")
     return read_table(folder / TABLE), record
 
 

@@ -25,6 +25,7 @@ from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting
 from engine.gradients.factors import layer_calls, normalisation_layers, planned
 from engine.gradients.findings import first_that_works, found_once
 from engine.gradients.layout import arranged
+from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import Read, gradients_of
 from engine.models.network import Network
 
@@ -32,8 +33,8 @@ TOLERANCE = 1e-2
 """Coarse, because a max-pool winner may flip in float32: it finds a derivative that ignores a no_grad block."""
 
 
-def loss_derivatives(problem, rows: Tensor, direction: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
-                     check: Callable[[], None] = unchecked) -> Tensor:
+def loss_derivatives(problem: Differentiable, rows: Tensor, direction: Tensor, theta: Tensor | None = None,
+                     budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """∇ℓ(z_k; θ)ᵀ v of the training examples `rows` (b,): shape (b,) for v (P,), (r, b) for directions (r, P).
 
     Arguments as for `loss_gradients`.
@@ -44,8 +45,8 @@ def loss_derivatives(problem, rows: Tensor, direction: Tensor, theta: Tensor | N
     return found[0] if direction.ndim == 1 else found
 
 
-def logit_derivatives(problem, x: Tensor, directions: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
-                      check: Callable[[], None] = unchecked) -> Tensor:
+def logit_derivatives(problem: Differentiable, x: Tensor, directions: Tensor, theta: Tensor | None = None,
+                      budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """J_x v_k of inputs x (m, …) for directions (b, P): the first-order change of the logits, (m, b, C)."""
     targets = torch.zeros(len(x), device=x.device)
     found = derivatives_of(problem.network, x, targets, logits_alone, directions, theta, budget, ROUTES[1:],
@@ -79,12 +80,13 @@ def derivatives_of(network: Network, x: Tensor, targets: Tensor, read: Read, dir
     return out
 
 
-def _route(routes: Sequence[Callable], network: Network, *example) -> Callable:
+def _route(routes: Sequence[Callable], network: Network, parameters: dict, x: Tensor, targets: Tensor,
+           read: Read) -> Callable:
     """The first route that works, and agrees with per-example gradients on two examples."""
-    parameters, (expected,) = example[0], per_example(network, *example, [example[0]])
+    (expected,) = per_example(network, parameters, x, targets, read, [parameters])
 
     def attempt(route: Callable) -> None:
-        (found,) = route(network, *example, [parameters])
+        (found,) = route(network, parameters, x, targets, read, [parameters])
         if (found - expected).norm() > TOLERANCE * expected.norm():
             raise ArithmeticError("the route disagrees with per-example gradients")
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +30,8 @@ from engine.gradients.vectorised import Read, along_signal, gradients_of, one_by
 from engine.models.network import Network
 
 TOLERANCES = {torch.float64: 1e-8, torch.float32: 1e-4}
-Pair = tuple[int, int]
+Pair = tuple[int, ...]
+Tapped = nn.Linear | nn.Conv2d | nn.BatchNorm1d | nn.BatchNorm2d
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,10 @@ def gradient_forms(network: Network, x: Tensor, targets: Tensor, read: Read, the
     """∇ read(f_θ(x), targets) of every example of a batch, layer by layer, each in its cheapest form."""
     plan = planned(network, x)
     factors = captured(network, plan.layers, arranged(network, x), targets, read, theta) if plan.layers else {}
-    place = network.slices.get
+
+    def place(name: str | None) -> slice | None:
+        return network.slices[name] if name else None
+
     forms = [form for layer in plan.layers
              for form in forms_of(factors.pop(layer.name), place(layer.weight), place(layer.bias))]
     if plan.written:
@@ -125,13 +130,20 @@ class LayerCall:
     """One call of a layer: what went in, and the gradient with respect to what came out."""
 
     layer: Layer
-    module: nn.Module
+    module: Tapped
     inputs: Tensor
     outputs: Tensor
 
+    @property
+    def kind(self) -> Kind:
+        """Raises `LookupError` for a module that has no factors."""
+        if (found := _kind(self.module)) is None:
+            raise LookupError(f"the factors of a {type(self.module).__name__} are not known")
+        return found
+
     def factors(self, b: int) -> Factors:
         """A and G of b examples."""
-        return KINDS[_kind(self.module)].factors(self.module, self.inputs, self.outputs, b)
+        return self.kind.factors(self.module, self.inputs, self.outputs, b)
 
     def slope(self, b: int) -> Callable[[Mapping[str, Tensor]], Tensor]:
         """The map from a direction, V in the weight and v in the bias, to ⟨G, V A + v⟩ of every example, (b,).
@@ -146,15 +158,17 @@ class LayerCall:
         if steps * i + o * i < steps * o:
             factors = self.factors(b)
             written = [(weight, factors.weight_gradients()), (bias, factors.bias_gradients())]
-            return lambda tangent: sum(values @ tangent[name].flatten() for name, values in written if name)
-        return self._pushed_slope(KINDS[_kind(self.module)].pushed, b)
+            return lambda tangent: sum((values @ tangent[name].flatten() for name, values in written if name),
+                                       start=self.outputs.new_zeros(b))
+        return self._pushed_slope(self.kind.pushed, b)
 
     def _pushed_slope(self, pushed: Callable[..., Tensor], b: int) -> Callable[[Mapping[str, Tensor]], Tensor]:
         weight, bias, gradient = self.layer.weight, self.layer.bias, _rows(self.outputs, b)[:, None]
         unmoved = None if weight else torch.zeros_like(self.module.weight)
 
         def slope(tangent: Mapping[str, Tensor]) -> Tensor:
-            change = pushed(self.module, self.inputs, tangent.get(weight, unmoved), tangent.get(bias))
+            change = pushed(self.module, self.inputs, tangent[weight] if weight else unmoved,
+                            tangent[bias] if bias else None)
             return (gradient @ _rows(change, b)[:, :, None])[:, 0, 0]
 
         return slope
@@ -166,7 +180,7 @@ def layer_calls(network: Network, layers: Sequence[Layer], parameters: Mapping[s
     leaves = {name: value.detach().requires_grad_() for name, value in parameters.items()}
     modules = [(layer, network.module.get_submodule(layer.name)) for layer in layers]
     value, calls = recorded(modules, lambda: read(functional_call(network.module, leaves, (x,)), targets).sum())
-    return [LayerCall(call.key, call.module, call.inputs, gradient)
+    return [LayerCall(call.key, cast(Tapped, call.module), call.inputs, gradient)
             for call, gradient in zip(calls, output_gradients(value, calls), strict=True) if gradient is not None]
 
 
@@ -198,10 +212,10 @@ def normalisation_layers(network: Network, names: Sequence[str]) -> tuple[Layer,
     return tuple(found)
 
 
-def _kind(module: nn.Module) -> type | None:
+def _kind(module: nn.Module) -> Kind | None:
     plain = (not isinstance(module, nn.Conv2d)
              or (module.groups == 1 and module.padding_mode == "zeros" and not isinstance(module.padding, str)))
-    return next((kind for kind in KINDS if isinstance(module, kind) and plain), None)
+    return next((kind for layer, kind in KINDS.items() if isinstance(module, layer) and plain), None)
 
 
 def _rows(values: Tensor, b: int) -> Tensor:
@@ -214,9 +228,11 @@ def _linear_factors(_module: nn.Linear, inputs: Tensor, outputs: Tensor, b: int)
 
 
 def _convolution_factors(module: nn.Conv2d, inputs: Tensor, outputs: Tensor, b: int) -> Factors:
-    patches = patches_of(inputs, module.kernel_size, module.stride, module.padding, module.dilation)
+    (height, width), padding = module.kernel_size, module.padding
+    assert not isinstance(padding, str)  # those are written out: see `_kind`
+    patches = patches_of(inputs, module.kernel_size, module.stride, padding, module.dilation)
     return Factors(patches.reshape(b, -1, patches.shape[-1]), outputs.flatten(2).mT.reshape(b, -1, outputs.shape[1]),
-                   (*module.kernel_size, module.in_channels))
+                   (height, width, module.in_channels))
 
 
 def patches_of(images: Tensor, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Tensor:
@@ -241,7 +257,7 @@ def _convolution_pushed(module: nn.Conv2d, inputs: Tensor, weight: Tensor, bias:
     return conv2d(inputs, weight, bias, module.stride, module.padding, module.dilation)
 
 
-def _normalised(module: nn.Module, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def _normalised(module: nn.BatchNorm1d | nn.BatchNorm2d, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return batch_norm(inputs, module.running_mean, module.running_var, weight, bias, eps=module.eps)
 
 
@@ -257,6 +273,7 @@ class Kind:
     pushed: Callable[..., Tensor]
 
 
-KINDS = {nn.Linear: Kind(_linear_factors, _linear_pushed),
-         nn.Conv2d: Kind(_convolution_factors, _convolution_pushed)}
+KINDS: dict[type[nn.Module], Kind] = {
+    nn.Linear: Kind(_linear_factors, _linear_pushed),
+    nn.Conv2d: Kind(_convolution_factors, _convolution_pushed)}
 NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d)

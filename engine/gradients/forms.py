@@ -155,7 +155,7 @@ def forms_of(factors: Factors, weight: slice | None, bias: slice | None) -> list
     steps, i, o = factors.sizes
     if weight and steps**2 * (i + o) < i * o:
         return [Outer(weight, bias, Factors(kept(factors.inputs), kept(factors.outputs), factors.patch))]
-    written = [Rows(weight, factors.weight_gradients())] if weight else []
+    written: list[Form] = [Rows(weight, factors.weight_gradients())] if weight else []
     return written + ([Rows(bias, factors.bias_gradients())] if bias else [])
 
 
@@ -166,7 +166,15 @@ def kept(values: Tensor) -> Tensor:
 
 def inner_products(left: Sequence[Form], right: Sequence[Form]) -> Tensor:
     """⟨g_q, g_k⟩ over all layers: (b, b')."""
-    return _sum(own.inner(other) for own, other in zip(left, right, strict=True))
+    return _sum(_inner(own, other) for own, other in zip(left, right, strict=True))
+
+
+def _inner(own: Form, other: Form) -> Tensor:
+    if isinstance(own, Rows) and isinstance(other, Rows):
+        return own.inner(other)
+    if isinstance(own, Outer) and isinstance(other, Outer):
+        return own.inner(other)
+    raise TypeError("the gradients of one layer are held in two forms")
 
 
 def squared_norms(forms: Sequence[Form]) -> Tensor:

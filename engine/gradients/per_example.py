@@ -13,11 +13,12 @@ from torch import Tensor
 
 from engine.gradients.chunks import BUDGET, allocated, fitting, in_chunks, unchecked
 from engine.gradients.factors import gradient_forms, pass_bytes
+from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import Read, along_signal
 from engine.models.network import Network
 
 
-def loss_gradients(problem, rows: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
+def loss_gradients(problem: Differentiable, rows: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
                    check: Callable[[], None] = unchecked) -> Tensor:
     """∇_θ ℓ(z_k; θ) of the training examples `rows` (b,): shape (b, P).
 
@@ -27,8 +28,8 @@ def loss_gradients(problem, rows: Tensor, theta: Tensor | None = None, budget: i
     return _gradients(problem.network, problem.x[rows], problem.y[rows], problem.loss, theta, budget, check)
 
 
-def behavior_gradients(problem, x: Tensor, signal: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
-                       check: Callable[[], None] = unchecked) -> Tensor:
+def behavior_gradients(problem: Differentiable, x: Tensor, signal: Tensor, theta: Tensor | None = None,
+                       budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """J_xᵀ s of inputs x (m, …) for signals s (m, C) = ∂B/∂f: shape (m, P). Otherwise as `loss_gradients`."""
     return _gradients(problem.network, x, signal.to(problem.network.dtype), along_signal, theta, budget, check)
 

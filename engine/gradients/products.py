@@ -23,6 +23,7 @@ from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting
 from engine.gradients.factors import gradient_forms, pass_bytes
 from engine.gradients.findings import found_once
 from engine.gradients.layout import arranged
+from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import along_signal
 from engine.models.network import Network
 
@@ -34,7 +35,7 @@ class TrainingGradients:
     what is held comes to `held_bytes` an example beside it (see `blocks`). check: called often; raises to cancel.
     """
 
-    def __init__(self, problem, rows: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
+    def __init__(self, problem: Differentiable, rows: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
                  check: Callable[[], None] = unchecked) -> None:
         self.network, self.theta, self.budget, self.check = problem.network, theta, budget, check
         self.rows = rows
@@ -70,8 +71,9 @@ class TrainingGradients:
         return torch.cat([forms.along(training, directions).T for _, training in self._parts], 1)
 
 
-def products_with(problem, queries: Tensor, signal: Tensor, directions: Tensor, theta: Tensor | None = None,
-                  budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
+def products_with(problem: Differentiable, queries: Tensor, signal: Tensor, directions: Tensor,
+                  theta: Tensor | None = None, budget: int = BUDGET, *,
+                  check: Callable[[], None] = unchecked) -> Tensor:
     """⟨J_qᵀ s_q, v_k⟩ for queries (m, …), signals (m, C) and any directions (b, P): shape (m, b)."""
     out = allocated("products", len(queries), len(directions), like=problem.network.theta)
     directions = directions.to(out)
@@ -83,8 +85,8 @@ def products_with(problem, queries: Tensor, signal: Tensor, directions: Tensor, 
     return out
 
 
-def query_norms(problem, queries: Tensor, signal: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
-                check: Callable[[], None] = unchecked) -> Tensor:
+def query_norms(problem: Differentiable, queries: Tensor, signal: Tensor, theta: Tensor | None = None,
+                budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """‖J_qᵀ s_q‖ for queries (m, …) and signals (m, C): shape (m,)."""
     out = problem.network.theta.new_empty(len(queries))
 
@@ -95,8 +97,8 @@ def query_norms(problem, queries: Tensor, signal: Tensor, theta: Tensor | None =
     return out
 
 
-def mean_direction(problem, queries: Tensor, signal: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
-                   check: Callable[[], None] = unchecked) -> Tensor:
+def mean_direction(problem: Differentiable, queries: Tensor, signal: Tensor, theta: Tensor | None = None,
+                   budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """(1/m) Σ_q J_qᵀ s_q, the gradient (P,) of the mean behavior: `loss_derivatives` along it scores every example."""
     network = problem.network
     x, total = arranged(network, queries), torch.zeros_like(network.theta)
@@ -114,12 +116,12 @@ def mean_direction(problem, queries: Tensor, signal: Tensor, theta: Tensor | Non
     return total
 
 
-def blocks(problem, rows: Tensor, budget: int = BUDGET) -> Iterator[Tensor]:
+def blocks(problem: Differentiable, rows: Tensor, budget: int = BUDGET) -> Iterator[Tensor]:
     """`rows` in blocks of which the training gradients take at most half the budget."""
     yield from rows.split(max(1, budget // 2 // held_bytes(problem)))
 
 
-def held_bytes(problem) -> int:
+def held_bytes(problem: Differentiable) -> int:
     """Bytes that the training gradient of one example takes while it is held."""
     network, x, y = problem.network, problem.x[:1], problem.y[:1]
     return found_once(network, ("held", tuple(x.shape[1:])), lambda: sum(

@@ -27,6 +27,16 @@ MODELS.add("linear", linear)
 for _name, _form in FORMS.items():
     MODELS.add(_name, _form)
 
+TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
+          "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18", "resnet50_cifar": "ResNet-50",
+          "vgg19_bn_cifar": "VGG-19-BN", "mobilenet_v2_cifar": "MobileNetV2"}
+
+
+def model_title(name: str) -> str:
+    """What a model is called in a sentence."""
+    return TITLES.get(name, name)
+
+
 # While they train, these two return the logits of an auxiliary head as well, unless they are built without.
 TORCHVISION_OPTIONS: dict[str, dict[str, Any]] = {
     "googlenet": {"aux_logits": False, "init_weights": True},

@@ -84,7 +84,7 @@ def factor(dense: Tensor) -> Tensor:
     """The Cholesky factor of a Hessian. Raises `InvalidInput` where it is not positive definite."""
     factored, info = torch.linalg.cholesky_ex(dense)
     if info.item():
-        raise InvalidInput("The Hessian is not positive definite; raise --l2 or the damping, or scale the features to "
+        raise InvalidInput("The Hessian is not positive definite; raise l2 or the damping, or scale the features to "
                            "about [0, 1].")
     return factored
 
@@ -120,7 +120,7 @@ def fit(x: Tensor, y: Tensor, classes: int, l2: Tensor, *, tolerance: float = GR
         previous = norm
         weights = weights - solve(g)
     raise InvalidInput(
-        f"Training stopped at gradient norm {norm:.1e}, above {tolerance:.0e}; raise --l2 or scale the features to "
+        f"Training stopped at gradient norm {norm:.1e}, above {tolerance:.0e}; raise l2 or scale the features to "
         "about [0, 1]."
     )
 

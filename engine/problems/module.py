@@ -54,6 +54,7 @@ class ModuleProblem(Problem):
     """
 
     kind, noun = "module", "a neural network"
+    live_seconds, live_device = 2.0, "auto"
     offers = frozenset({"gradients", "features", "tangents"})
     curvatures = (Hessian, GaussNewton)
 
@@ -199,7 +200,7 @@ class ModuleProblem(Problem):
         """φ is what the last layer reads, with a 1 appended where it has a bias."""
         network = self.network
         features = network.features(self.queries)
-        layer = network.module.get_submodule(network.readout)
+        layer = network.head
         weight = layer.weight if layer.bias is None else torch.cat([layer.weight, layer.bias[:, None]], 1)
         found, expected = features @ weight.T if features.shape[1] == weight.shape[1] else None, self.query_logits
         if found is None or found.shape != expected.shape or not torch.allclose(found, expected, rtol=1e-3, atol=1e-3):

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.footprint import footprint
 from engine.curvature.operator import Operator
 from engine.problems.memory import Memory
 from engine.question.processes import Trajectory
@@ -50,14 +51,19 @@ class Problem(ABC):
     units are scored. All on `device`. `noun` is what a sentence calls such a model.
 
     What a kind of problem says of itself: `convex`, whether the objective has one optimum, at which all training
-    ends; `offers`, what its estimators may need: `gradients` of losses and behaviors, `features` (the
-    representation that a last linear layer reads), `tangents` (gradients of single outputs by parameters);
-    `curvatures`, the matrices of its objective that solvers can be given.
+    ends; `linear`, whether logits are linear in the parameters; `live_seconds`, how long a reader waits for scores at
+    once, and `live_device`, where they are computed then, as `pick_device` reads it; `offers`, what
+    its estimators may need: `gradients` of losses and behaviors, `features` (the representation that a last linear
+    layer reads), `tangents` (gradients of single outputs by parameters); `curvatures`, the matrices of its objective
+    that solvers can be given.
     """
 
     kind: ClassVar[str]
     noun: ClassVar[str]
     convex: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
+    live_seconds: ClassVar[float]
+    live_device: ClassVar[str]
     offers: ClassVar[frozenset[str]] = frozenset()
     curvatures: ClassVar[tuple[type[Operator], ...]] = ()
 
@@ -137,6 +143,10 @@ class Problem(ABC):
         Raises `InvalidInput` where the training run has fewer.
         """
 
+    def factored_response(self, damping: float) -> Callable[[Tensor], Tensor] | None:
+        """Rows v (b, P) -> (H + damping·I)⁻¹ v, where a factor of the Hessian can be held; else None."""
+        return None
+
     @abstractmethod
     def double(self) -> Problem:
         """The same problem in float64."""
@@ -170,6 +180,11 @@ class Problem(ABC):
     def gradient_bytes(self) -> int:
         """What one candidate's gradient takes where solvers hold it whole."""
         return 0
+
+    @property
+    def nbytes(self) -> int:
+        """What it holds in memory: its data, and what was computed of it and kept so far."""
+        return footprint(self)
 
     @property
     def exclusive(self) -> AbstractContextManager:

@@ -31,7 +31,8 @@ class SoftmaxProblem(Problem):
     Raises `InvalidInput` for an unknown device, a bad l2, or more classes than `classes`.
     """
 
-    kind, noun, convex = "softmax", "softmax regression", True
+    kind, noun, convex, linear = "softmax", "softmax regression", True, True
+    live_seconds, live_device = 4.0, "cpu"  # small float64 problems answer no sooner on a GPU
     offers = frozenset({"gradients"})
     curvatures = (SoftmaxHessian,)
 
@@ -115,9 +116,9 @@ class SoftmaxProblem(Problem):
     def double(self) -> SoftmaxProblem:
         return self
 
-    def kernel(self, candidates: Tensor) -> Tensor:
-        """K(q, k) = x_qᵀ x_k, shape (m, b)."""
-        return self.queries @ self.x[candidates].T
+    def kernel(self, rows: Tensor) -> Tensor:
+        """K(q, k) = x_qᵀ x_k of training examples `rows` (b,), shape (m, b)."""
+        return self.queries @ self.x[rows].T
 
     readout_similarity = kernel
 
@@ -174,6 +175,11 @@ class SoftmaxProblem(Problem):
         pinned = self.hessian.clone()
         pinned.diagonal().add_(damping)
         return softmax.pin_intercept(pinned, self.classes) if self.intercept else pinned
+
+    def factored_response(self, damping: float) -> Callable[[Tensor], Tensor] | None:
+        if not self.has_dense_hessian:
+            return None
+        return lambda rows: torch.cholesky_solve(rows.T, self.cholesky(damping)).T
 
     def cholesky(self, damping: float = 0.0) -> Tensor:
         """L with LLᵀ = H + damping·I; the last damping's factor is kept."""

@@ -12,6 +12,7 @@ from torch import nn
 
 from engine import data
 from engine.basics.errors import InvalidInput
+from engine.basics.latest import Latest
 from engine.basics.values import Count, Number, Value
 from engine.models import own_weights
 from engine.models.catalogue import build_model
@@ -61,9 +62,14 @@ class ProblemSource(Value):
         return {key: value for key, value in serialize(self).items() if key not in left_out}
 
     @property
+    def problem_class(self) -> type[Problem]:
+        """The class of the problem it builds."""
+        return problem_class(self.model)
+
+    @property
     def kind(self) -> str:
         """The kind of problem it builds: what estimators choose their route by."""
-        return SoftmaxProblem.kind if self.model == SOFTMAX else ModuleProblem.kind
+        return self.problem_class.kind
 
     def parameters(self) -> int:
         """How many parameters the model has, without drawing or training it. Raises as `build` does."""
@@ -83,19 +89,23 @@ class ProblemSource(Value):
         """The shape of one input to a network."""
         return input_shape(dataset, self.pool)
 
+    def draw(self) -> tuple[data.Dataset, data.Sample]:
+        """The dataset and what is drawn of it. Raises `InvalidInput` or `MissingData` with what to do."""
+        dataset = data.load(self.dataset)
+        return dataset, data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
+                                  n_candidates=self.n_candidates, seed=self.seed)
+
     def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
               progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
-        dataset = data.load(self.dataset)
-        sample = data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
-                           n_candidates=self.n_candidates, seed=self.seed)
-        features = (sample.x_train, sample.x_query, sample.x_test)
+        dataset, sample = self.draw()
+        features: tuple[np.ndarray, ...] = (sample.x_train, sample.x_query, sample.x_test)
         if self.pool > 1:
             features = tuple(average_pool(x, dataset.image_shape, self.pool) for x in features)
         if self.model != SOFTMAX:
             shape = self.input_shape(dataset)
             features = tuple(as_inputs(x, shape) for x in features)
-            problem = self._network_problem(features, sample, device, check, progress)
+            problem: Problem = self._network_problem(features, sample, device, check, progress)
         else:
             problem = SoftmaxProblem(features[0], sample.y_train, features[1], sample.y_query, sample.candidates,
                                      l2=self.l2, intercept=self.intercept, classes=sample.n_classes, device=device)
@@ -117,7 +127,8 @@ class ProblemSource(Value):
         given = {name: getattr(self, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
         return {**given, "recipe": self.training_recipe.model_dump(mode="json")}
 
-    def _network_problem(self, features, sample: data.Sample, device: str, check, progress) -> ModuleProblem:
+    def _network_problem(self, features: tuple[np.ndarray, ...], sample: data.Sample, device: str,
+                         check: Callable[[], None], progress: Callable[[float], None]) -> ModuleProblem:
         recipe, device, classes = self.training_recipe, str(pick_device(device)), sample.n_classes
 
         def build():
@@ -150,15 +161,17 @@ class DrawnProblem:
         return self.problem.accuracy(self.x_test, self.sample.y_test)
 
 
-_KEPT: dict[tuple[ProblemSource, str], DrawnProblem] = {}
+def problem_class(model: str) -> type[Problem]:
+    """The class of the problems of a model, given by the name that sources know it under."""
+    return SoftmaxProblem if model == SOFTMAX else ModuleProblem
+
+
+_LATEST: Latest[DrawnProblem] = Latest()
 
 
 def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) -> DrawnProblem:
     """`source.build(device, **watch)`, kept until another is asked for: the chunks of a run follow each other."""
-    if (source, device) not in _KEPT:
-        _KEPT.clear()  # before the next is built, so that memory holds one
-        _KEPT[source, device] = source.build(device, **watch)
-    return _KEPT[source, device]
+    return _LATEST.get((source, device), lambda: source.build(device, **watch))
 
 
 def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:

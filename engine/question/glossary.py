@@ -93,6 +93,7 @@ def occurrences(text: str) -> list[tuple[int, int, str]]:
     """(start, end, line) of each term's first occurrence in a text, longer terms before shorter ones."""
     found, seen = [], set()
     for match in _PATTERN.finditer(text):
+        assert match.lastindex is not None  # every alternative is a group
         line = _LINES[match.lastindex - 1]
         if line not in seen:
             seen.add(line)

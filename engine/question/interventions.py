@@ -7,8 +7,6 @@ means that z_k itself is harmful, so that scores of different interventions can 
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -173,6 +171,8 @@ class Relabel(_Intervention):
         return Change(own=-1.0 / n, further=((1.0 / n, self.label),), label=self.label)
 
 
-INTERVENTIONS = {cls.model_fields["kind"].default: cls
-                 for cls in (Remove, Upweight, Infinitesimal, AddOccurrence, Auxiliary, Relabel)}
-Intervention = Annotated[reduce(or_, INTERVENTIONS.values()), Field(discriminator="kind")]
+Intervention = Annotated[Remove | Upweight | Infinitesimal | AddOccurrence | Auxiliary | Relabel,
+                         Field(discriminator="kind")]
+INTERVENTIONS: dict[str, type[Intervention]] = {
+    cls.model_fields["kind"].default: cls
+    for cls in (Remove, Upweight, Infinitesimal, AddOccurrence, Auxiliary, Relabel)}

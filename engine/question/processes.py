@@ -6,8 +6,6 @@ know of it: whether it is a derivative, a linear system, an optimum, an expectat
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_serializer
@@ -36,6 +34,11 @@ class _Process(Value):
         return 1
 
     @property
+    def updates(self) -> int:
+        """How many gradient steps it takes on z_k alone, over all of these models."""
+        return 0
+
+    @property
     def factual_latex(self) -> str:
         """What the counterfactual parameters are compared with, as LaTeX."""
         return r"\theta_{\mathcal D}"
@@ -47,6 +50,10 @@ class OneStep(_Process):
     kind: Literal["one_step"] = "one_step"
     steps: ClassVar[int] = 1
     eta: Eta
+
+    @property
+    def updates(self) -> int:
+        return self.steps
 
     @property
     def title(self) -> str:
@@ -67,6 +74,10 @@ class Unrolled(_Process):
     kind: Literal["unrolled"] = "unrolled"
     eta: Eta
     steps: Annotated[Count, Field(ge=1, le=10_000)]
+
+    @property
+    def updates(self) -> int:
+        return self.steps
 
     @property
     def title(self) -> str:
@@ -100,6 +111,10 @@ class Trajectory(_Process):
     @property
     def models(self) -> int:
         return self.checkpoints
+
+    @property
+    def updates(self) -> int:
+        return self.checkpoints * self.steps
 
     @property
     def title(self) -> str:
@@ -208,6 +223,8 @@ class Retrain(_Process):
         return r"\mathrm{train}\left[{P}\right]\ \text{from scratch}"
 
 
-PROCESSES = {cls.model_fields["kind"].default: cls
-             for cls in (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, Retrain)}
-Process = Annotated[reduce(or_, PROCESSES.values()), Field(discriminator="kind")]
+Process = Annotated[OneStep | Unrolled | Trajectory | LocalResponse | Reoptimize | Retrain,
+                    Field(discriminator="kind")]
+PROCESSES: dict[str, type[Process]] = {
+    cls.model_fields["kind"].default: cls
+    for cls in (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, Retrain)}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import Value
+from engine.question.interventions import Intervention
+from engine.question.processes import Process
 from engine.scoring.scoring import Scoring
 
 
@@ -24,7 +25,7 @@ def decode(code: str) -> Scoring:
     return Scoring.of(parts[0], _mapping(parts[1]), _mapping(parts[2]), *parts[3:])
 
 
-def _part(value: Value) -> str:
+def _part(value: Intervention | Process) -> str:
     parameters = value.model_dump(mode="json", exclude_defaults=True)
     parameters.pop("kind", None)
     return ";".join([value.kind, *(f"{key}={item!r}" if not isinstance(item, str) else f"{key}={item}"

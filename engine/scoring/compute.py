@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 
@@ -33,9 +32,8 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
     finished: dict[int, Scores] = {}
     groups = _groups(scorings)
     for number, members in enumerate(groups):
-        share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(groups)))
         with problem.exclusive:
-            finished.update(_compute_group(problem, scorings, members, share))
+            finished.update(_compute_group(problem, scorings, members, options.share(number, len(groups))))
         options.progress((number + 1) / len(groups))
     return [finished[place] for place in range(len(scorings))]
 
@@ -55,11 +53,11 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     respond = first.route.route(problem, first.process.kind)
     chunks = problem.candidates.split(_chunk(problem, len(interventions), first.process, options.budget))
     columns: dict[int, list] = {place: [] for place in members}
-    spent, started = {}, time.perf_counter()
+    spent: dict[int, dict] = {}
+    started = time.perf_counter()
     for number, chunk in enumerate(chunks):
         options.check()
-        share = replace(options, progress=lambda part, number=number: options.progress((number + part) / len(chunks)))
-        responses = respond(problem, interventions, first.process, chunk, share)
+        responses = respond(problem, interventions, first.process, chunk, options.share(number, len(chunks)))
         by_intervention = dict(zip(interventions, responses, strict=True))
         for place in members:
             response = by_intervention[scorings[place].intervention]
@@ -79,8 +77,8 @@ def _chunk(problem: Problem, interventions: int, process: Process, budget: int) 
         one += 2 * problem.gradient_bytes
     if 12 * problem.x.numel() > budget:
         raise InvalidInput(
-            f"The memory budget of {budget / 2**30:.1f} GiB does not hold the training data; raise --memory to at "
-            f"least {16 * problem.x.numel() / 2**30 + 0.5:.1f}."
+            f"The memory budget of {budget / 2**30:.1f} GiB does not hold the training data; raise it to at "
+            f"least {16 * problem.x.numel() / 2**30 + 0.5:.1f} GiB."
         )
     return max(1, (budget // 4) // one)
 

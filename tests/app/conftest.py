@@ -2,8 +2,8 @@
 
 import pytest
 
-from app import workbench
 from app.widgets import published
+from app.widgets.desk import desk
 
 
 @pytest.fixture(autouse=True)
@@ -11,8 +11,7 @@ def home(tmp_path, monkeypatch):
     """WHICHFLUENCE_HOME, empty; no worker is started unless a test does so itself."""
     folder = tmp_path / "home"
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(folder))
-    for module in ("workbench", "widgets.job_panel", "paper.reproductions"):
-        monkeypatch.setattr(f"app.{module}.ensure_worker", lambda root: False)
-    for cached in (workbench.score_cache, workbench.trainer, workbench.queue, published._read, published._from_store):
+    monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: False)
+    for cached in (desk, published._read, published._from_store):
         cached.clear()
     return folder

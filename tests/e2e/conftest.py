@@ -6,6 +6,7 @@
     shifts       shifts(page) -> (cumulative layout shift, its largest parts with what moved)
     screenshot   screenshot(page, name) -> path of a full-page picture (WHICHFLUENCE_SCREENSHOTS keeps them)
 
+Each process of a test run has one server with its own home folder and one browser; test files may stand beside others.
 A page opened here carries `console_errors`, what the browser complained about, as a list of texts; `shifts` reads
 how far what stood on it has jumped.
 """

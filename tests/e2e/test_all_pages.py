@@ -16,6 +16,7 @@ def address(page: str) -> str:
     return "/" if page == "home" else f"/{page}"
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", PAGES)

@@ -48,6 +48,7 @@ WATCH = """() => {
   document.activeElement?.blur(); window.scrollTo(0, 0) }"""
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("name", OPERATED)
 def test_the_keyboard_alone_reaches_and_operates(open_page, settle, shifts, name):
     where, control, keys, told = OPERATED[name]

@@ -18,8 +18,8 @@ import typer
 from safetensors.torch import save_file
 
 from app.guide import data
-from engine.cli import main
-from engine.cli.commands import app
+from engine.cli import COMMANDS, main
+from engine.cli.program import application
 from engine.data import DATASETS
 from engine.estimators import ESTIMATORS
 from engine.models.catalogue import build_model
@@ -168,7 +168,7 @@ def test_what_is_not_run_is_little_and_well_formed():
                 assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
             else:
                 assert words[:3] == ENGINE
-                typer.main.get_command(app).commands[words[3]].make_context(words[3], words[4:])
+                typer.main.get_command(application(COMMANDS)).commands[words[3]].make_context(words[3], words[4:])
 
 
 def test_no_block_escapes_the_eye_of_this_test():

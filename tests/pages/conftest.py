@@ -2,8 +2,13 @@
 
 import pytest
 
-from app import workbench
 from app.widgets import published
+
+
+@pytest.fixture(autouse=True)
+def no_worker(monkeypatch):
+    """Jobs stay queued unless a test runs them."""
+    monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: False)
 
 
 @pytest.fixture
@@ -11,10 +16,6 @@ def home(tmp_path, monkeypatch):
     """WHICHFLUENCE_HOME, empty, for tests that look at runs or results."""
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv(published.FOLDER, str(tmp_path / "results"))
-    for module in ("workbench", "widgets.job_panel", "paper.reproductions", "runs.list"):
-        monkeypatch.setattr(f"app.{module}.ensure_worker", lambda root: False)
-    workbench.queue.clear()
     for cached in (published._read, published._from_store):
         cached.clear()
-    yield tmp_path / "home"
-    workbench.queue.clear()
+    return tmp_path / "home"

@@ -29,8 +29,6 @@ def own_home(tmp_path_factory, monkeypatch):
     import streamlit as st
 
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path_factory.mktemp("home")))
-    monkeypatch.setattr("app.approximation.runs.ensure_worker", lambda *_: None)
-    monkeypatch.setattr("app.widgets.job_panel.ensure_worker", lambda *_: None)
     st.cache_resource.clear()
 
 

@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
-from app import workbench
 from app.compare import data as comparisons
 from app.widgets import specification_list
-from app.widgets.presets import PRESETS as BY_KIND
+from app.widgets.desk import desk
+from app.widgets.presets import CONVEX as PRESETS
 from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
-from engine.problems import ProblemSource
+from engine.desk import Desk
+from engine.problems import ProblemSource, SoftmaxProblem
 from engine.scoring import codes
 from engine.scoring.compute import compute
 from tests.pages.support import open, says, select, sound
 
-PRESETS = BY_KIND["softmax"]
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 HEATMAP = "compare:heatmap:0"
 
@@ -154,7 +154,7 @@ def test_several_seeds_are_averaged():
 
 
 def test_candidates_that_did_not_converge_are_counted(monkeypatch):
-    whole = workbench.scores
+    whole = Desk.scores
 
     def flagging(*arguments):
         found = whole(*arguments)
@@ -162,17 +162,17 @@ def test_candidates_that_did_not_converge_are_counted(monkeypatch):
                                  np.arange(len(scores.candidates)) > 1, scores.residual, scores.provenance)
                 for scores in found]
 
-    comparisons._comparison.clear()
-    monkeypatch.setattr("app.compare.data.workbench.scores", flagging)
+    desk().memory.clear()
+    monkeypatch.setattr(Desk, "scores", flagging)
     at = opened()
-    comparisons._comparison.clear()
+    desk().memory.clear()
     assert says(at, "2 candidates left out because they did not converge")
     assert says(at, "2 candidates did not converge")
 
 
 def test_what_takes_long_becomes_a_job(home, monkeypatch):
-    monkeypatch.setitem(workbench.LIVE_SECONDS, "softmax", 0.0)
-    workbench.score_cache().clear() if hasattr(workbench.score_cache(), "clear") else workbench.score_cache.clear()
+    monkeypatch.setattr(SoftmaxProblem, "live_seconds", 0.0)
+    desk().memory.clear()
     at = opened("vary-p")
     assert charts(at) == 0 and any(button.label == "Cancel" for button in at.button)
 

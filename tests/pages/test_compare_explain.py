@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app import workbench
 from app.compare import explanation as explanation_panel
 from app.widgets import specification_list
-from app.widgets.presets import PRESETS as BY_KIND
+from app.widgets.desk import desk
+from app.widgets.presets import CONVEX as PRESETS
 from engine.analysis.explanation import explain
 from engine.basics.errors import InvalidInput
 from engine.brought import kept as kept_tables
+from engine.desk import Desk, Waiting
 from engine.jobs import run_job
 from engine.metrics.agreement import FURTHER
 from engine.problems import ProblemSource
@@ -23,7 +24,6 @@ from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 from tests.pages.support import open, says, sound
 
-PRESETS = BY_KIND["softmax"]
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
 SOURCE = ProblemSource(n_train=60, n_queries=20, n_test=500)
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
@@ -58,27 +58,27 @@ def test_causes_that_cannot_be_told_apart_have_a_bracket():
 
 
 def test_what_cannot_be_computed_is_said(monkeypatch):
-    whole, refused = workbench.scores, Scoring.of("query_loss", {"kind": "infinitesimal"},
+    whole, refused = Desk.scores, Scoring.of("query_loss", {"kind": "infinitesimal"},
                                                   {"kind": "local_response", "damping": 0.5})
 
-    def refusing(source, scorings, *more):
+    def refusing(desk, source, scorings, *more):
         if refused in scorings:
             raise InvalidInput("Too large for this machine.")
-        return whole(source, scorings, *more)
+        return whole(desk, source, scorings, *more)
 
-    monkeypatch.setattr(workbench, "scores", refusing)
+    monkeypatch.setattr(Desk, "scores", refusing)
     approximate = Scoring.of(refused.behavior, refused.intervention, refused.process, "cg")
     at = sound(open("compare", **SMALL, **specification_list.address_of([approximate, STEP], (0, 1)), explain=1))
     assert says(at, "Too large for this machine.") and says(at, "together")
 
 
 def test_a_run_that_failed_leaves_a_bracket(monkeypatch):
-    whole, failing = workbench.scores, Scoring.of("query_loss", {"kind": "infinitesimal"},
+    whole, failing = Desk.scores, Scoring.of("query_loss", {"kind": "infinitesimal"},
                                                   {"kind": "local_response", "damping": 0.5})
-    monkeypatch.setattr(workbench, "scores", lambda source, scorings, *more: (
-        workbench.Waiting("A run", job="1") if failing in scorings else whole(source, scorings, *more)))
-    monkeypatch.setattr(explanation_panel, "queue", lambda: SimpleNamespace(
-        get=lambda job: SimpleNamespace(state="failed", error="It needs the Hessian of 53,002 parameters.")))
+    monkeypatch.setattr(Desk, "scores", lambda desk, source, scorings, *more: (
+        Waiting("A run", job="1") if failing in scorings else whole(desk, source, scorings, *more)))
+    failed = SimpleNamespace(state="failed", error="It needs the Hessian of 53,002 parameters.")
+    monkeypatch.setattr("engine.jobs.JobQueue.get", lambda queue, job: failed if job == "1" else None)
     approximate = Scoring.of(failing.behavior, failing.intervention, failing.process, "cg")
     at = sound(open("compare", **SMALL, **specification_list.address_of([approximate, STEP], (0, 1)), explain=1))
     assert says(at, "are missing: It needs the Hessian of 53,002 parameters.") and says(at, "together")
@@ -193,13 +193,12 @@ def test_the_report_holds_brought_scores(home):
 
 
 def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatch):
-    monkeypatch.setattr("app.compare.datamodels.ensure_worker", lambda root: False)
     monkeypatch.setattr("app.compare.datamodels.SUBSETS", 6)
     at = opened()
     train = next(button for button in at.button if button.label.startswith("Train 6 models"))
     sound(train.click().run())
     assert any(button.label == "Cancel" for button in at.button)
-    run_job(datamodel_runs.KIND, workbench.queue().jobs()[0].payload, home)
+    run_job(datamodel_runs.KIND, desk().jobs.queue.jobs()[0].payload, home)
     at = opened()
     table = next(frame.value for frame in at.dataframe if "linear datamodeling score" in frame.value.columns)
     assert len(table) == len(PRESETS["first"].scorings) and table["linear datamodeling score"].between(-1, 1).all()

@@ -1,7 +1,8 @@
 import pytest
 
-from app import workbench
+from app.widgets.desk import desk
 from engine.analysis.self_influence import self_influence
+from engine.desk import Desk
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.question.glossary import TERMS
@@ -132,15 +133,14 @@ def test_self_influence_is_the_engines_and_opens_in_detail():
 
 
 def test_a_slow_self_influence_is_a_job(home, monkeypatch):
-    monkeypatch.setattr("app.examples.self_influence.ensure_worker", lambda root: False)
     monkeypatch.setattr("engine.scoring.cost.guess", lambda scorings, problem, candidates: 1e3)
-    monkeypatch.setattr("app.workbench.scores", lambda source, scorings, count: [
+    monkeypatch.setattr(Desk, "scores", lambda desk, source, scorings, count: [
         compute(source.build().problem.with_candidates(source.build().problem.candidates[:count]), one)[0]
         for one in scorings])
     shown = {"s": [LOO], "n": 5, "self": 1, **SMALL}
     at = sound(open("examples", **shown))
     assert says(at, "Self-influence of 8 candidates") and any(button.label == "Cancel" for button in at.button)
-    run_job(self_influence_runs.KIND, workbench.queue().jobs()[0].payload, home)
+    run_job(self_influence_runs.KIND, desk().jobs.queue.jobs()[0].payload, home)
     at = sound(open("examples", **shown))
     table = next(frame.value for frame in at.dataframe if "self-influence" in frame.value.columns)
     problem = ProblemSource(n_train=60, n_queries=20, n_test=500).build().problem

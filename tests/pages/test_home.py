@@ -1,7 +1,7 @@
 from app.home import first_look
 from app.widgets import specification_list
-from app.workbench import Waiting
 from engine.basics.errors import MissingData
+from engine.desk import Waiting
 from tests.pages.support import open, says, sound
 
 

@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from app import workbench
 from app.language import data as language_runs
 from app.widgets import published as app_published
+from app.widgets.desk import desk
 from engine.applications.language import kept
 from engine.applications.language.attribution import Setting
-from engine.basics.errors import InvalidInput
+from engine.applications.language.typed import typed
 from engine.cli.language import read_run
-from engine.experiments import EXPERIMENTS, language, publish
+from engine.experiments import EXPERIMENTS, language, language_asked, publish
+from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
 from engine.runs import language as language_run
 from engine.store.results import Store
+from engine.store.results import home as results_home
 from tests.pages import support
 from tests.pages.support import says, sound
 
@@ -63,11 +65,9 @@ def ran(done, monkeypatch):
     home, model, _ = done
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
     monkeypatch.setattr("engine.data.scienceqa.load", shared.questions)
-    monkeypatch.setattr(language_runs, "ensure_worker", lambda root: False)
-    monkeypatch.setattr(language_runs, "_setting", lambda name, task, recipe: Setting.parse(
+    monkeypatch.setattr(language_asked, "setting_of", lambda name, task, recipe: Setting.parse(
         {"model": name, "task": TASKS.get(task["name"], task), "recipe": RECIPE, "projection": {"dimension": 64}}))
-    workbench.queue.clear()
-    wanted = language_runs.Asked("conditional_backdoor", model, 80, 0)
+    wanted = Asked("conditional_backdoor", model, 80, 0)
     run_job(language_run.KIND, wanted.payload)
     return wanted
 
@@ -117,15 +117,14 @@ def test_estimators_without_a_specification_say_so():
 
 def test_a_new_run_is_a_job(home, monkeypatch):
     monkeypatch.setattr("engine.data.scienceqa.available", lambda: (True, "here"))
-    monkeypatch.setattr(language_runs, "ensure_worker", lambda root: False)
     at = sound(support.open("language_models", show="records", model="SmolLM2-135M-Instruct"))
     assert says(at, "This has not been computed yet") and says(at, "cancel and resume")
     at.button(key="language:start").click().run()
     sound(at)
-    [job] = workbench.queue().jobs()
+    [job] = desk().jobs.queue.jobs()
     assert job.kind == language_run.KIND and says(at, "Response corruption · SmolLM2-135M-Instruct")
     at.button(key=f"cancel:{job.id}").click().run()
-    assert workbench.queue().get(job.id).state == "cancelled" and says(sound(at), "was cancelled")
+    assert desk().jobs.queue.get(job.id).state == "cancelled" and says(sound(at), "was cancelled")
 
 
 def test_records_show_text_marks_and_ranks(ran):
@@ -153,13 +152,9 @@ def test_the_filter_keeps_what_one_behavior_finds_and_another_misses(ran):
 
 
 def test_a_typed_query_is_part_of_the_run(ran):
-    wanted = language_runs.Asked("conditional_backdoor", ran.model, 80, 0, typed=language_runs.typed(
+    wanted = Asked("conditional_backdoor", ran.model, 80, 0, typed=typed(
         "Which is it?\nA: one\nB: two", "It is two. The answer is B.", "B", "It is two."))
-    assert wanted.digest != ran.digest and wanted.typed.choices == ("A", "B") and wanted.typed.answer == "B"
-    assert wanted.typed.response[slice(*wanted.typed.spans["explanation"])] == "It is two."
-    for answer, words, said in (("C", "", "does not stand in the response"), ("", "nine", "words to explain")):
-        with pytest.raises(InvalidInput, match=said):
-            language_runs.typed("p", "It is two. The answer is B.", answer, words)
+    assert wanted.digest != ran.digest
     at = sound(support.open("language_models", show="records", about="mine", answer="Q", model=ran.model))
     assert any("does not stand in the response" in error.value for error in at.error)
 
@@ -171,16 +166,10 @@ def test_the_command_makes_the_same_run(ran):
     run = shlex.split(command)[shlex.split(command).index("--run") + 1]
     assert language_run.payload(*read_run(run)) == ran.payload
     assert says(at, "sort_values('repsim|none|0.5', ascending=False)")
-
-
-def test_own_records_are_kept_and_checked(home):
-    path = language_runs.keep_file(b'{"prompt": "a", "response": "b"}\n')
-    assert language_runs.kept_file(Path(path).name) == path
-    with pytest.raises(InvalidInput, match="Line 1"):
-        language_runs.keep_file(b"{")
-    for name in ("../x", "absent.jsonl", "/etc/passwd"):
-        with pytest.raises(InvalidInput, match="not on this machine"):
-            language_runs.kept_file(name)
+    [program] = [code.value for code in at.code if "run_job" in code.value]
+    names = {}
+    exec(program, names)
+    assert list(names["records"]["record"]) == list(at.dataframe[0].value["record"])
 
 
 def test_nonsense_in_the_address_is_said_and_ignored(published):
@@ -207,7 +196,7 @@ def test_records_follow_the_layer(ran):
     ranks = [list(sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                                      estimator="repsim", layer=layer)).dataframe[0].value["record"])
              for layer in ("0.5", "1.0")]
-    table = language_runs.tables(str(language_runs.home()), ran.digest)["records"]
+    table = language_runs.tables(str(results_home()), ran.digest)["records"]
     for layer, rank in zip(("0.5", "1"), ranks, strict=True):
         expected = table.sort_values(f"repsim|none|{layer}", ascending=False, kind="stable")["record"]
         assert rank == list(expected)
@@ -217,7 +206,7 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="less"))
     assert says(at, "record's LESS score") and says(at, "momentum, which no token brings")
-    tokens = language_runs.tables(str(language_runs.home()), ran.digest)["tokens"]
+    tokens = language_runs.tables(str(results_home()), ran.digest)["tokens"]
     there = set(tokens[(tokens.estimator == "trak") & (tokens.behavior == "answer_logit")]["record"])
     at.selectbox(key="choice:estimator").set_value("trak").run()
     at.selectbox(key="choice:record").set_value(min(there)).run()
@@ -226,11 +215,11 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at.selectbox(key="choice:record").set_value(between).run()
     assert says(sound(at), "this one is in between")
     at.button(key=f"language:shade:{between}").click().run()
-    [job] = [job for job in workbench.queue().jobs("queued") if job.kind == language_run.TOKENS]
+    [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == language_run.TOKENS]
     assert f"Tokens of record {between}" in job.title
     run_job(job.kind, job.payload)
     assert says(sound(at.run()), "record's TRAK score") and "token supports the behavior" in html(at)
-    workbench.queue().delete(job.id)
+    desk().jobs.queue.delete(job.id)
     at.selectbox(key="choice:estimator").set_value("repsim").run()
     assert says(sound(at), "reads one position") and "token supports" not in html(at)
 

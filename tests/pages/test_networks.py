@@ -6,13 +6,13 @@ import re
 import pytest
 import torch
 
-from app import workbench
 from app.examples import panel as example_panel
-from app.widgets.presets import PRESETS
+from app.widgets.desk import desk
+from app.widgets.presets import CONVEX, NETWORKS
 from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable, eta_scorings, solvers
 from engine.jobs import run_job
 from engine.models import own_weights
-from engine.problems import ProblemSource, source
+from engine.problems import ModuleProblem, ProblemSource, source
 from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
 from engine.scoring import codes, controlled
@@ -27,10 +27,9 @@ STEP, MARGIN = (controlled.step_scoring(name, 0.1) for name in ("query_loss", "h
 def own_home(home, monkeypatch):
     import streamlit as st
 
-    monkeypatch.setattr("app.approximation.runs.ensure_worker", lambda root: False)
     st.cache_resource.clear()
     st.cache_data.clear()
-    source._KEPT.clear()
+    source._LATEST.forget()
 
 
 @pytest.fixture
@@ -40,15 +39,15 @@ def trained():
 
 
 def queued():
-    return [job.title for job in workbench.queue().jobs("queued")]
+    return [job.title for job in desk().jobs.queue.jobs("queued")]
 
 
 def scored(at, most=20):
     """Run until the queued jobs of the page are done."""
-    while (jobs := workbench.queue().jobs("queued")) and most:
+    while (jobs := desk().jobs.queue.jobs("queued")) and most:
         for job in jobs:
             run_job(job.kind, job.payload)
-            workbench.queue().submit(job.kind, job.payload)
+            desk().jobs.queue.submit(job.kind, job.payload)
         at, most = at.run(), most - 1
     return sound(at)
 
@@ -73,7 +72,7 @@ def test_model_and_parameters_stand_in_the_sidebar_and_in_the_address():
 
 
 def test_weights_that_are_gone_are_trained_again_here(trained, home):
-    workbench.queue().submit(training_runs.KIND, training_runs.payload(SOURCE))
+    desk().jobs.queue.submit(training_runs.KIND, training_runs.payload(SOURCE))
     for file in (home / "models").iterdir():
         file.unlink()
     at = open("compare", s=[codes.encode(STEP), codes.encode(MARGIN)], **SMALL)
@@ -81,15 +80,15 @@ def test_weights_that_are_gone_are_trained_again_here(trained, home):
 
 
 def test_compare_answers_a_preset_of_networks(trained):
-    preset = PRESETS["module"]["vary-b"]
+    preset = NETWORKS["vary-b"]
     at = sound(open("compare", s=[codes.encode(scoring) for scoring in preset.scorings], **SMALL))
     assert says(at, "Different question") and says(at, "60 training examples")
 
 
 def test_a_preset_of_softmax_regression_becomes_that_of_networks():
-    first = PRESETS["softmax"]["first"]
+    first = CONVEX["first"]
     at = open("compare", s=[codes.encode(scoring) for scoring in first.scorings], settle=False, **SMALL)
-    assert sound(at).query_params["s"] == [codes.encode(scoring) for scoring in PRESETS["module"]["first"].scorings]
+    assert sound(at).query_params["s"] == [codes.encode(scoring) for scoring in NETWORKS["first"].scorings]
 
 
 def test_what_does_not_fit_a_network_is_a_sentence(trained):
@@ -99,7 +98,7 @@ def test_what_does_not_fit_a_network_is_a_sentence(trained):
 
 
 def test_long_answers_come_from_the_queue(trained, monkeypatch):
-    monkeypatch.setitem(workbench.LIVE_SECONDS, "module", 0.0)
+    monkeypatch.setattr(ModuleProblem, "live_seconds", 0.0)
     listed = [codes.encode(STEP), codes.encode(controlled.damped_upweighting("query_loss", 1e-3))]
     at = open("compare", s=listed, **SMALL)
     assert any("Handwritten digits, two-layer network, 6 candidates" in title for title in queued())
@@ -125,7 +124,7 @@ def test_examples_with_the_parts_of_a_score(trained):
 
 def test_examples_without_a_choice_need_no_optima_of_a_network(trained):
     at = scored(open("examples", **SMALL))
-    assert says(at, "EK-FAC") and len(example_panel.DEFAULTS["module"]) == 3
+    assert says(at, "EK-FAC") and len(example_panel.defaults(SOURCE.problem_class)) == 3
 
 
 def test_curves_over_eta_and_their_marker_come_from_one_run(trained):

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from app import workbench
 from app.noisy_labels import data as noisy_runs
-from app.noisy_labels import source as noisy_source
+from app.widgets.desk import desk
 from engine import data
 from engine.applications.noisy_labels.review import FINE, WRONG, Review
-from engine.applications.noisy_labels.source import NoisySource
+from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
 from engine.jobs import run_job
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
@@ -29,7 +28,7 @@ def empty(home):
 
 
 def chosen(**changes) -> NoisySource:
-    recipe = noisy_source.SMALL_RECIPE.model_copy(update={"epochs": 3, "checkpoints": 3})
+    recipe = SMALL_RECIPE.model_copy(update={"epochs": 3, "checkpoints": 3})
     return NoisySource(**{"dataset": "digits", "n_train": 200, "n_test": 500, "trusted": 5, "model": "mlp",
                           "recipe": recipe, **changes})
 
@@ -49,7 +48,7 @@ def test_it_asks_before_it_computes_and_queues_one_run(empty):
     assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them made wrong")
     assert says(at, "python -m engine noisy-labels --source")
     button(at, "find").click().run()
-    jobs = workbench.queue().jobs()
+    jobs = desk().jobs.queue.jobs()
     assert [job.kind for job in jobs] == [runs.KIND] and jobs[0].payload == runs.payload(chosen())
     assert any(one.key == f"cancel:{jobs[0].id}" for one in sound(at).button)
 
@@ -130,7 +129,7 @@ def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, 
     at = sound(open("noisy_labels", view="whatif", wseeds=2, **SMALL))
     assert says(at, "1 removed and 1 relabelled")
     button(at, "what-if").click().run()
-    job = next(job for job in workbench.queue().jobs() if job.kind == retraining.WHAT_IF)
+    job = next(job for job in desk().jobs.queue.jobs() if job.kind == retraining.WHAT_IF)
     run_job(job.kind, job.payload, home)
     at = sound(open("noisy_labels", view="whatif", wseeds=2, **SMALL))
     assert [metric.label for metric in at.metric] == ["Accuracy before", "Accuracy after", "Change"]

@@ -1,14 +1,8 @@
 """Runs: every state of a job, what can be done with it, and a finished run opened in place."""
 
-import io
-import json
-
-import numpy as np
-import pandas as pd
 import pytest
 
-from app import workbench
-from app.runs import view as run_view
+from app.widgets.desk import desk
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
 from engine.problems import ProblemSource
@@ -26,7 +20,7 @@ REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 
 
 def submit(candidates=4, title="Two specifications"):
-    return workbench.queue().submit(score_runs.KIND, score_runs.payload(SOURCE, [STEP, REMOVE], candidates), title)
+    return desk().jobs.queue.submit(score_runs.KIND, score_runs.payload(SOURCE, [STEP, REMOVE], candidates), title)
 
 
 @pytest.fixture
@@ -52,7 +46,7 @@ def test_an_empty_list_says_what_to_do():
 def test_a_reproduction_is_started_once():
     at = sound(support.open("runs", preset="small"))
     button(at, "Start").click().run()
-    jobs = workbench.queue().jobs()
+    jobs = desk().jobs.queue.jobs()
     assert [job.kind for job in jobs] == [EXPERIMENTS["table-a6"].study] and jobs[0].payload["preset"] == "small"
     assert says(sound(at), "This run is under way") and "Start" not in labels(at)
 
@@ -61,15 +55,15 @@ def test_a_waiting_run_is_cancelled_and_resumed():
     job = submit()
     at = sound(support.open("runs"))
     button(at, "Cancel").click().run()
-    assert workbench.queue().get(job.id).state == "cancelled"
+    assert desk().jobs.queue.get(job.id).state == "cancelled"
     button(sound(at), "Resume").click().run()
-    assert workbench.queue().get(job.id).state == "queued"
+    assert desk().jobs.queue.get(job.id).state == "queued"
 
 
 def test_a_running_job_tells_how_far_it_is():
     job = submit()
-    workbench.queue().claim("w")
-    workbench.queue().report(job.id, "w", Progress(1, 2, 0.5, 300.0, "scoring"))
+    desk().jobs.queue.claim("w")
+    desk().jobs.queue.report(job.id, "w", Progress(1, 2, 0.5, 300.0, "scoring"))
     at = sound(support.open("runs"))
     assert any("1 of 2 parts done · about 5 min left" in bar.proto.text for bar in at.get("progress"))
     assert "Delete for good" not in labels(at)
@@ -77,12 +71,12 @@ def test_a_running_job_tells_how_far_it_is():
 
 def test_a_failed_run_shows_its_sentence_and_is_deleted_on_the_second_click():
     job = submit()
-    workbench.queue().claim("w")
-    workbench.queue().fail(job.id, "w", "The disk is full; free some space.")
+    desk().jobs.queue.claim("w")
+    desk().jobs.queue.fail(job.id, "w", "The disk is full; free some space.")
     at = sound(support.open("runs"))
     assert any("The disk is full" in error.value for error in at.error)
     button(at, "Delete for good").click().run()
-    assert workbench.queue().get(job.id) is None and says(sound(at), "Nothing has run yet")
+    assert desk().jobs.queue.get(job.id) is None and says(sound(at), "Nothing has run yet")
 
 
 def test_states_can_be_filtered_by_the_address(finished):
@@ -110,29 +104,18 @@ def test_a_finished_run_is_opened_in_place(finished):
 def test_a_reproduction_is_opened_with_its_tables_and_manifest():
     stored("small")
     experiment = EXPERIMENTS["table-a6"]
-    job = workbench.queue().submit(experiment.study, experiment.payload("small"), "Table A-6")
+    job = desk().jobs.queue.submit(experiment.study, experiment.payload("small"), "Table A-6")
     at = sound(support.open("runs", run=job.id))
     assert [len(frame.value) for frame in at.dataframe] == [30, 30]
     assert says(at, "python -m engine reproduce table-a6 --preset small")
     assert any("at most 1.0e-13" in text for text in support.texts(at))
 
 
-def test_the_files_of_a_run_hold_what_it_holds(finished):
-    result = Store().read(finished.id)
-    with np.load(io.BytesIO(run_view._npz(result)), allow_pickle=False) as arrays:
-        np.testing.assert_array_equal(arrays["0_values"], result.array("0|values"))
-        assert json.loads(str(arrays["manifest"]))["digest"] == finished.id
-    study = stored("small")
-    pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(run_view._parquet(study, "table_a6"))),
-                                  study.table("table_a6"))
-    assert len(pd.read_csv(io.BytesIO(run_view._csv(study, "table_a6")))) == 30
-
-
 def test_a_run_whose_result_is_gone_can_be_computed_again(finished):
     Store().delete(finished.id)
     at = sound(support.open("runs"))
     button(at, "Compute again").click().run()
-    assert workbench.queue().get(finished.id).state == "queued"
+    assert desk().jobs.queue.get(finished.id).state == "queued"
 
 
 def test_a_damaged_result_is_said_and_set_aside(finished):

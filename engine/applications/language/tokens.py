@@ -78,11 +78,10 @@ def contributions(model, encoder: Encoder, records: Sequence[Encoded],
     """
     model.eval()
     found: list = [None] * len(records)
-    single = callable(towards)
-    for rows in passes.batches(records, 1 if single else size):
+    for rows in passes.batches(records, 1 if callable(towards) else size):
         check()
         batch = encoder.batch([records[row] for row in rows]).to(passes.device_of(model))
-        slopes = _slopes(model, batch, towards(rows[0], batch) if single else towards)
+        slopes = _slopes(model, batch, towards(rows[0], batch) if callable(towards) else towards)
         for place, row in enumerate(rows):
             own = slopes[place][batch.response[place]]
             found[row] = (-own.double() / len(own)).cpu().numpy()
@@ -102,7 +101,8 @@ def _slopes(model, batch: Batch, towards: Direction) -> Tensor:
 class Steps:
     """Directions of Adam's update on one record: what it makes of each of its tokens, and of its momentum."""
 
-    def __init__(self, model, towards: Direction, moments, step: int) -> None:
+    def __init__(self, model, towards: Direction, moments: tuple[dict[str, Tensor], dict[str, Tensor]],
+                 step: int) -> None:
         """towards: Rᵀ u. moments: AdamW's at the checkpoint, after `step` steps."""
         self.model, self.towards = model, towards
         self.adam = Adam(*moments, step)

@@ -7,10 +7,12 @@ import pandas as pd
 import torch
 
 from engine.exact.response import signal_of
+from engine.problems import SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 
 
-def along_eta(problem, query: int, row: int, etas: np.ndarray, behavior: str = "query_loss") -> pd.DataFrame:
+def along_eta(problem: SoftmaxProblem, query: int, row: int, etas: np.ndarray,
+              behavior: str = "query_loss") -> pd.DataFrame:
     """One step of each size η on training example `row`: columns eta, curve, tangent.
 
     curve = B(q; θ_D − η ∇ℓ(z)) − B(q; θ_D); tangent = η times its slope at η = 0. Softmax regression: the step moves
@@ -25,7 +27,7 @@ def along_eta(problem, query: int, row: int, etas: np.ndarray, behavior: str = "
     return pd.DataFrame({"eta": etas, "curve": curve.cpu().numpy(), "tangent": slope * np.asarray(etas)})
 
 
-def most_curved(problem, eta: float = 5.0) -> tuple[int, int]:
+def most_curved(problem: SoftmaxProblem, eta: float = 5.0) -> tuple[int, int]:
     """(query, training example) where curve and tangent are farthest apart at η, among candidates."""
     change = -problem.kernel(problem.candidates)[:, :, None] * problem.training_signal(problem.candidates)
     labels = problem.query_labels[:, None].expand(change.shape[:2])

@@ -8,6 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from engine.curvature.cg import ITERATIONS
 from engine.exact.local_search import DEFAULT
+from engine.problems import ModuleProblem
 from engine.scoring.scoring import Scoring
 
 NETWORK = 50e9
@@ -57,11 +58,11 @@ def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, paramete
         rounds = epochs if process.random else EVALUATIONS * DEFAULT.iterations
         passes = epochs * n / 128 if process.random else DEFAULT.iterations * n / 256
         return candidates * (FORWARD_AND_BACKWARD * rounds * n + queries), candidates * (passes + 1)
-    steps = process.models * process.steps
+    steps = process.updates
     return candidates * (FORWARD_AND_BACKWARD * steps + process.models * queries), 2.0 * candidates * steps
 
 
-def forward_flops(problem) -> float:
+def forward_flops(problem: ModuleProblem) -> float:
     """Floating-point operations of one example's forward pass, counted by torch; kept on the problem."""
     def count() -> float:
         with FlopCounterMode(display=False) as counter, problem.exclusive:

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from app.examples import view as example_view
+from app.examples import data as example_data
 from app.widgets import cards
 from engine.problems import ProblemSource
 from engine.scoring import controlled
@@ -56,7 +56,7 @@ def test_features_are_cut_with_a_count():
 
 
 def test_queries_carry_label_prediction_and_probability(drawn):
-    listed = example_view.queries(drawn)
+    listed = example_data.queries(drawn)
     logits = drawn.problem.queries @ drawn.problem.weights
     assert [query.predicted for query in listed] == [str(int(p)) for p in logits.argmax(-1)]
     assert [query.label for query in listed] == [str(label) for label in drawn.sample.y_query]
@@ -64,7 +64,7 @@ def test_queries_carry_label_prediction_and_probability(drawn):
 
 
 def test_columns_hold_the_ends_with_ranks_under_all(drawn, found):
-    columns = example_view.columns(drawn, found, 2, 5)
+    columns = example_data.columns(drawn, found, 2, 5)
     values = found[0].oriented[2]
     assert [card.row for card in columns[0].top] == found[0].candidates[np.argsort(-values)[:5]].tolist()
     assert [card.row for card in columns[0].bottom] == found[0].candidates[np.argsort(values)[:5]].tolist()
@@ -78,7 +78,7 @@ def test_columns_hold_the_ends_with_ranks_under_all(drawn, found):
 def test_removal_is_oriented_so_that_helpers_are_on_top(drawn):
     few = drawn.problem.with_candidates(drawn.problem.candidates[:8])
     scores = compute(few, controlled.removal_scoring("n-1"))
-    top = example_view.columns(drawn, scores, 0, 1)[0].top[0]
+    top = example_data.columns(drawn, scores, 0, 1)[0].top[0]
     assert top.score == -scores[0].values[0].min()
 
 
@@ -88,16 +88,16 @@ def test_what_did_not_converge_has_no_rank(drawn, found):
     flags = np.ones(60, dtype=bool)
     flags[7] = False
     broken = [replace(found[0], converged=flags), found[1]]
-    column = example_view.columns(drawn, broken, 0, 60)[0]
+    column = example_data.columns(drawn, broken, 0, 60)[0]
     assert column.scored == 59 and len(column.top) == 59
     row = int(found[0].candidates[7])
-    place, total, score = example_view.details(broken, 0, row)[0]
+    place, total, score = example_data.details(broken, 0, row)[0]
     assert (place, total) == (0, 59) and math.isnan(score)
     assert "–" in cards.detail_rows([("", place, total, score)])
 
 
 def test_the_table_has_every_candidate_once(drawn, found):
-    table = example_view.table(drawn, found, ["a", "b"], 4)
+    table = example_data.table(drawn, found, ["a", "b"], 4)
     assert sorted(table["training example"]) == list(range(60))
     assert table["rank: a"].tolist() == list(range(1, 61))
     assert table["score: a"].is_monotonic_decreasing
@@ -105,8 +105,8 @@ def test_the_table_has_every_candidate_once(drawn, found):
 
 
 def test_pictures_have_a_text_alternative_and_arrays_a_table(drawn):
-    assert 'alt="training example 4, label' in example_view.train_html(drawn, 4, 64)
+    assert 'alt="training example 4, label' in example_data.train_html(drawn, 4, 64)
     from dataclasses import replace
 
     plain = replace(drawn, dataset=replace(drawn.dataset, image_shape=None))
-    assert "<table" in example_view.train_html(plain, 4, 64)
+    assert "<table" in example_data.train_html(plain, 4, 64)

@@ -6,11 +6,13 @@ import threading
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import workbench
+from app.widgets.desk import desk
 from app.widgets.job_panel import duration
 from app.widgets.times import moment, spell
+from engine.basics.errors import Cancelled
 from engine.jobs import KINDS, JobKind, JobQueue, Progress, Workers
 from engine.jobs.loop import Worker
+from engine.problems import ProblemSource
 from engine.store import sealed
 from tests.pages.support import texts
 
@@ -21,7 +23,7 @@ COUNT = JobKind("count_to_three", lambda payload: ["a", "b", "c"], lambda payloa
 @pytest.fixture
 def queue():
     KINDS.add(COUNT.name, COUNT, replace=True)
-    yield workbench.queue()
+    yield desk().jobs.queue
     KINDS.remove(COUNT.name)
 
 
@@ -32,7 +34,7 @@ def job(queue):
 
 def page(job_id: str):
     from app.widgets import job_panel
-    from app.workbench import Waiting
+    from engine.desk import Waiting
 
     job_panel.wait(Waiting("Count to three", job=job_id))
 
@@ -103,7 +105,6 @@ def test_a_silent_worker_is_noticed(queue, job):
 
 
 def test_why_no_worker_starts_is_said(queue, job, monkeypatch):
-    monkeypatch.setattr("app.widgets.job_panel.ensure_worker", lambda root: False)
     Workers(queue.root).fail("w1", "The worker cannot load the job kinds of `broken`.")
     assert "cannot load the job kinds" in text_of(panel(job))
 
@@ -130,28 +131,24 @@ def serve_once(queue: JobQueue) -> None:
     thread.join(30)
 
 
-def test_the_training_panel_waits_for_the_model():
-    from engine.problems import ProblemSource
+def test_the_training_panel_waits_for_the_model(monkeypatch):
+    gate, source = threading.Event(), ProblemSource(seed=5)
+
+    def held(self, device):
+        gate.wait(60)
+        raise Cancelled("The test is over.")
 
     def page():
-        import time
-
-        from app import workbench
-        from app.training import Trainer
         from app.widgets import job_panel
-        from app.workbench import Waiting
+        from engine.desk import Waiting
+        from engine.problems import ProblemSource
 
-        if not hasattr(workbench, "held"):
-            workbench.held = Trainer(lambda source: time.sleep(60))
-        workbench.trainer = job_panel.trainer = lambda: workbench.held
-        job_panel.wait(Waiting("Training the model", source=workbench.ProblemSource(seed=5)))
+        job_panel.wait(Waiting("Training the model", source=ProblemSource(seed=5)))
 
-    original = workbench.trainer
+    monkeypatch.setattr(ProblemSource, "build", held)
     try:
         at = AppTest.from_function(page, default_timeout=30).run()
         assert not at.exception and "Training the model" in text_of(at)
-        assert not workbench.held.ask(ProblemSource(seed=5)).done()
+        assert desk().ahead(source) == 0
     finally:
-        from app.widgets import job_panel
-
-        workbench.trainer = job_panel.trainer = original
+        gate.set()

@@ -1,28 +1,29 @@
 import pytest
 
 from app.widgets import labels, presets
-from app.widgets.presets import PRESETS as BY_KIND
+from app.widgets.presets import CONVEX as PRESETS
+from app.widgets.presets import NETWORKS
 from engine.basics.errors import InvalidInput
+from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.scoring import codes, controlled
 from engine.scoring.named import NAMED
 from engine.scoring.verdict import APPROXIMATION, SAME, verdict
 
-PRESETS = BY_KIND["softmax"]
-EVERY = pytest.mark.parametrize(("kind", "preset"), [(kind, preset) for kind, presets in BY_KIND.items()
-                                                     for preset in presets.values()])
+EVERY = pytest.mark.parametrize(("model", "preset"), [(model, preset) for model, presets in (
+    (SoftmaxProblem, PRESETS), (ModuleProblem, NETWORKS)) for preset in presets.values()])
 
 
 @EVERY
-def test_a_preset_is_a_list_without_repetition_that_survives_an_address(kind, preset):
+def test_a_preset_is_a_list_without_repetition_that_survives_an_address(model, preset):
     assert len(set(preset.scorings)) == len(preset.scorings) >= 2
     assert [codes.decode(codes.encode(scoring)) for scoring in preset.scorings] == list(preset.scorings)
     first, second = preset.pair
     assert first != second and max(first, second) < len(preset.scorings)
-    assert presets.matching(preset.scorings, kind) == preset.name
+    assert presets.matching(preset.scorings, model) == preset.name
 
 
 @EVERY
-def test_labels_are_distinct(kind, preset):
+def test_labels_are_distinct(model, preset):
     found = labels.short(preset.scorings)
     assert len(set(found)) == len(found) == len(preset.scorings)
 
@@ -68,26 +69,26 @@ def test_labels_name_only_what_tells_apart():
 
 def test_unknown_presets_are_refused_and_other_lists_match_none():
     with pytest.raises(InvalidInput, match="There is no preset `x`"):
-        presets.preset("x", "softmax")
-    assert presets.matching(PRESETS["first"].scorings[:2], "softmax") is None
+        presets.preset("x", SoftmaxProblem)
+    assert presets.matching(PRESETS["first"].scorings[:2], SoftmaxProblem) is None
     scorings = PRESETS["first"].scorings
     assert verdict(scorings[0], scorings[0]).kind == SAME
 
 
 @EVERY
-def test_every_scoring_of_a_preset_has_a_route_on_its_kind_of_problem(kind, preset):
-    assert all(scoring.route.refusal(scoring.specification, kind) is None for scoring in preset.scorings)
+def test_every_scoring_of_a_preset_has_a_route_on_its_kind_of_problem(model, preset):
+    assert all(scoring.route.refusal(scoring.specification, model.kind) is None for scoring in preset.scorings)
 
 
 def test_a_preset_of_another_kind_of_problem_has_a_counterpart():
     for name, preset in PRESETS.items():
-        found = presets.translated(preset.scorings, "module")
+        found = presets.translated(preset.scorings, ModuleProblem)
         assert found is None and name in ("vary-b", "vary-p") or found.name == {"table-a6": "table-a7"}.get(name, name)
-    assert presets.translated(BY_KIND["module"]["table-a7"].scorings, "softmax").name == "table-a6"
-    assert presets.translated(PRESETS["first"].scorings[:2], "module") is None
-    assert presets.translated(PRESETS["first"].scorings, "softmax") is None
+    assert presets.translated(NETWORKS["table-a7"].scorings, SoftmaxProblem).name == "table-a6"
+    assert presets.translated(PRESETS["first"].scorings[:2], ModuleProblem) is None
+    assert presets.translated(PRESETS["first"].scorings, SoftmaxProblem) is None
 
 
 def test_named_methods_keep_their_names_with_damping():
-    named = labels.short(BY_KIND["module"]["table-1"].scorings)
+    named = labels.short(NETWORKS["table-1"].scorings)
     assert {"DataInf", "TRAK", "Influence function (EK-FAC)", "Influence function (Gauss–Newton CG)"} <= set(named)

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 
 from app.paper import notes as paper_notes
-from app.paper import reproductions
 from app.paper import rows as paper_rows
-from app.widgets import published
+from app.widgets import published, reproductions
 from engine.basics.errors import StoreError
 from engine.experiments import EXPERIMENTS, publish
 from engine.jobs import job_digest
@@ -129,11 +128,10 @@ def test_what_a_run_takes_is_guessed_then_measured(results):
 
 
 def test_starting_twice_is_one_run_and_resumes_a_cancelled_one(results, monkeypatch):
-    from app.workbench import queue
+    from app.widgets.desk import desk
 
-    monkeypatch.setattr(reproductions, "ensure_worker", lambda root: False)
     first = reproductions.start("table-a6", "small")
     assert reproductions.start("figure-4", "small").id == first.id
     assert first.title == "Table A-6 and Figure 4-1 · small"
-    queue().request_cancel(first.id)
+    desk().jobs.queue.request_cancel(first.id)
     assert reproductions.start("table-a6", "small").state == "queued"

@@ -9,7 +9,7 @@ from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.applications.language.records import Record
 from engine.basics.errors import InvalidInput
-from engine.cli.reproduction import report, truncation
+from engine.cli.reproduce_text import report, truncation
 from engine.experiments import EXPERIMENTS, backdoor, language, publish, response_corruption
 from engine.jobs import run_job
 from engine.runs import language as language_run
@@ -186,7 +186,7 @@ def test_another_model_has_a_place_of_its_own(place, poisoned, tmp_path):
 
 def test_model_is_an_option_of_language_studies_alone():
     assert EXPERIMENTS["table-a14"].payload("paper", model="x")["settings"]["model"] == "x"
-    with pytest.raises(InvalidInput, match="takes no --model"):
+    with pytest.raises(InvalidInput, match="runs no language model; leave the language model out"):
         EXPERIMENTS["table-a6"].payload("small", model="x")
     for name in ("figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15", "table-a17"):
         assert set(EXPERIMENTS[name].presets) == {"small", "paper"}

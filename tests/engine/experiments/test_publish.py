@@ -54,7 +54,7 @@ def test_nothing_published_is_none_and_an_altered_table_is_refused(result, tmp_p
             publish.published("demo", "small", tmp_path / "out")
     (folder / "results.csv").write_text(table)
     (folder / "manifest.json").write_text("[]")
-    with pytest.raises(StoreError, match="reproduce demo --preset small"):
+    with pytest.raises(StoreError, match="reproduce `demo` again with the preset `small`"):
         publish.published("demo", "small", tmp_path / "out")
 
 

@@ -116,7 +116,7 @@ def test_a_class_that_never_occurs_only_shrinks():
 
 def test_a_fit_that_does_not_finish_is_refused():
     problem = make(3, False)
-    with pytest.raises(InvalidInput, match=r"stopped at gradient norm .* raise --l2 or scale"):
+    with pytest.raises(InvalidInput, match=r"stopped at gradient norm .* raise l2 or scale"):
         softmax.fit(problem.x, problem.y, 3, problem.penalty, tolerance=1e-30, max_newton=2)
 
 

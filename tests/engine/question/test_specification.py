@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -11,8 +12,8 @@ from pydantic import ValidationError
 
 from engine.basics.errors import InvalidInput
 from engine.question.behaviors import BEHAVIORS
-from engine.question.interventions import INTERVENTIONS, Upweight
-from engine.question.processes import PROCESSES, OneStep
+from engine.question.interventions import INTERVENTIONS, Intervention, Upweight
+from engine.question.processes import PROCESSES, OneStep, Process
 from engine.question.specification import AXES, Specification, fitting
 
 REMOVE = {"kind": "remove"}
@@ -143,6 +144,11 @@ def test_orientation_is_minus_one_for_removal_only():
     assert {kind for kind, cls in INTERVENTIONS.items() if cls.orientation == -1} == {"remove"}
     assert {spec.orientation for spec in VALID if spec.intervention.kind == "remove"} == {-1}
     assert {spec.orientation for spec in VALID if spec.intervention.kind != "remove"} == {1}
+
+
+@pytest.mark.parametrize(("union", "registry"), [(Intervention, INTERVENTIONS), (Process, PROCESSES)])
+def test_what_a_specification_accepts_is_what_is_registered(union, registry):
+    assert get_args(get_args(union)[0]) == tuple(registry.values())
 
 
 PARAMETERS = {"upweight": {"alpha": 0.1}, "relabel": {"label": 1}, "one_step": {"eta": 0.1},

@@ -1,0 +1,136 @@
+"""What is chosen on the approximation-error page: panel, measure, behavior, draws, point; kept in the address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app.widgets import choice, glossary, pickers, published
+from app.widgets.selectors import pick, segments
+from engine.analysis import error_curves as engine_curves
+from engine.analysis.error_curves import ALPHAS, ETAS
+from engine.basics.values import short
+from engine.desk import error_curves as desk_curves
+from engine.experiments import EXPERIMENTS
+from engine.metrics.agreement import METRICS
+from engine.problems import Problem, ProblemSource
+from engine.question.behaviors import BEHAVIORS
+
+PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)"}
+SHORTS = {metric.short: name for name, metric in METRICS.items()}
+DRAWS = (1, 2, 3, 5)
+ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Everything chosen on the page. value: η or α; candidates: None for all of them."""
+
+    panel: str
+    sources: tuple[ProblemSource, ...]
+    metric: str
+    behavior: str
+    value: float
+    query: int
+    candidates: int | None
+    solver: str
+    published: bool
+
+    @property
+    def symbol(self) -> str:
+        return "η" if self.panel == "eta" else "α"
+
+    @property
+    def scored(self) -> tuple[ProblemSource, ...]:
+        """The draws with exactly the candidates that are scored."""
+        return tuple(source.model_copy(update={"n_candidates": self.candidates}) for source in self.sources)
+
+
+def panel_choice() -> str:
+    return segments("panel", "What grows", list(PANELS), "eta", PANELS.get, label_visibility="collapsed")
+
+
+def controls(panel: str) -> Chosen:
+    """The row of choices, each of them in the address."""
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title, row,
+                      help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
+    behavior = pick("behavior", "Behavior", list(engine_curves.differentiable()), "query_loss",
+                    lambda name: BEHAVIORS[name].title, area=row, width=180,
+                    help=glossary.hint("Behavior", "Only behaviors with a gradient have a tangent."))
+    solvers = engine_curves.solvers(pickers.problem_class().kind)
+    solver = next(iter(solvers))
+    if panel == "alpha":
+        solver = pick("solver", "Solver in the scatter", list(solvers), solver, lambda name: solvers[name].title,
+                      area=row, width=200,
+                      help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
+    draws = pick("draws", "Draws", DRAWS, _default_draws(), str, area=row, width=90,
+                 help="Each draw (seed) takes other queries and candidates, and another training set where that is "
+                      "smaller than the dataset. Bands are 95% t-intervals over draws.")
+    figure = published_run(pickers.problem_class())
+    shown = figure is not None and _toggle(row, figure)
+    sources = tuple(pickers.source(offset) for offset in range(draws))
+    value = _slider(panel) if desk_curves.live(sources[0]) else _grid_slider(panel)
+    limit = sources[0].n_candidates or sources[0].n_train or pickers.optima_candidates()
+    candidates = min(pickers.optima_candidates(), limit) if panel == "alpha" else (
+        None if desk_curves.live(sources[0]) else limit)
+    return Chosen(panel, sources, SHORTS[metric], behavior, value, _query(sources[0]), candidates, solver, shown)
+
+
+def _default_draws() -> int:
+    return 3 if choice.one("data", "digits", str) == "digits" and pickers.problem_class().convex else 1
+
+
+def published_run(model: type[Problem]) -> tuple[str, str] | None:
+    """(figure, preset) of the largest published run of the curves of a class of problems."""
+    figure = "figure-4" if model.convex else "figure-a2"
+    return next(((figure, preset) for preset in ("paper", "small") if published.results(figure, preset) is not None),
+                None)
+
+
+def _toggle(row, figure: tuple[str, str]) -> bool:
+    name, preset = figure
+    key = choice.bound("published", True, lambda text: choice.from_options((1, 0))(text) == 1)
+    shown = row.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale", key=key,
+                       help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow "
+                            "diamonds.")
+    choice.keep("published", int(shown))
+    return shown
+
+
+def _slider(panel: str) -> float:
+    if panel == "eta":
+        key = choice.bound("eta", 0.1, choice.within(0.01, 1.0, float))
+        value = st.slider("Step size η", 0.01, 1.0, step=0.01, key=key,
+                          help=glossary.hint(
+                              "Step size", "Moves the dashed line; the exact scores at this η are computed now."))
+    else:
+        key = choice.bound("alpha", 1e-3, _nearest_alpha)
+        value = st.select_slider("Weight α", ALPHA_STEPS, key=key, format_func=short,
+                                 help="Moves the dashed line; every candidate is re-optimised now at this α.")
+    choice.keep(panel, short(value))
+    return value
+
+
+def _grid_slider(panel: str) -> float:
+    """The points of the curves: between them a network would have to be computed anew."""
+    points, start = (ETAS, 0.1) if panel == "eta" else (ALPHAS, 1e-3)
+    key = choice.bound(panel, start, lambda text: min(
+        points, key=lambda point: abs(choice.within(points[0], points[-1], float)(text) - point)))
+    label = "Step size η" if panel == "eta" else "Weight α"
+    value = st.select_slider(label, points, key=key, format_func=short,
+                             help=glossary.hint(label, "Moves the dashed line from one computed point of the curves "
+                                                       "to another."))
+    choice.keep(panel, short(value))
+    return value
+
+
+def _nearest_alpha(text: str) -> float:
+    wanted = choice.within(ALPHA_STEPS[0], ALPHA_STEPS[-1], float)(text)
+    return min(ALPHA_STEPS, key=lambda alpha: abs(alpha - wanted) / alpha)
+
+
+def _query(source: ProblemSource) -> int:
+    """The query of the scatter; its box stands beside the scatter, where it is read."""
+    return choice.one("query", 0, choice.within(0, (source.n_queries or 1) - 1))

@@ -1,0 +1,268 @@
+"""The parts of the Compare page: the heatmap, the opened pair, its numbers and its charts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.charts import distribution, heatmap, rank_change, rank_scatter
+from app.charts.draw import draw
+from app.compare import data as comparisons
+from app.compare.data import Pair
+from app.widgets import chips, choice, downloads, glossary, pictures, specification_list
+from app.widgets.desk import desk
+from engine.desk.compared import Compared
+from engine.metrics.agreement import FURTHER, METRICS, Agreement, Metric
+from engine.scoring import cost
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+SHORTS = {metric.short: name for name, metric in METRICS.items()}
+CLICKS, HANDLED = "compare:clicks", "compare:handled"
+FIRST, SECOND = "compare:first", "compare:second"
+ALL = "all"
+UNSOLVED = 0.1  # relative residual above which a linear system counts as far from solved
+POINTS = 5_000  # candidates up to which the scatter of one query shows every one of them
+
+
+def chart_key() -> str:
+    """The heatmap's key. It moves on when a pair is chosen elsewhere, so that any cell can be clicked again."""
+    return f"compare:heatmap:{st.session_state.get(CLICKS, 0)}"
+
+
+def take_click(count: int) -> None:
+    """Open the pair that was clicked since the last run. Call before the pair is read."""
+    state = st.session_state.get(chart_key()) or {}
+    points = state.get("selection", {}).get(heatmap.SELECTION) or []
+    clicked = (chart_key(), points[-1].get("row"), points[-1].get("column")) if points else None
+    if clicked is None or clicked == st.session_state.get(HANDLED):
+        return
+    st.session_state[HANDLED] = clicked
+    _, row, column = clicked
+    if row != column and max(row, column) < count:
+        specification_list.open_pair(min(row, column), max(row, column))
+
+
+def forget_clicks() -> None:
+    """A new heatmap, which nobody has clicked yet."""
+    st.session_state[CLICKS] = st.session_state.get(CLICKS, 0) + 1
+
+
+def metric_switch() -> str:
+    """Which agreement the heatmap and the distribution show."""
+    key = choice.bound("metric", "kendall", choice.from_options(list(SHORTS)))
+    titles = {short: METRICS[name].title for short, name in SHORTS.items()}
+    short = st.segmented_control(
+        "Agreement", list(SHORTS), key=key, format_func=titles.get, required=True, label_visibility="collapsed")
+    choice.keep("metric", short)
+    return SHORTS[short]
+
+
+def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int, int]) -> None:
+    """The heatmap with its small print, its table and its downloads."""
+    cells = comparisons.matrix(found, metric, labels, pair)
+    with st.container(key="wf-heatmap-wide" if len(labels) > 8 else "wf-heatmap"):
+        draw(heatmap.heatmap, cells, metric, comparisons.chance(metric, _candidates(found)), key=chart_key(),
+             on_select="rerun", selection_mode=[heatmap.SELECTION], alt=_matrix_text(found, labels, metric))
+    glossary.caption(f"{METRICS[metric].definition} {_chance_text(found, metric)} Click a cell to open that pair.")
+    chips.note(small_print(found))
+    downloads.chart_extras("agreement", comparisons.table(found, labels), found.scorings, found.drawn_sources)
+
+
+def small_print(found: Compared, left_out: int | None = None) -> str:
+    """What the numbers are over. left_out: candidates that did not converge (default: in the comparison)."""
+    sizes = found.scores[0][0].provenance["sizes"]
+    left_out = sum(found.comparison.left_out) if left_out is None else left_out
+    seeds = [source.seed for source in found.sources]
+    over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
+            else f"seed {seeds[0]}, ± is a 95% t interval over queries")
+    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} queries "
+            f"· {over}")
+    return f"{text} · {left_out} candidates left out because they did not converge" if left_out else text
+
+
+def pair_boxes(labels: Sequence[str], pair: tuple[int, int]) -> None:
+    """The keyboard's way to a pair."""
+    st.session_state[FIRST], st.session_state[SECOND] = pair
+    for column, key, title in zip(st.columns(2), (FIRST, SECOND), ("First", "Second"), strict=True):
+        column.selectbox(f"{title} specification", range(len(labels)), key=key, format_func=lambda place: labels[place],
+                         on_change=_boxed, args=(key, pair))
+
+
+def _boxed(changed: str, before: tuple[int, int]) -> None:
+    """Choosing the other box's entry swaps the two."""
+    first, second = st.session_state[FIRST], st.session_state[SECOND]
+    if first == second:
+        first, second = (first, before[0]) if changed == FIRST else (before[1], second)
+    specification_list.open_pair(first, second)
+    forget_clicks()
+
+
+def verdict(found: Compared, pair: tuple[int, int]) -> None:
+    chips.verdict_badge(found.comparison.verdicts[pair[0]][pair[1]])
+
+
+def questions(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> None:
+    """Both questions side by side, the words that differ marked, each with how its scores were computed."""
+    for column, place, other in zip(st.columns(2, gap="large"), pair, reversed(pair), strict=True):
+        with column:
+            glossary.markdown(f"**{labels[place]}**")
+            chips.question(found.scorings[place], found.scorings[other])
+            chips.note(how_computed([seed[place] for seed in found.scores]))
+
+
+def how_computed(seeds: Sequence[Scores]) -> str:
+    """Exact or not, and how well it was solved: over all seeds."""
+    scoring, worst = seeds[0].scoring, max(float(scores.residual.max(initial=0.0)) for scores in seeds)
+    flagged = sum(int((~scores.converged).sum()) for scores in seeds)
+    if cost.is_optimum(scoring):
+        text = f"Exact: every candidate re-optimised, largest gradient norm {worst:.1e}"
+    elif scoring.exact:
+        taken = ", every step taken" if "selection" in seeds[0].provenance else ", closed form"
+        text = "Exact" + (f": relative residual of the linear solve at most {worst:.1e}" if worst else taken)
+    elif not worst:
+        text = "Approximate: the first-order term only"
+    else:
+        far = "; the linear system is far from solved" if worst > UNSOLVED else ""
+        text = f"Approximate: relative residual of the linear solve at most {worst:.1e}{far}"
+    if any(scores.provenance["convergence"].get("negative_curvature") for scores in seeds):
+        text += "; the Hessian plus damping is not positive definite, so signs may be wrong"
+    text = f"{text} · {flagged} candidates did not converge" if flagged else text
+    return f"{text}. {_scale(scoring)}"
+
+
+def _scale(scoring: Scoring) -> str:
+    """What a score measures, and its sign."""
+    title = scoring.readout.title
+    if scoring.process.kind == "local_response":
+        return f"Scores are rates, d({title})/dα at α = 0."
+    if scoring.orientation < 0:
+        return f"Scores are changes of {title} with the sign turned, so that positive examples support it."
+    return f"Scores are changes of {title}; positive ones support it."
+
+
+def numbers(found: Compared, pair: tuple[int, int]) -> None:
+    """The agreements with their intervals: the three that are mapped above, and further ones."""
+    for column, (name, metric) in zip(st.columns(3), METRICS.items(), strict=True):
+        _number(column, metric, found.comparison.agreement(name, *pair), _chance_text(found, name))
+    further = comparisons.further(found, *pair)
+    for column, (name, metric) in zip(st.columns(3), FURTHER.items(), strict=True):
+        chance = f"Unrelated scores would reach {metric.chance(_candidates(found), 0.05):.2g} on average."
+        _number(column, metric, further.agreement(name, 0, 1), chance)
+    dropped = found.comparison.agreement("kendall_tau", *pair)
+    text = f"{dropped.n_queries:,} queries"
+    if dropped.n_dropped:
+        text += (f", {dropped.n_dropped:,} of them dropped from Kendall's τ, because one of the rankings is constant "
+                 "there")
+    chips.note(text + f" · {dropped.n_seeds} seed{'s' if dropped.n_seeds != 1 else ''}")
+
+
+def _number(column, metric: Metric, agreement: Agreement, chance: str) -> None:
+    """One agreement, with its definition on hover."""
+    interval = "" if agreement.ci95 != agreement.ci95 else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
+    column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval or None,
+                  delta_color="off", delta_arrow="off", help=f"{metric.definition} {chance}")
+
+
+def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | None:
+    """One query of the first seed, or None for all of them."""
+    agreement = found.comparison.per_query[metric][0, pair[0], pair[1]]
+    dataset, sample = desk().sample(found.sources[0])
+    options = [ALL, *map(str, range(len(agreement)))]
+    names, labels = dataset.class_names, sample.y_query
+
+    def title(text: str) -> str:
+        if text == ALL:
+            return f"all {len(agreement)} queries"
+        value = agreement[int(text)]
+        value = comparisons.signed(value, 2) if value == value else "undefined"
+        return f"query {text} · “{names[labels[int(text)]]}” · {METRICS[metric].title} {value}"
+
+    key = choice.bound("ranks", ALL, choice.from_options(options))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        text = st.selectbox("Rankings of", options, key=key, format_func=title, width=430,
+                            help="For all queries, the scatter pools them, and the top list ranks by the mean score.")
+        choice.keep("ranks", text)
+        if text == ALL:
+            return None
+        st.html(pictures.html(dataset, "test", int(sample.query_index[int(text)]), 64,
+                              f"query {text}, labelled {names[labels[int(text)]]}"), width="content")
+    return int(text)
+
+
+def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequence[str], query: int | None) -> None:
+    """Rank against rank."""
+    first, second = (labels[place] for place in places)
+    if query is None or len(pair.candidates) > POINTS:
+        table = comparisons.density(pair, query)
+        chart = rank_scatter.density, table, first, second
+        over = "over all queries" if query is None else f"query {query}"
+        alt = (f"Density of the ranks under {first} (across) against those under {second} (up), {over}. Agreement "
+               "would lie on the diagonal.")
+    else:
+        table = comparisons.ranking(pair, query)
+        chart = rank_scatter.points, table, first, second, comparisons.TOP
+        alt = f"The rank of every candidate under {first} (across) against its rank under {second} (up), query {query}."
+    glossary.markdown("**Rank against rank**", help="Rank 1 supports the behavior most. On the dashed diagonal, both "
+                                                    "specifications rank an example the same.")
+    draw(*chart, key=f"compare:scatter:{'all' if query is None else 'one'}", alt=alt)
+    downloads.chart_extras("ranks", table, [found.scorings[place] for place in places],
+                           command=downloads.score_commands(found.drawn_sources[0],
+                                                            [found.scorings[place] for place in places]))
+
+
+def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequence[str], query: int | None) -> None:
+    """The top of both rankings."""
+    first, second = (labels[place] for place in places)
+    table = comparisons.top_changes(pair, query)
+    kept = int((table.kept == rank_change.KEPT[0]).sum())
+    top = min(comparisons.TOP, len(pair.candidates))
+    glossary.markdown(
+        f"**The top {top}**", help="Examples that support the behavior most: label and rank. Those below the "
+                                   "dashed line are outside that side's top, in order but not to scale.")
+    draw(rank_change.rank_change, table, first, second, top, key="compare:changes",
+         alt=f"Slope chart of the top {top} training examples under {first} and under {second}: {kept} are in both.")
+    chips.note(f"{kept} of {top} are in both" + (", ranked by the mean score over all queries" if query is None else
+                                                 f", for query {query}") + f" · seed {found.sources[0].seed}")
+    shown = table.drop(columns=["place_a", "place_b"])
+    downloads.chart_extras("top", shown, [found.scorings[place] for place in places],
+                           command=downloads.score_commands(found.drawn_sources[0],
+                                                            [found.scorings[place] for place in places]))
+
+
+def spread(found: Compared, pair: tuple[int, int], labels: Sequence[str], metric: str) -> None:
+    """How the agreement spreads over queries."""
+    agreement = found.comparison.agreement(metric, *pair)
+    values = comparisons.per_query(found, metric, *pair)
+    title = METRICS[metric].title
+    glossary.markdown(f"**{title}, query by query**", help=METRICS[metric].definition)
+    if agreement.mean != agreement.mean:
+        st.info("No query has a defined value here: one of the rankings is constant for all of them.")
+        return
+    bins = comparisons.histogram(values.agreement, metric, _candidates(found))
+    draw(distribution.distribution, bins, agreement, metric, key="compare:spread",
+         alt=f"Histogram of {title} over queries for {labels[pair[0]]} and {labels[pair[1]]}: mean "
+             f"{comparisons.plus_minus(agreement.mean, agreement.ci95)}, from {values.agreement.min():.2f} to "
+             f"{values.agreement.max():.2f}.")
+    chips.note(f"Line and band: mean ± 95% t interval over {agreement.interval_over}")
+    downloads.chart_extras("per-query", values, [found.scorings[place] for place in pair], found.drawn_sources)
+
+
+def _candidates(found: Compared) -> int:
+    return int(found.trusted.sum())
+
+
+def _chance_text(found: Compared, metric: str) -> str:
+    return f"Unrelated scores would reach {comparisons.chance(metric, _candidates(found)):.2g} on average."
+
+
+def _matrix_text(found: Compared, labels: Sequence[str], metric: str) -> str:
+    """The heatmap in words: its range and its ends."""
+    table = comparisons.table(found, labels)
+    table = table[table.metric == metric].dropna(subset="mean").sort_values("mean")
+    if table.empty:
+        return f"Heatmap of {METRICS[metric].title} between {len(labels)} specifications; no value is defined."
+    low, high = table.iloc[0], table.iloc[-1]
+    return (f"Heatmap of {METRICS[metric].title} between {len(labels)} specifications. Least: {low.a} and {low.b}, "
+            f"{low['mean']:.2f}. Most: {high.a} and {high.b}, {high['mean']:.2f}.")

@@ -1,0 +1,75 @@
+"""One training record opened: its text with what is known of it marked, and its rank under every behavior."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from app.language import data, record_html
+from app.widgets import downloads, glossary, job_panel
+from engine.applications.language import rankings
+from engine.applications.language.estimators import LanguageEstimator
+from engine.desk import Waiting
+from engine.experiments.language_asked import Asked
+from engine.runs.language_records import Reading, changed, contributions
+
+
+def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
+    """The text on the left, the ranks on the right."""
+    st.html(record_html.STYLE)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _text(wanted, tables, row, reading)
+    with right:
+        _ranks(reading, tables["records"], row)
+
+
+def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
+    record = tables["records"].iloc[row]
+    tokens = pd.concat([tables["tokens"], data.more_tokens(wanted, row)])
+    own, rest = contributions(tokens, reading.estimator.name, reading.behavior, row)
+    st.html(record_html.record_html(record, own))
+    st.html(record_html.key(len(own) > 0, bool(changed(record)), json.loads(record["marks"])))
+    glossary.caption(_shading(reading.estimator, own["contribution"], rest))
+    if own.empty and not reading.estimator.whole:
+        _shade_it(wanted, row)
+    if len(own):
+        downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]], title="The tokens as a table")
+
+
+def _ranks(reading: Reading, records: pd.DataFrame, row: int) -> None:
+    ranks, count = reading.ranks(records).iloc[row], len(records)
+    glossary.markdown(f"**Rank under each behavior**, {reading.estimator.label}")
+    st.dataframe(pd.DataFrame({"behavior": [rankings.behavior_title(name) for name in ranks.index],
+                               "rank": [int(rank) for rank in ranks]}),
+                 hide_index=True, width="stretch", alt="Rank of this record under each behavior",
+                 column_config={"rank": st.column_config.ProgressColumn(format=f"%d of {count}", min_value=0,
+                                                                        max_value=count)})
+
+
+def _shading(estimator: LanguageEstimator, parts: pd.Series, rest: float) -> str:
+    """What the shades mean, or why there are none."""
+    if estimator.whole:
+        return f"No token is shaded. {estimator.whole}"
+    if parts.empty:
+        return "Tokens are shaded at once for the records at either end of a ranking; this one is in between."
+    text = (f"Shading: what each response token adds to this record's {estimator.label} score, the tokens together "
+            f"**{parts.sum():+.2e}**")
+    if not estimator.conditioned:
+        return f"{text}, which is the score."
+    return (f"{text}. The optimizer's momentum, which no token brings, adds {rest:+.2e}; the sum is the score. How far "
+            "Adam shortens a step is held at what the whole record makes of it.")
+
+
+def _shade_it(wanted: Asked, row: int) -> None:
+    """A button that computes the contributions of one record's tokens, and how far it is."""
+    job = data.shading(wanted, row)
+    if job is not None and job.state != "done":
+        job_panel.watch(Waiting(f"Tokens of record {row}", job=job.id))
+    else:
+        st.button("Shade its tokens", key=f"language:shade:{row}", icon=":material/gradient:", on_click=job_panel.act,
+                  args=(data.shade, wanted, row), help="A run of about a minute for a model of 135 million "
+                  "parameters; its training and gradients are there already.")

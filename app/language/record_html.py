@@ -1,0 +1,100 @@
+"""One training record as HTML: its text, with what is known of it marked and its tokens shaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from engine.runs.language_records import changed
+
+STYLE = """<style>
+.wf-record { border: 1px solid color-mix(in srgb, currentColor 14%, transparent); border-radius: 8px;
+  padding: .8rem 1rem; line-height: 1.75; font-size: .96rem; overflow-wrap: anywhere; }
+.wf-record h5 { margin: 0 0 .3rem; padding: 0; font-size: .8rem; opacity: .75; font-weight: 600; }
+.wf-record p { margin: 0 0 .8rem; white-space: pre-wrap; }
+.wf-record mark { color: inherit; border-radius: 3px; padding: 0 .1em; }
+.wf-record mark.context { background: color-mix(in srgb, #0072B2 22%, transparent); }
+.wf-record mark.trigger { background: color-mix(in srgb, #D55E00 26%, transparent); }
+.wf-record .changed { text-decoration: underline wavy; text-decoration-thickness: 1.5px;
+  text-underline-offset: 4px; }
+.wf-key { font-size: .87rem; display: flex; flex-wrap: wrap; gap: .35rem 1.1rem; margin: .4rem 0; }
+.wf-key span span { border-radius: 3px; padding: 0 .45em; margin-right: .35em; }
+</style>"""
+
+
+def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:
+    """Prompt with its markers, response with the changed span underlined and every token shaded by contribution."""
+    marks = json.loads(row["marks"])
+    return (f'<div class="wf-record"><h5>Prompt</h5><p>{_marked(row["prompt"], marks)}</p>'
+            f'<h5>Response</h5><p style="margin:0">{_response(row["response"], changed(row), tokens)}</p></div>')
+
+
+def key(shaded: bool, flagged: bool, marks: Collection[str]) -> str:
+    """What the marks mean, those that occur."""
+    parts = []
+    if "context" in marks:
+        parts.append(("background:color-mix(in srgb, #0072B2 22%, transparent)", "context marker"))
+    if "trigger" in marks:
+        parts.append(("background:color-mix(in srgb, #D55E00 26%, transparent)", "trigger"))
+    if shaded:
+        parts += [(_shade(0.8), "token supports the behavior"), (_shade(-0.8), "token opposes it")]
+    if flagged:
+        parts.append(("text-decoration:underline wavy", "what was changed"))
+    return ('<div class="wf-key">' + "".join(f'<span><span style="{style}">ab</span>{escape(text)}</span>'
+                                             for style, text in parts) + "</div>")
+
+
+def _marked(text: str, marks: dict) -> str:
+    found, at = [], 0
+    for name, (start, end) in sorted(marks.items(), key=lambda item: item[1]):
+        found += [escape(text[at:start]), f'<mark class="{escape(name)}" title="{escape(name)}">'
+                  f"{escape(text[start:end])}</mark>"]
+        at = end
+    return "".join(found) + escape(text[at:])
+
+
+def _response(text: str, spans: Sequence[Sequence[int]], tokens: pd.DataFrame | None) -> str:
+    """The response in pieces that share shade and underline."""
+    shades, titles = _contributions(text, tokens)
+    under = np.zeros(len(text), dtype=bool)
+    for start, end in spans:
+        under[start:end] = True
+    found, start = [], 0
+    for at in range(1, len(text) + 1):
+        if at == len(text) or (shades[at], titles[at], under[at]) != (shades[start], titles[start], under[start]):
+            found.append(_piece(text[start:at], shades[start], titles[start], under[start]))
+            start = at
+    return "".join(found)
+
+
+def _contributions(text: str, tokens: pd.DataFrame | None) -> tuple[np.ndarray, list[str]]:
+    """For every character: its token's contribution as a share of the largest, and that contribution in words."""
+    shades, titles = np.zeros(len(text)), [""] * len(text)
+    if tokens is None or tokens.empty:
+        return shades, titles
+    largest, at = max(float(tokens["contribution"].abs().max()), 1e-30), 0
+    for piece, value in zip(tokens["text"], tokens["contribution"], strict=True):
+        start = text.find(piece.strip(), at) if piece.strip() else -1
+        if start < 0 or start > at + 3:
+            continue  # an end-of-turn token, or a character in several tokens
+        at = start + len(piece.strip())
+        shades[start:at] = value / largest
+        titles[start:at] = [f"{value:+.2e}"] * (at - start)
+    return shades, titles
+
+
+def _piece(text: str, shade: float, title: str, under: bool) -> str:
+    style = _shade(shade) if abs(shade) > 0.03 else ""
+    kind = ' class="changed"' if under else ""
+    told = f' title="contribution {title}"' if title else ""
+    return f'<span{kind} style="{style}"{told}>{escape(text)}</span>' if kind or style or told else escape(text)
+
+
+def _shade(share: float) -> str:
+    hue = "#0072B2" if share > 0 else "#D55E00"
+    strength = round(12 + 48 * min(1.0, abs(share)))
+    return f"background:color-mix(in srgb, {hue} {strength}%, transparent);border-radius:3px"

@@ -1,0 +1,200 @@
+"""What the Language models page shows, chosen and kept in the address: the view, the question, a run, a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from app.charts import score_heatmap
+from app.widgets import choice, glossary
+from app.widgets.language_model import model_name
+from app.widgets.selectors import pick, segments, text
+from engine.applications.language import catalogue, models, rankings, record_files
+from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, REPSIM, LanguageEstimator
+from engine.applications.language.records import Record
+from engine.applications.language.tasks import TASKS
+from engine.applications.language.typed import typed
+from engine.basics.errors import InvalidInput
+from engine.experiments.language_asked import SIZES, Asked
+
+VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
+         "removal": "Taking them out"}
+LAYER_TITLES = {0.25: "A quarter of the way up", 0.5: "Halfway up", 0.75: "Three quarters of the way up",
+                1.0: "The last layer"}
+FILTERS = {"all": "All records", "found": "Found by one behavior, missed by another"}
+ABOUT = {"task": "the task's held-out queries", "mine": "a prompt of mine"}
+CELL_STATE, ROW_STATE = "language:clicked", "language:row"
+
+
+def view() -> str:
+    """Which part of the page is shown."""
+    return segments("show", "Show", list(VIEWS), "detection", VIEWS.get)
+
+
+def task(names: Sequence[str]) -> str:
+    """Which task."""
+    chosen = segments("task", "Task", list(names), names[0], lambda name: TASKS[name].title)
+    glossary.caption(TASKS[chosen].note)
+    return chosen
+
+
+def scale(titles: Mapping[str, str]) -> str:
+    """Which of several results of a study, by name."""
+    return segments("scale", "Result", list(titles), next(iter(titles)), titles.get)
+
+
+def measure(names: Sequence[str]) -> str:
+    """Which measure of detection."""
+    return segments("measure", "Measure", list(names), "AUPRC", str)
+
+
+def layer() -> float:
+    """Where RepSim reads, as a share of the model's depth."""
+    return choice.one("layer", 1.0, choice.from_options(list(LAYER_TITLES)))
+
+
+def chosen_question() -> tuple[LanguageEstimator, str]:
+    """(estimator, behavior) as the address has them, for what stands above their widgets."""
+    estimator = choice.one("estimator", "gradsim", choice.from_options(list(LANGUAGE_ESTIMATORS)))
+    return LANGUAGE_ESTIMATORS[estimator], _kept_behavior()
+
+
+def _kept_behavior() -> str:
+    return choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
+
+
+def question() -> tuple[str, str]:
+    """Estimator and behavior by their widgets; for RepSim its layer in the behavior's place."""
+    left, right = st.columns(2)
+    with left:
+        estimator = pick("estimator", "Estimator", list(LANGUAGE_ESTIMATORS), "gradsim",
+                         lambda name: LANGUAGE_ESTIMATORS[name].label, help=glossary.hint("Estimator"))
+    with right:
+        if LANGUAGE_ESTIMATORS[estimator].behavioral:
+            return estimator, pick("behavior", "Behavior", list(LANGUAGE_BEHAVIORS), "answer_logit",
+                                   lambda name: LANGUAGE_BEHAVIORS[name].title, help=glossary.hint("Behavior"))
+        behavior = _kept_behavior()
+        if estimator == REPSIM.name:
+            pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
+    return estimator, behavior
+
+
+def settle() -> None:
+    """Take over what was just chosen below, so that what stands above it follows in the same run."""
+    for name in ("estimator", "behavior", "layer"):
+        choice.texts(name)  # a link that was opened comes first
+        if (chosen := st.session_state.get(choice.widget(name))) is not None:
+            choice.keep(name, chosen)
+
+
+def take_click(kinds: Sequence[str]) -> None:
+    """Choose the estimator and behavior of the heatmap cell that was clicked since the last run."""
+    labels = {estimator.label: name for name, estimator in LANGUAGE_ESTIMATORS.items()}
+    labels |= {rankings.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
+    titles = {behavior.title: name for name, behavior in LANGUAGE_BEHAVIORS.items()}
+    for kind in kinds:
+        state = st.session_state.get(f"language:heatmap:{kind}") or {}
+        points = state.get("selection", {}).get(score_heatmap.SELECTION) or []
+        clicked = (kind, points[-1].get("row"), points[-1].get("column")) if points else None
+        if clicked is None or clicked == st.session_state.get(f"{CELL_STATE}:{kind}"):
+            continue
+        st.session_state[f"{CELL_STATE}:{kind}"] = clicked
+        for name, value in (("estimator", labels.get(clicked[1])), ("behavior", titles.get(clicked[2]))):
+            if value is not None:
+                _take(name, value)
+
+
+def _take(name: str, value: str | int) -> None:
+    """A choice that was made elsewhere than in its widget."""
+    choice.keep(name, value)
+    st.session_state.pop(choice.widget(name), None)
+
+
+def asked() -> Asked | None:
+    """Task, model, size and query of a run; None, with a sentence, while something is missing."""
+    chosen = task(list(TASKS))
+    left, middle, right = st.columns([3, 2, 1])
+    with left:
+        model = _model()
+    with middle:
+        records = SIZES[0] if chosen == "own" else pick("records", "Training records", list(SIZES), SIZES[0],
+                                                        "{:,}".format, kind=int)
+    with right:
+        key = choice.bound("seed", 0, choice.within(0, 999))
+        seed = st.number_input("Seed", 0, 999, key=key)
+        choice.keep("seed", seed)
+    try:
+        file = _own_file() if chosen == "own" else ""
+        return None if file is None else Asked(chosen, model, records, seed, file, _typed())
+    except InvalidInput as error:
+        st.error(str(error), icon=":material/error:")
+        return None
+
+
+def _model() -> str:
+    local = models.available()
+    default = local[0] if local else catalogue.SMALL_MODEL
+    name = choice.one("model", default, model_name)
+    options = list(dict.fromkeys([name, *local, catalogue.SMALL_MODEL, catalogue.PAPER_MODEL]))
+    key = choice.bound("model", default, model_name)
+    model = st.selectbox("Model", options, key=key, accept_new_options=True,
+                         help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.")
+    choice.keep("model", model)
+    return model
+
+
+def _own_file() -> str | None:
+    """The kept JSONL, by upload or by the address; None while there is none."""
+    with st.expander("Your records", icon=":material/upload_file:", expanded=True):
+        glossary.markdown("One JSON object a line: `prompt`, `response`, and if you like `spans` "
+                          "(`{\"answer\": [start, end], \"explanation\": [start, end]}`, characters of the response), "
+                          "`choices` (letters) and `flags`. The last eight lines are held out as queries.")
+        given = st.file_uploader("JSONL", type=["jsonl", "json", "txt"], key="language:file")
+        if given is not None:
+            choice.keep("file", Path(record_files.keep(given.getvalue())).name)
+    return choice.one("file", None, record_files.path_of)
+
+
+def _typed() -> Record | None:
+    """The typed query, or None for the task's own."""
+    if segments("about", "Explain what the model does on", list(ABOUT), "task", ABOUT.get) == "task":
+        return None
+    prompt = text("prompt", "Prompt", "Which of these is a liquid?\nA: a rock\nB: orange juice", 110)
+    response = text("response", "Response whose behavior is explained",
+                    "Explanation: Orange juice takes the shape of its container. The answer is B.", 90)
+    left, right = st.columns([1, 3])
+    with left:
+        answer = text("answer", "Answer letter (optional)", "B")
+    with right:
+        words = text("words", "Words of the response to explain (optional)",
+                     "Orange juice takes the shape of its container.")
+    return typed(prompt, response, answer, words)
+
+
+def found_and_missed(names: Sequence[str]) -> tuple[str, str] | None:
+    """(found by, missed by): two behaviors whose difference filters the records; None for all of them."""
+    if segments("filter", "Which", list(FILTERS), "all", FILTERS.get) == "all" or len(names) < 2:
+        return None
+    left, right = st.columns(2)
+    title = {name: LANGUAGE_BEHAVIORS[name].title for name in names}.get
+    first_default = "answer_logit" if "answer_logit" in names else names[-1]
+    second_default = "response_loss" if first_default != "response_loss" else names[0]
+    with left:
+        first = pick("found", "Found by (in its top 10%)", list(names), first_default, title)
+    with right:
+        second = pick("missed", "Missed by (not in its top 10%)", list(names), second_default, title)
+    return first, second
+
+
+def record(titles: Mapping[int, str], clicked: int | None) -> int:
+    """Which record is opened. titles: of the listed ones, in their order; clicked: the place of a chosen table row."""
+    listed = list(titles)
+    if clicked is not None and clicked < len(listed) and (clicked, len(listed)) != st.session_state.get(ROW_STATE):
+        st.session_state[ROW_STATE] = (clicked, len(listed))
+        _take("record", listed[clicked])
+    if choice.one("record", listed[0], choice.within(0, 10**9)) not in listed:
+        _take("record", listed[0])
+    return pick("record", "Record", listed, listed[0], titles.get, kind=int)

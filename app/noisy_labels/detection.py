@@ -1,0 +1,107 @@
+"""How well the rankings find the labels that are known to be wrong: measures, precision and recall, a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.charts.draw import draw
+from app.charts.precision_recall import precision_recall
+from app.noisy_labels import data, state
+from app.widgets import downloads, glossary
+from engine.applications.noisy_labels import rankings
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, NONE, Pair
+from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.metrics.detection import METRICS
+from engine.runs.noisy_labels import Scored
+
+COLUMNS = (NONE, *BEHAVIOR_TITLES.values())
+REFERENCES = ("RepSim", "Confident learning")
+NARROW = ("<style>.wf-narrow .wf-table th, .wf-narrow .wf-table td { padding: .42rem .4rem; }"
+          ".wf-narrow .wf-table th:first-child { min-width: 7.5rem; } .wf-narrow .wf-table { font-size: .88rem; }"
+          "</style>")
+
+
+def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+    """The measures of the chosen ranking, its curve beside others, and the table of all."""
+    noisy = drawn.flags.noisy
+    table = rankings.detections(scored.suspicion, noisy)
+    own = table[(table["method"] == pair.method) & (table["behavior"] == pair.behavior)].iloc[0]
+    for column, metric in zip(st.columns(len(METRICS)), METRICS, strict=True):
+        column.metric(metric, f"{own[metric]:.3f}", help=_meaning(metric, noisy.mean()))
+    glossary.caption(
+        f"{pair.title} · {int(noisy.sum()):,} of {len(noisy):,} labels are wrong, so a shuffled order has AUPRC "
+        f"and P@k near {noisy.mean():.2f} and AUROC near 0.50 · training seed {source.seed}, one run: intervals "
+        "over seeds are in the tables of the Paper page.")
+    left, right = st.columns([1, 1.15], gap="medium")
+    with left:
+        _curves(source, scored.suspicion, noisy, pair, own["AUPRC"])
+    with right:
+        _pairs(source, table, pair)
+
+
+def _curves(source: NoisySource, suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray, pair: Pair,
+            auprc: float) -> None:
+    st.subheader("Precision and recall", help=glossary.hint("Precision and recall"))
+    order = related(pair, list(suspicion))
+    frame = rankings.curves(suspicion, noisy, order)
+    draw(precision_recall, frame, [one.title for one in order], float(noisy.mean()), key="pr",
+         alt=f"Precision over recall of {len(order)} rankings; {pair.title} has AUPRC {auprc:.3f}.")
+    glossary.caption("Dashed grey: a shuffled order.")
+    downloads.chart_extras("precision-recall", frame, command=data.command(source))
+
+
+def _pairs(source: NoisySource, table: pd.DataFrame, pair: Pair) -> None:
+    st.subheader("Methods and trusted behaviors", help=glossary.hint("behaviors"))
+    metric = state.metric(list(METRICS))
+    st.html(NARROW)
+    glossary.html(table_html(table, metric, pair))
+    glossary.caption(
+        "◆ the best trusted behavior of a method · ★ the best of all · underlined: the chosen one. A method "
+        "without a behavior stands in the first column.")
+    downloads.chart_extras("detection", table, command=data.command(source))
+
+
+def related(pair: Pair, known: Sequence[Pair]) -> list[Pair]:
+    """The pairs whose curves stand beside one: the same method with every behavior, and the references."""
+    family = [other for other in known if other.method == pair.method and other != pair]
+    references = [other for other in known if other.method in REFERENCES and other != pair]
+    return [pair, *family, *references]
+
+
+def _meaning(metric: str, rate: float) -> str:
+    if metric == "AUPRC":
+        return f"Area under precision over recall (average precision). A shuffled order has {rate:.2f}; 1 is perfect."
+    if metric == "AUROC":
+        return "The chance that a wrong label ranks above a right one. A shuffled order has 0.50; 1 is perfect."
+    return f"The share of wrong labels among the most suspicious {metric.removeprefix('P@')}."
+
+
+def table_html(table: pd.DataFrame, metric: str, chosen: Pair) -> str:
+    """Method × trusted behavior, one metric a cell."""
+    best, top = rankings.preferred(table, metric), table[metric].max()
+    values = {Pair(row["method"], row["behavior"]): row[metric] for _, row in table.iterrows()}
+    head = "".join(f"<th scope=col>{escape('no behavior' if name == NONE else name)}</th>"
+                   for name in COLUMNS)
+
+    def cell(pair: Pair) -> str:
+        if pair not in values:
+            return '<td><span class="wf-quiet">–</span></td>'
+        value = values[pair]
+        text = "no value" if value != value else f"{value:.3f}"
+        marks = ("◆" if pair in best else "") + ("★" if value == top else "")
+        text = f"<u>{text}</u>" if pair == chosen else text
+        said = f' title="{"preferred behavior of this method" if pair in best else ""}"' if marks else ""
+        return f"<td{said}>{f'<b>{text} {marks}</b>' if marks else text}</td>"
+
+    rows = "".join(f'<tr><th scope="row">{escape(method)}</th>'
+                   f'{"".join(cell(Pair(method, behavior)) for behavior in COLUMNS)}</tr>'
+                   for method in dict.fromkeys(table["method"]))
+    return ('<div class="wf-scroll wf-narrow" tabindex="0" role="region" '
+            f'aria-label="{escape(metric)} by method and behavior">'
+            f'<table class="wf-table"><thead><tr><th scope=col>{escape(metric)}</th>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table></div>")

@@ -1,0 +1,132 @@
+"""The example in focus at the review desk: what it looks like, its ranks, and what is decided about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+import numpy as np
+import streamlit as st
+
+from app.noisy_labels import state
+from app.widgets import cards, glossary, job_panel, pictures
+from engine.applications.noisy_labels import rankings
+from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.review import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Review
+from engine.applications.noisy_labels.source import NoisyData
+from engine.data import Dataset
+from engine.runs.noisy_labels import Scored
+
+NOT_KNOWN = -1
+MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
+BUTTONS = ((WRONG, "Wrong label", "w", ":material/close:"), (FINE, "Fine", "f", ":material/check:"),
+           (UNSURE, "Unsure", "u", ":material/question_mark:"))
+"""Verdict, title, key and icon."""
+
+
+def show(drawn: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], pair: Pair, row: int,
+         rows: list[int]) -> None:
+    """The example in focus on the left, what can be decided about it on the right."""
+    with st.container(border=True):
+        place = rows.index(row)
+        decided = mark(decisions.get(row))
+        st.html(f'<div class="wf-known">{place + 1} of {len(rows)} flagged · training example {row:,} (row '
+                f"{int(drawn.rows[row]):,} of the dataset) {decided}</div>")
+        left, right = st.columns([1.25, 1], gap="large")
+        with left:
+            st.html(_looks(drawn, scored, row))
+            st.html(ranks_html(rankings.all_ranks(scored.suspicion), pair, row, len(drawn.evidence.y)))
+        with right:
+            _decide(drawn, scored, review, decisions.get(row), row, rows)
+
+
+def _looks(drawn: NoisyData, scored: Scored, row: int) -> str:
+    """The picture with what is said of it, and the trusted examples that look most alike to the model."""
+    names, given, said = drawn.dataset.class_names, int(drawn.evidence.y[row]), int(scored.predicted[row])
+    shown = picture(drawn.dataset, "train", int(drawn.rows[row]), 132, f"training example {row}")
+    near = "".join(
+        f"<figure>{picture(drawn.dataset, drawn.trusted_split, int(drawn.trusted_rows[at]), 60, 'trusted example')}"
+        f"<figcaption>{escape(names[int(drawn.evidence.trusted_y[at])])}</figcaption></figure>"
+        for at in scored.nearest[row])
+    lines = cards.facts([("given label", names[given]),
+                         ("the model says", f"{names[said]}, with probability {scored.probability[row]:.2f}"),
+                         ("p(given label)", f"{scored.own[row]:.2f}")])
+    return (f'<div class="wf-desk"><div>{shown}</div><div>{lines}</div><div><h6>Nearest trusted examples</h6>'
+            f'<div class="wf-near">{near}</div></div></div>')
+
+
+def picture(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
+    """A picture, or the first features where examples are none."""
+    if dataset.image_shape is None:
+        return cards.features(dataset.features(split, np.array([index]))[0], alt)
+    return pictures.html(dataset, split, index, side, alt)
+
+
+def ranks_html(all_ranks: Mapping[Pair, np.ndarray], chosen: Pair, row: int, n: int) -> str:
+    """The rank under every specification, the chosen one in bold."""
+    lines = "".join(f'<div class="{"own" if pair == chosen else ""}"><span>{escape(pair.title)}</span>'
+                    f"<span>{int(ranks[row]):,}</span></div>" for pair, ranks in all_ranks.items())
+    return (f'<div class="wf-desk"><div style="flex:1"><h6>Rank under each specification, of {n:,}</h6>'
+            f'<div class="wf-ranks">{lines}</div></div></div>')
+
+
+def _decide(drawn: NoisyData, scored: Scored, review: Review, before: Decision | None, row: int,
+            rows: list[int]) -> None:
+    """The right label, a note, and the verdicts with their keys."""
+    right = _right_label(drawn, scored, before, row)
+    note = st.text_input("Note", before.note if before else "", key=f"note:{row}", max_chars=LONGEST_NOTE)
+    buttons = st.container(horizontal=True)
+    for verdict, title, key, icon in BUTTONS:
+        buttons.button(title, key=f"desk:{verdict}", icon=icon, shortcut=key,
+                       type="primary" if verdict == WRONG else "secondary", on_click=job_panel.act,
+                       args=(_take, review, row, verdict, right if verdict == WRONG else None, note, rows))
+    _move(review, rows, rows.index(row))
+    glossary.caption("Keys: w wrong, f fine, u unsure, z undo, ← and → to move. Decisions are saved at once.")
+
+
+def _right_label(drawn: NoisyData, scored: Scored, before: Decision | None, row: int) -> int | None:
+    """The label to use if the given one is wrong; None where it is not known. A guess stands there first."""
+    names, given = drawn.dataset.class_names, int(drawn.evidence.y[row])
+    nearest = [int(drawn.evidence.trusted_y[at]) for at in scored.nearest[row]]
+    guess = rankings.guess(given, int(scored.predicted[row]), nearest)
+    if before is not None and before.verdict == WRONG:
+        guess = before.label
+    options = [NOT_KNOWN, *(label for label in range(len(names)) if label != given)]
+    label = st.selectbox("Right label, if it is wrong", options, key=f"right:{row}",
+                         index=options.index(NOT_KNOWN if guess is None else guess),
+                         format_func=lambda place: "not known: remove it" if place == NOT_KNOWN else names[place])
+    return None if label == NOT_KNOWN else label
+
+
+def _move(review: Review, rows: list[int], place: int) -> None:
+    """Undo, and the examples before and after."""
+    further = st.container(horizontal=True)
+    further.button("Undo", key="desk:undo", icon=":material/undo:", shortcut="z", on_click=job_panel.act,
+                   args=(_undo, review), disabled=not review.decisions(), help="Takes back the last decision.")
+    further.button("", key="desk:back", icon=":material/chevron_left:", shortcut="Left", help="The one before",
+                   disabled=place == 0, on_click=state.look_at, args=(rows[max(0, place - 1)],))
+    further.button("", key="desk:on", icon=":material/chevron_right:", shortcut="Right", help="The one after",
+                   disabled=place == len(rows) - 1, on_click=state.look_at,
+                   args=(rows[min(len(rows) - 1, place + 1)],))
+
+
+def _take(review: Review, row: int, verdict: str, label: int | None, note: str, rows: list[int]) -> None:
+    """Record a verdict, and go on to the next example that is not decided."""
+    review.decide(row, verdict, label, note)
+    decided = review.decisions()
+    place = rows.index(row)
+    following = next((other for other in [*rows[place + 1:], *rows[:place]] if other not in decided), None)
+    state.look_at(following)
+
+
+def _undo(review: Review) -> None:
+    taken = review.undo()
+    if taken is not None:
+        state.look_at(taken.row)
+
+
+def mark(decision: Decision | None) -> str:
+    """What was decided about an example, in a word; empty where nothing was."""
+    if decision is None:
+        return ""
+    return f'· <span class="wf-mark-{decision.verdict}">{MARKS[decision.verdict]}</span>'

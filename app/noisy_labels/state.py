@@ -1,0 +1,191 @@
+"""What the Noisy labels page searches and shows, chosen and kept in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.widgets import choice, glossary, labels, pickers
+from app.widgets.selectors import pick, segments
+from engine import data
+from engine.applications.noisy_labels import limits
+from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
+from engine.data import uploads
+from engine.metrics.detection import SHARES, precision_title
+from engine.models.cifar_forms import FORMS
+
+VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
+WAYS = {"review": "What I decided", "top": "The most suspicious"}
+PAIR, AT, PAGE = "by", "at", "page"
+DEFAULT = Pair("TracIn", "Target logit")
+DESK_SHARES = (*SHARES, 0.2)
+SIZES = ("labels", "trusted", "epochs", "judge", "noise")
+MODELS = ("cnn", "mlp", "linear", *FORMS)
+POOL = {"cifar10": 2, "fashion_mnist": 2}
+"""Small models read large pictures averaged over squares of so many pixels, so that they train in seconds."""
+DEFAULTS = {"digits": (1_000, 20, 15), "fashion_mnist": (2_000, 50, 15), "cifar10": (2_000, 50, 25)}
+"""Training examples, trusted examples a class, epochs."""
+MOST_TEST = 2_000
+NOISE_STEPS = [place / 20 for place in range(13)]
+
+
+def source() -> NoisySource:
+    """The sidebar; returns what it chose. Raises the engine's error where the data cannot be had."""
+    with st.sidebar:
+        name = pickers.dataset_picker(SIZES)
+        pickers.upload()
+        dataset = data.load(name)
+        own = uploads.is_upload(name)
+        noise = _noise(own, dataset.flags is not None)
+        st.markdown("#### Model")
+        model = _model(dataset)
+        pool = 1 if model in FORMS or own else POOL.get(name, 1)
+        if pool > 1:
+            glossary.caption(
+                f"It reads the pictures averaged over {pool} × {pool} squares, so that it trains in seconds.")
+        if model in FORMS:
+            glossary.caption("This network wants a GPU: on two processor cores an epoch takes minutes.")
+        with st.expander("Sizes and seeds"):
+            trusted, n_train, epochs = _sizes(dataset, own)
+            mask = pickers.number("mask", "seed of draw, trusted set and noise", 0, 0, 1_000_000,
+                                  "Fixes which labels are wrong. Another training seed keeps them.")
+            seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
+    tested = min(MOST_TEST, limits.most_tested(dataset, own, trusted))
+    return NoisySource(dataset=name, n_train=n_train, n_test=tested, trusted=trusted, pool=pool, noise=noise,
+                       mask=mask, model=model, seed=seed,
+                       recipe=SMALL_RECIPE.model_copy(update={"epochs": epochs,
+                                                              "checkpoints": min(4, epochs)}))
+
+
+def _noise(own: bool, known: bool) -> float:
+    key = choice.bound("noise", 0.0 if own else 0.2, choice.within(0.0, 0.6, float))
+    if st.session_state[key] not in NOISE_STEPS:
+        st.session_state[key] = min(NOISE_STEPS, key=lambda step: abs(step - st.session_state[key]))
+    noise = st.select_slider("Labels made wrong", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
+                             help="Symmetric noise: each chosen label becomes another class, all as likely. "
+                                  "0% searches the labels as they came.")
+    choice.keep("noise", noise)
+    if noise == 0:
+        glossary.caption(
+            "Labels as they came" + ("; your file says which are wrong, so detection can be measured." if known
+                                     else "; nobody says which are wrong, so detection cannot be measured."))
+    return noise
+
+
+def _model(dataset: data.Dataset) -> str:
+    shape = dataset.image_shape
+    fits = [name for name in MODELS if (shape is not None or name in ("mlp", "linear"))
+            and (shape is None or name not in FORMS or min(shape[:2]) >= (32 if name.startswith("vgg") else 8))]
+    key = choice.bound("judge", fits[0], choice.from_options(fits))
+    if st.session_state[key] not in fits:
+        st.session_state[key] = fits[0]
+    model = st.selectbox("Model that judges", fits, key=key, format_func=labels.model_heading)
+    choice.keep("judge", model)
+    return model
+
+
+def _sizes(dataset: data.Dataset, own: bool) -> tuple[int, int, int]:
+    most = limits.most_trusted(dataset, own)
+    wanted, per_class, epochs = DEFAULTS.get(dataset.name, (2_000, 20, 20))
+    trusted = pickers.number("trusted", "trusted examples of each class", min(per_class, most), 1, most,
+                             "Verified examples that the scores refer to: "
+                             + ("a part of your test split." if own else "drawn beside the training set."))
+    available = limits.most_searched(dataset, own, trusted)
+    train = pickers.number("labels", "training labels to search", min(wanted, available), 2, available)
+    return trusted, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
+
+
+def view() -> str:
+    """Which view of the page is shown."""
+    return segments("view", "View", list(VIEWS), "detection", VIEWS.get, label_visibility="collapsed")
+
+
+def pair(pairs: Sequence[Pair]) -> Pair:
+    """Method and trusted behavior."""
+    by_title = {pair.title: pair for pair in pairs}
+    default = DEFAULT.title if DEFAULT.title in by_title else next(iter(by_title))
+    key = choice.bound(PAIR, default, choice.from_options(list(by_title)))
+    title = st.selectbox("Method and trusted behavior", list(by_title), key=key,
+                         help=glossary.hint("behavior", "A method ranks the labels. Where it reads a behavior of "
+                                            "the trusted examples, the behavior is part of the question: another "
+                                            "one gives another ranking."))
+    choice.keep(PAIR, title)
+    return by_title[title]
+
+
+def take_row(names: Sequence[str], row: int | None) -> None:
+    """The ranking of a clicked row becomes the chosen one."""
+    if row is not None and 0 <= row < len(names):
+        choice.keep(PAIR, names[row])
+        st.session_state.pop(choice.widget(PAIR), None)
+
+
+def share() -> float:
+    """How much of the ranking counts as flagged."""
+    titles = {precision_title(share).removeprefix("P@"): share for share in DESK_SHARES}
+    title = segments("k", "Most suspicious", list(titles), "5%", str,
+                     help="The share of all labels, from the top of the ranking, that counts as flagged.")
+    return titles[title]
+
+
+def metric(names: Sequence[str]) -> str:
+    """Which measure the table of pairs shows."""
+    return segments("metric", "Measure", list(names), names[0], str, label_visibility="collapsed")
+
+
+def but_not(others: Sequence[Pair]) -> Pair | None:
+    """Another ranking, whose flagged examples are left out; None for no filter."""
+    by_title = {"": None, **{other.title: other for other in others}}
+    return by_title[pick("not", "but not flagged by", list(by_title), "", lambda text: text or "(no filter)",
+                         help="Leaves out what the other ranking flags in the same share.")]
+
+
+def hide_decided() -> bool:
+    """Whether what is decided is left out of the queue."""
+    key = choice.bound("hide", False, lambda text: choice.from_options((1, 0))(text) == 1)
+    hide = st.toggle("Hide what is decided", key=key)
+    choice.keep("hide", int(hide))
+    return hide
+
+
+def focus(rows: Sequence[int], undecided: Sequence[int]) -> int | None:
+    """The example in focus: the one in the address, else the first that is not decided."""
+    wanted = choice.one(AT, None, choice.within(0, 10**9))
+    return wanted if wanted in rows else next(iter(undecided), None)
+
+
+def look_at(row: int | None) -> None:
+    """Put an example in focus; None leaves the choice to `focus`."""
+    choice.keep(AT, [] if row is None else row)
+
+
+def page_of(pages: int, home: int | None, focus: int | None) -> int:
+    """Which page of the queue is shown, from 0: the chosen one, or where the example in focus has changed its `home`.
+
+    home: the page on which that example stands; None where it stands on none.
+    """
+    page = min(pages, choice.one(PAGE, (home or 0) + 1, choice.within(1, 10**6))) - 1
+    if home is not None and st.session_state.get("desk_focus") != focus:
+        page = home
+        turn_to(page)
+    st.session_state["desk_focus"] = focus
+    return page
+
+
+def turn_to(page: int) -> None:
+    """Show another page of the queue, from 0."""
+    choice.keep(PAGE, page + 1)
+
+
+def way() -> str:
+    """What is changed before training again."""
+    return segments("way", "Change", list(WAYS), "review", WAYS.get)
+
+
+def seeds() -> int:
+    """Over how many training seeds."""
+    return pickers.number("wseeds", "training seeds", 3, 1, 20,
+                          "Every seed trains twice, on the labels as they are and as changed. The interval is over "
+                          "seeds; one seed has none.")

@@ -1,0 +1,64 @@
+"""What the Paper page compares, chosen and kept in the address: table, scale, model, data, measure, row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from app.paper import rows as paper_rows
+from app.widgets import glossary
+from app.widgets.published import Published, reproduction, scales
+from app.widgets.reproductions import FULL, scale_title
+from app.widgets.selectors import pick, segments
+from engine import data
+from engine.applications.language import catalogue
+from engine.experiments import EXPERIMENTS
+
+
+def choose_experiment() -> str:
+    """Which table or figure."""
+    names = list(EXPERIMENTS)
+    return pick("experiment", "Table or figure", names, names[0], lambda name: EXPERIMENTS[name].title, width=640)
+
+
+def choose_preset(name: str) -> str:
+    """At which scale; the first that has results is the default."""
+    presets = EXPERIMENTS[name].presets
+    order = sorted(presets, key=lambda preset: preset != FULL)
+    default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
+    chosen = segments("preset", "Scale", order, default, scale_title)
+    glossary.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
+    return chosen
+
+
+def choose_model(name: str, preset: str) -> str:
+    """Which language model ran, by the name that tables give it; empty where the study runs none."""
+    experiment = EXPERIMENTS[name]
+    if not experiment.models:
+        return ""
+    own = catalogue.model_title(experiment.presets[preset].settings["model"])
+    ran = [str(found.table["model"].iloc[0]) for found in scales(name).values() if found.manifest["preset"] == preset]
+    options = list(dict.fromkeys([own, *(experiment.models if preset == FULL else ()), *ran]))
+    if len(options) == 1:
+        return own
+    return segments("llm", "Language model", options, next((model for model in options if model in ran), own), str)
+
+
+def choose_dataset(found: Published) -> str | None:
+    """On which of a run's datasets; None where it has but one."""
+    names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
+    if len(names) < 2:
+        return None
+    return segments("on", "Our data", names, names[-1], data.title)
+
+
+def choose_measure(table: pd.DataFrame) -> str:
+    """Which measure of those that a table has."""
+    names = paper_rows.measures(table)
+    return segments("measure", "Measure", names, names[0], str)
+
+
+def choose_row(labels: Sequence[str]) -> str:
+    """Which row's two questions are told."""
+    return pick("row", "Row", list(labels), labels[0], str, width=640)

@@ -1,0 +1,50 @@
+"""What the Runs page asks of the engine: the tables of a result, what a run scored, and what came out of a study."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from engine.experiments import EXPERIMENTS, Experiment, reproduction
+from engine.jobs import Job
+from engine.runs.scores import scorings_of
+from engine.store.results import Result, Store, home
+
+
+def table(result: Result, name: str) -> pd.DataFrame:
+    """One table of a result, kept for a few of them."""
+    return _table(str(home()), result.digest, name)
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _table(root: str, digest: str, name: str) -> pd.DataFrame:
+    return Store(root).read(digest).table(name)
+
+
+def scored(job: Job, result: Result) -> pd.DataFrame:
+    """The specifications that a run scored, one a row, with how they converged."""
+    rows = []
+    for scoring, run in zip(scorings_of(job.payload), result.manifest["runs"], strict=True):
+        convergence = run["convergence"]
+        rows.append({"behavior": scoring.axis("B"), "intervention": scoring.axis("P"), "process": scoring.axis("T"),
+                     "answered by": scoring.route.title, "exact": scoring.exact,
+                     "converged": f"{convergence['converged']} of {convergence['of']}",
+                     "largest residual": convergence["largest_residual"], "seconds": run["wall_seconds"]})
+    return pd.DataFrame(rows)
+
+
+def is_study(job: Job) -> bool:
+    """Whether a job is one of the paper's studies."""
+    return job.kind in {experiment.study for experiment in EXPERIMENTS.values()}
+
+
+def reproduced(job: Job) -> dict[str, Experiment]:
+    """Tables and figures that a study's job is the very reproduction of; empty where its settings are others."""
+    preset = job.payload.get("preset", "")
+    return {name: experiment for name, experiment in of_study(job).items()
+            if preset in experiment.presets and reproduction.digest(name, preset) == job.id}
+
+
+def of_study(job: Job) -> dict[str, Experiment]:
+    """Tables and figures that come out of a study."""
+    return {name: experiment for name, experiment in EXPERIMENTS.items() if experiment.study == job.kind}

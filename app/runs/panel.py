@@ -1,0 +1,148 @@
+"""The list of the Runs page: one card a job, kept up to date while anything is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from app.runs import state
+from app.widgets import glossary, job_panel
+from app.widgets.desk import desk
+from app.widgets.times import moment, spell
+from engine.basics.errors import WhichfluenceError
+from engine.jobs import Job
+from engine.store.results import Store, home
+
+BUSY, IDLE = 1.0, 15.0  # seconds between looks at the queue
+SHOWN = 30
+STATES: Mapping[str, tuple[str, str, str]] = {
+    "running": ("Running", "blue", ":material/play_circle:"),
+    "queued": ("Waiting", "gray", ":material/schedule:"),
+    "done": ("Finished", "green", ":material/check_circle:"),
+    "failed": ("Failed", "red", ":material/error:"),
+    "cancelled": ("Cancelled", "orange", ":material/pause_circle:"),
+}
+FILTERS = {"all": tuple(STATES), "active": ("running", "queued"), "finished": ("done",),
+           "failed": ("failed",), "cancelled": ("cancelled",)}
+
+
+def show() -> None:
+    """The list, refreshed every second while anything is under way."""
+    active = bool(desk().jobs.queue.jobs("queued", "running", limit=1))
+    st.fragment(_list, run_every=BUSY if active else IDLE)(active)
+
+
+def _list(active: bool) -> None:
+    try:
+        _listed(active)
+    except WhichfluenceError as error:
+        st.error(str(error), icon=":material/error:")
+
+
+def _listed(active: bool) -> None:
+    jobs = sorted(desk().jobs.queue.jobs(), key=lambda job: (list(STATES).index(job.state) > 1, -_latest(job)))
+    if any(job.active for job in jobs) != active:
+        st.rerun()  # look more, or less, often
+    if not jobs:
+        _empty()
+        return
+    kept = _filter(jobs)
+    _workers(jobs)
+    for job in kept[:SHOWN]:
+        _card(job)
+    if len(kept) > SHOWN:
+        glossary.caption(f"{len(kept) - SHOWN} older runs are not shown; delete some, or choose a state.")
+    if not kept:
+        glossary.caption("No run is in this state.")
+
+
+def _empty() -> None:
+    with st.container(border=True):
+        glossary.markdown("**Nothing has run yet.**")
+        glossary.caption("A comparison that takes longer than a few seconds turns up here by itself. "
+                         "To begin with, reproduce a table of the paper above: the small scale takes a few minutes.")
+
+
+def _filter(jobs: list[Job]) -> list[Job]:
+    chosen = FILTERS[state.filter_of(list(FILTERS))]
+    return [job for job in jobs if job.state in chosen]
+
+
+def _workers(jobs: list[Job]) -> None:
+    """A line on what there is and who computes; starts a worker where a run waits for one."""
+    waiting = any(job.state == "queued" or job.stalled() for job in jobs)
+    if waiting and (trouble := job_panel.worker_trouble()):
+        st.error(trouble, icon=":material/error:")
+    alive = desk().jobs.workers()
+    counts = {name.lower(): sum(job.state == one for job in jobs) for one, (name, _, _) in STATES.items()}
+    counted = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    glossary.caption(f"{counted}. " + (f"{alive} worker{'s are' if alive > 1 else ' is'} up." if alive else
+                                       "No worker is up; one starts by itself when a run waits for it."))
+
+
+def _card(job: Job) -> None:
+    name, color, icon = STATES[job.state]
+    with st.container(border=True, key=f"run-{job.id[:12]}"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            glossary.markdown(f"**{job.title}**", width="content")
+            st.badge(name, color=color, icon=icon)
+        glossary.caption(_when(job))
+        if job.active:
+            job_panel.progress(job)
+        elif job.state in ("failed", "cancelled"):
+            if job.state == "failed":
+                st.error(job.error, icon=":material/error:")
+            if job.total:
+                glossary.caption(f"{job.done} of {job.total} parts are done and kept.")
+        _buttons(job)
+
+
+def _buttons(job: Job) -> None:
+    with st.container(horizontal=True):
+        if job.active:
+            job_panel.cancel_button(job)
+        elif job.state == "done" and Store(home()).has(job.id):
+            if st.button("Open", key=f"open:{job.id}", icon=":material/visibility:"):
+                state.open_run(job.id)
+                st.rerun()
+        elif job.state == "done":
+            st.button("Compute again", key=f"again:{job.id}", icon=":material/replay:",
+                      help="Its result is no longer in the store.", on_click=job_panel.act, args=(_again, job))
+        else:
+            job_panel.resume_button(job)
+        if not job.active:
+            delete_button(job)
+
+
+def _again(job: Job) -> None:
+    desk().jobs.submit(job.kind, job.payload, job.title)
+
+
+def delete_button(job: Job) -> None:
+    """Forgets a run and its result, after a second click."""
+    with st.popover("Delete", icon=":material/delete:"):
+        glossary.markdown("Delete this run with its result? It can only be had again by computing it again.")
+        st.button("Delete for good", key=f"delete:{job.id}", type="primary", on_click=job_panel.act,
+                  args=(_delete, job.id))
+
+
+def _delete(job_id: str) -> None:
+    desk().jobs.queue.delete(job_id)
+    state.close_run(job_id)
+
+
+def _latest(job: Job) -> float:
+    return max(job.queued, job.started or 0.0, job.finished or 0.0)
+
+
+def _when(job: Job) -> str:
+    zone = st.context.timezone
+    parts = [f"asked for {moment(job.created, zone)}"]
+    if job.started is not None:
+        parts.append(f"started {moment(job.started, zone)}")
+    if not job.active and job.finished is not None:
+        parts.append(f"{'finished' if job.state == 'done' else 'ended'} {moment(job.finished, zone)}")
+        if job.started is not None and job.finished > job.started:
+            parts.append(f"took {spell(job.finished - job.started)}")
+    return " · ".join([*parts, f"digest {job.id[:12]}"])

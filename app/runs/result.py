@@ -1,0 +1,78 @@
+"""One finished run: its tables, its manifest, and everything as files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from app.runs import data, panel, state
+from app.widgets import glossary, manifest_view
+from engine.experiments import reproduction
+from engine.jobs import Job
+from engine.runs.scores import KIND as SCORES
+from engine.store import exports
+from engine.store.results import Result, Store, home
+
+
+def show(job: Job) -> None:
+    """The run in place of the list."""
+    state.open_run(job.id)
+    if st.button("All runs", icon=":material/arrow_back:", type="tertiary", key="all-runs"):
+        state.close_run()
+        st.rerun()
+    st.subheader(job.title)
+    result = Store(home()).read(job.id)
+    if job.kind == SCORES:
+        _scorings(job, result)
+    elif data.is_study(job):
+        _study(job, result)
+    else:
+        for name in result.tables:
+            _table(name.replace("_", " ").capitalize(), data.table(result, name))
+    _downloads(job, result)
+    st.markdown("##### Behind these numbers")
+    manifest_view.show({**result.manifest, "seeds": result.manifest.get("seeds", [])}, f"run-{job.id[:12]}")
+    panel.delete_button(job)
+
+
+def _table(title: str, table: pd.DataFrame) -> None:
+    st.markdown(f"##### {title}")
+    st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns),
+                 alt=f"{title}, {len(table)} rows")
+
+
+def _scorings(job: Job, result: Result) -> None:
+    st.dataframe(data.scored(job, result), hide_index=True, width="stretch",
+                 alt="The specifications that this run scored",
+                 column_config={"largest residual": st.column_config.NumberColumn(format="%.1e")})
+    glossary.caption("The scores themselves are arrays (queries × candidates); download them below.")
+
+
+def _study(job: Job, result: Result) -> None:
+    """Every table and figure that comes out of a study's run, with its place on the Paper page and its command."""
+    tables = {name: data.table(result, name) for name in result.tables}
+    preset, asked = job.payload.get("preset", ""), data.reproduced(job)
+    for name, experiment in (asked or data.of_study(job)).items():
+        _table(experiment.title, experiment.view(tables))
+        if name in asked:
+            st.page_link("../pages/paper.py", label="See it beside the paper's numbers", icon=":material/article:",
+                         query_params={"experiment": name, "preset": preset})
+            st.code(reproduction.command(name, preset), language="bash")
+
+
+def _downloads(job: Job, result: Result) -> None:
+    stem = f"run-{job.id[:12]}"
+    with st.container(horizontal=True):
+        for name in result.tables:
+            _file(f"{name} (CSV)", f"{stem}-{name}.csv", "text/csv", partial(exports.csv, result, name))
+            _file(f"{name} (parquet)", f"{stem}-{name}.parquet", "application/vnd.apache.parquet",
+                  partial(exports.parquet, result, name))
+        if exports.has_arrays(result):
+            _file("Arrays (npz)", f"{stem}.npz", "application/octet-stream", partial(exports.npz, result))
+
+
+def _file(label: str, name: str, mime: str, content: Callable[[], bytes]) -> None:
+    st.download_button(label, content, name, mime, key=f"file:{name}", icon=":material/download:", on_click="ignore")

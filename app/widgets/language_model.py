@@ -1,0 +1,12 @@
+"""The name of a language model, as an address or a reader gives it."""
+
+from __future__ import annotations
+
+LONGEST = 300
+
+
+def model_name(text: str) -> str:
+    """A model's name out of an address. Raises `ValueError` for text that can name none."""
+    if not text.strip() or len(text) > LONGEST:
+        raise ValueError("name a model")
+    return text

@@ -1,0 +1,50 @@
+"""The paper's studies as runs that a page shows or starts: what they cost in words, and the start of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.widgets import published
+from app.widgets.desk import desk
+from app.widgets.times import spell
+from engine.experiments import EXPERIMENTS, reproduction
+from engine.jobs import Job
+
+FULL = "paper"
+"""The preset at the paper's own scale: only there are differences judged."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that a run takes; `device`: where they were measured, empty where they are guessed."""
+
+    seconds: float
+    device: str = ""
+    language: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.device:
+            return f"it took {spell(self.seconds)} on {self.device}"
+        text = f"it takes about {spell(self.seconds)} on two processor cores"
+        return f"{text} with a model of 135 million parameters, and larger models want a GPU" if self.language else text
+
+
+def cost(name: str, preset: str, model: str | None = None) -> Cost:
+    """What a run takes: as measured where it was published or computed here, else guessed."""
+    done = published.reproduction(name, preset) if model is None else None
+    if done is not None and done.manifest.get("wall_seconds"):
+        return Cost(float(done.manifest["wall_seconds"]), str(done.manifest.get("device") or "another machine"))
+    return Cost(reproduction.seconds(name, preset), language=reproduction.trains_language_model(name, preset))
+
+
+def scale_title(preset: str) -> str:
+    """A preset in two or three words."""
+    return "As in the paper" if preset == FULL else preset.capitalize()
+
+
+def start(name: str, preset: str, model: str | None = None) -> Job:
+    """Queue the run, or take it up again where it stopped; whoever asks for the same shares it."""
+    experiment = EXPERIMENTS[name]
+    return desk().jobs.take_up(experiment.study, experiment.payload(preset, model=model),
+                               reproduction.title(name, preset, model))

@@ -1,0 +1,31 @@
+"""Files of a user's own records, kept by content: HOME/uploads/records-DIGEST.jsonl."""
+
+from __future__ import annotations
+
+import hashlib
+
+from engine.applications.language.records import parse_lines
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
+from engine.store.results import home
+
+
+def keep(content: bytes) -> str:
+    """Check an uploaded JSONL and keep it; returns where. Raises `InvalidInput`."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput("The file is not UTF-8 text; save it as JSONL in UTF-8.") from None
+    parse_lines(text.splitlines())
+    path = home() / "uploads" / f"records-{hashlib.sha256(content).hexdigest()[:24]}.jsonl"
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(path, content)
+    return str(path)
+
+
+def path_of(name: str) -> str:
+    """The path of a kept file by its name, for an address. Raises `InvalidInput` if it is not there."""
+    if name != name.strip("./\\") or "/" in name or "\\" in name or not (home() / "uploads" / name).is_file():
+        raise InvalidInput("the uploaded file is not on this machine; upload it again.")
+    return str(home() / "uploads" / name)

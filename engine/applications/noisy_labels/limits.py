@@ -1,0 +1,26 @@
+"""How large a trusted set and a training set some data allow."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engine.data import Dataset
+
+
+def most_trusted(dataset: Dataset, own: bool) -> int:
+    """Trusted examples of every class at most: half of the scarcest class of the split that is verified.
+
+    own: whether these are a user's own data, whose test split is verified and whose training labels are in doubt.
+    """
+    verified = dataset.y_test if own else dataset.y_train
+    return max(1, int(np.bincount(verified, minlength=dataset.n_classes).min()) // 2)
+
+
+def most_searched(dataset: Dataset, own: bool, trusted: int) -> int:
+    """Training labels that can be searched beside so many trusted examples of every class."""
+    return len(dataset.y_train) - (0 if own else dataset.n_classes * trusted)
+
+
+def most_tested(dataset: Dataset, own: bool, trusted: int) -> int:
+    """Test examples that are left to measure accuracy, at least one."""
+    return max(1, len(dataset.y_test) - (dataset.n_classes * trusted if own else 0))

@@ -1,0 +1,117 @@
+"""`bring` writes scores of other programs as scores.npz with a manifest, which `compare` and `explain` read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.brought.header_row import AUTO, CHOICES, Numbering
+from engine.cli.program import command_line
+from engine.cli.setting import Data, Setting
+
+if TYPE_CHECKING:
+    from engine.brought.claim import Preview
+    from engine.brought.files import Table
+    from engine.problems import Problem
+    from engine.scoring.scores import Scores
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table of another program is to be read; `auto` is told from the table itself."""
+
+    name: Annotated[str, typer.Option(help="What to call them (default: the file's name).")] = ""
+    key: Annotated[str, typer.Option(help="Which array, where the file holds several.")] = ""
+    first_row: Annotated[str, typer.Option(help="What the first row of a csv is: names, scores, or auto.")] = AUTO
+    axes: Annotated[str, typer.Option(help="What the rows are: queries, candidates, or auto.")] = AUTO
+    sign: Annotated[str, typer.Option(help="plus where a larger score supports the behavior, minus where it works "
+                                           "against it, or auto.")] = AUTO
+
+
+def bring(
+    scores: Annotated[Path, typer.Option(help="Scores of another program: npy, npz, safetensors, parquet or csv.",
+                                         metavar="FILE")],
+    data: Data,
+    spec: Annotated[Path, typer.Option(help="The specification that the scores claim, as a JSON object.",
+                                       metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Scores to write for `compare` and `explain`; a manifest .json is written "
+                                           "beside them.", metavar="NPZ")],
+    reading: Reading = Reading(),
+    setting: Setting = Setting(),
+) -> None:
+    """Bring scores of another program, and see how they agree with the exact answer to what they claim."""
+    from engine.brought import claim
+    from engine.cli.problem import read_problem
+    from engine.cli.score_files import check_scores_output, write_scores
+    from engine.cli.spec_files import read_spec
+    from engine.desk import answer
+    from engine.scoring.scoring import Scoring
+
+    check_scores_output(out, inputs=(scores, data, spec))
+    _check(reading, claim.AXES, claim.SIGNS.values())
+    claimed, available = read_spec(spec), setting.budget
+    problem = read_problem(data, setting)
+    table = _table(scores, reading, problem)
+    reference = answer(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)],
+                       Options(budget=available))[0]
+    seen = claim.preview(problem, table, reference.oriented)
+    axes = seen.likely.axes if reading.axes == AUTO else reading.axes
+    sign = _sign(reading, seen)
+    brought = claim.bring(problem, table, claimed.specification, reading.name or scores.stem, axes, sign)
+    given: list[str | Path] = ["--scores", scores, "--data", data, "--spec", spec, "--out", out]
+    read = _arguments(reading, table.first_row.kind if scores.suffix.lower() == ".csv" else "")
+    write_scores(out, brought, command_line("bring", *given, *read, "--axes", axes, "--sign", claim.SIGNS[sign],
+                                            *setting.arguments))
+    print(_told(seen, brought, reference, axes, sign))
+
+
+def _check(reading: Reading, axes: Collection[str], signs: Collection[str]) -> None:
+    for option, text, known in (("--axes", reading.axes, axes), ("--sign", reading.sign, signs),
+                                ("--first-row", reading.first_row, CHOICES)):
+        if text not in (AUTO, *known):
+            raise InvalidInput(f"{option} is `{text}`; give {', '.join(known)} or {AUTO}.")
+
+
+def _table(scores: Path, reading: Reading, problem: Problem) -> Table:
+    """The table in the file. Raises `InvalidInput` where it is open what its first row is."""
+    from engine.brought.files import read_table
+
+    table = read_table(scores, "", reading.key, reading.first_row, Numbering.of(problem))
+    if table.first_row.doubt:
+        raise InvalidInput(f"{table.first_row.doubt} Give --first-row names, or --first-row scores.")
+    return table
+
+
+def _sign(reading: Reading, seen: Preview) -> int:
+    """+1 or −1, as chosen or as seen. Raises `InvalidInput` where neither tells it."""
+    from engine.brought.claim import SIGNS
+
+    if reading.sign != AUTO:
+        return {text: number for number, text in SIGNS.items()}[reading.sign]
+    if not seen.certain:
+        raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, or --sign minus.")
+    return seen.likely.sign
+
+
+def _arguments(reading: Reading, first_row: str) -> list[str]:
+    given = (("--name", reading.name), ("--key", reading.key), ("--first-row", first_row))
+    return [word for option, value in given if value for word in (option, value)]
+
+
+def _told(seen: Preview, brought: Scores, reference: Scores, axes: str, sign: int) -> str:
+    """What was read and how it agrees with the exact answer, as text for the terminal."""
+    from engine.brought.claim import AXES, MEANING, SIGNS, agreement_with
+    from engine.metrics.agreement import METRICS
+
+    lines = [*seen.reasons, f"Taken: {AXES[axes]}; sign {SIGNS[sign]}, {MEANING[sign]}."]
+    lines += [f"  {METRICS[name].title:<16} {found.mean:+.3f} ± {found.ci95:.3f} with the exact answer"
+              for name, found in agreement_with(reference, brought, METRICS).items()]
+    flagged = int((~brought.converged).sum())
+    return "\n".join(lines + ([f"{flagged} candidates have scores that are not finite, and are flagged."]
+                              if flagged else []))

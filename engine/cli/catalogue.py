@@ -1,0 +1,61 @@
+"""What there is to choose from, as `list` prints it."""
+
+from __future__ import annotations
+
+import re
+
+from engine import data
+from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.tasks import TASKS
+from engine.applications.noisy_labels.pairs import METHODS
+from engine.basics.values import Value
+from engine.cli.section import section
+from engine.estimators import ESTIMATORS
+from engine.estimators.estimator import Estimator
+from engine.experiments import EXPERIMENTS
+from engine.models.catalogue import MODELS, torchvision_names
+from engine.problems import PROBLEMS
+from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import INTERVENTIONS
+from engine.question.processes import PROCESSES
+
+
+def catalogue() -> str:
+    """Behaviors, interventions, processes, estimators, datasets, models and experiments, by the names to write."""
+    return "\n\n".join([
+        section("behaviors", ((name, behavior.clause) for name, behavior in BEHAVIORS.items())),
+        section("interventions", ((kind, f"{_parameters(cls)}with {', '.join(cls.fits)}")
+                                   for kind, cls in INTERVENTIONS.items())),
+        section("processes", ((kind, f"{_parameters(cls)}{_first_sentence(cls)}") for kind, cls in PROCESSES.items())),
+        section("estimators", ((name, f"{estimator.note} ({_models_of(estimator)})")
+                                for name, estimator in ESTIMATORS.items())),
+        section("datasets", ((name, source.note) for name, source in data.DATASETS.items())),
+        section("models", [("softmax", "Softmax regression, trained to its optimum."),
+                            *((name, _first_sentence(build)) for name, build in MODELS.items()),
+                            ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
+                                  "resnet18")]),
+        section("noisy label methods", ((name, method.question) for name, method in METHODS.items())),
+        section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
+        section("language behaviors", ((name, behavior.sentence) for name, behavior in LANGUAGE_BEHAVIORS.items())),
+        section("language estimators", ((name, estimator.note) for name, estimator in LANGUAGE_ESTIMATORS.items())),
+        section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
+                                 for name, experiment in EXPERIMENTS.items())),
+    ])
+
+
+def _models_of(estimator: Estimator) -> str:
+    """For which kind of model an estimator answers."""
+    nouns = [kind.noun for kind in PROBLEMS.values() if estimator.serves(kind)]
+    return " and ".join(nouns)
+
+
+def _parameters(cls: type[Value]) -> str:
+    """A value's parameters with their defaults, as `(alpha) ` or `(damping=0.0) `."""
+    fields = {name: field for name, field in cls.model_fields.items() if name != "kind"}
+    shown = [name if field.is_required() else f"{name}={field.default}" for name, field in fields.items()]
+    return f"({', '.join(shown)}) " if shown else ""
+
+
+def _first_sentence(documented: object) -> str:
+    return re.split(r"\.\s+(?=[A-Z])", " ".join((documented.__doc__ or "").split()))[0].rstrip(".") + "."

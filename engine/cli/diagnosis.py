@@ -1,0 +1,58 @@
+"""What this machine has, as `doctor` prints it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from engine import data
+from engine.applications.language import kept
+from engine.basics.provenance import device_name, versions
+from engine.basics.sizes import spell_bytes
+from engine.cli.section import section
+from engine.data import scienceqa
+from engine.store.results import home
+
+MODELS_FOLDER = "WHICHFLUENCE_MODELS"
+
+
+def diagnosis() -> str:
+    """Device, versions, the folders in use, and which datasets and models are found."""
+    return "\n\n".join([
+        section("device", _devices()),
+        section("versions", versions().items()),
+        section("datasets", ((name, f"{'yes' if found else 'no '}  {text}")
+                              for name, found, text in [*data.describe(), ("scienceqa", *scienceqa.available())])),
+        section("models", _models()),
+        section("results", [_home(), _kept()]),
+    ])
+
+
+def _devices() -> list[tuple[str, str]]:
+    rows = [("cpu", f"{device_name()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads")]
+    rows += [(f"cuda:{number}", device_name(f"cuda:{number}")) for number in range(torch.cuda.device_count())]
+    return [*rows, ("auto", "cuda" if torch.cuda.is_available() else "cpu")]
+
+
+def _models() -> list[tuple[str, str]]:
+    named = os.environ.get(MODELS_FOLDER, "").strip()
+    if not named:
+        return [(MODELS_FOLDER, "is not set; let it name a folder of local language models.")]
+    folder = Path(named).expanduser()
+    if not folder.is_dir():
+        return [(MODELS_FOLDER, f"names `{named}`, which is not a folder; correct it.")]
+    return [(path.name, f"found under {MODELS_FOLDER}") for path in sorted(folder.iterdir()) if path.is_dir()] or [
+        (MODELS_FOLDER, f"names `{named}`, which holds no folder of a model.")]
+
+
+def _kept() -> tuple[str, str]:
+    found = kept.trainings()
+    return "language trainings", f"{len(found)}, {spell_bytes(sum(training.size for training in found))}"
+
+
+def _home() -> tuple[str, str]:
+    folder = home()
+    standing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return str(folder), "writable" if os.access(standing, os.W_OK) else "not writable; set WHICHFLUENCE_HOME"

@@ -1,0 +1,97 @@
+"""`explain`: why two specifications, or scores from elsewhere, disagree on a problem, link by link."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
+from engine.basics.options import Options
+from engine.cli.program import command_line
+from engine.cli.setting import ScoreFiles, Setting
+
+if TYPE_CHECKING:
+    from engine.problems import Problem
+    from engine.scoring.scores import Scores
+    from engine.scoring.scoring import Scoring
+
+
+def explain(
+    data: Annotated[list[Path], typer.Option(help="The problem: an npz, or a problem.json; several, each as its own "
+                                                  "option, are the seeds of an average.", metavar="FILE")],
+    out: Annotated[Path, typer.Option(help="The explanation to write.", metavar="JSON")],
+    specs: Annotated[Path | None, typer.Option(help='A JSON list of {"name": …, "spec": {…}}.',
+                                               metavar="JSON")] = None,
+    scores: ScoreFiles = None,
+    between: Annotated[list[str] | None, typer.Option(help="The names of the two to explain, as two options (default: "
+                                                           "the two that are given).", metavar="NAME")] = None,
+    setting: Setting = Setting(),
+) -> None:
+    """Say how much of a disagreement is behavior, intervention, training process, or approximation error."""
+    from engine.analysis import explanation
+    from engine.cli.explain_text import as_data, told
+    from engine.cli.problem import read_problem
+    from engine.cli.score_files import check_output, json_text
+    from engine.scoring.verdict import verdict
+
+    files = scores or ()
+    check_output(out, ".json", inputs=(*data, *([specs] if specs else []), *files))
+    if len(data) > 1 and files:
+        raise InvalidInput("Score files belong to one problem, but --data is given several times; explain them on the "
+                           "problem that they were made for.")
+    problems = [read_problem(path, setting) for path in data]
+    named = _sides(specs, files, problems[0])
+    first, second = _pair(named, between or ())
+    found = explanation.explain(problems, named[first], named[second], Options(budget=setting.budget))
+    scorings = [_scoring(named[name]) for name in (first, second)]
+    record = {"first": first, "second": second, "specs": [scoring.canonical() for scoring in scorings],
+              "verdict": verdict(*scorings).code, **as_data(found),
+              "data": [problem.fingerprint for problem in problems] if len(problems) > 1 else problems[0].fingerprint,
+              "command": _command(data, specs, files, (first, second), out, setting)}
+    atomic_write(out, json_text(record))
+    print(told(found))
+    if found.left_out:
+        print(f"{found.left_out} candidates are left out because they did not converge everywhere.", file=sys.stderr)
+
+
+def _sides(specs: Path | None, scores: Sequence[Path], problem: Problem) -> dict[str, Scoring | Scores]:
+    """What there is to explain, by name: specifications first, then score files."""
+    from engine.cli.score_files import read_scores
+    from engine.cli.spec_files import read_specs
+
+    asked = read_specs(specs, least=1) if specs else {}
+    return {**asked, **read_scores(scores, problem, beside=asked)}
+
+
+def _scoring(side: Scoring | Scores) -> Scoring:
+    from engine.scoring.scores import Scores
+
+    return side.scoring if isinstance(side, Scores) else side
+
+
+def _pair(named: Collection[str], between: Sequence[str]) -> tuple[str, str]:
+    if not between and len(named) == 2:
+        first, second = named
+        return first, second
+    if len(between) != 2 or between[0] == between[1]:
+        raise InvalidInput(f"There are {len(named)} to choose from, {', '.join(f'`{name}`' for name in named)}; name "
+                           "two of them with --between.")
+    for name in between:
+        if name not in named:
+            raise InvalidInput(f"There is nothing named `{name[:60]}` to explain; choose from "
+                               f"{', '.join(f'`{known}`' for known in named)}.")
+    return between[0], between[1]
+
+
+def _command(data: Sequence[Path], specs: Path | None, scores: Sequence[Path], pair: tuple[str, str], out: Path,
+             setting: Setting) -> str:
+    given = [("--data", path) for path in data] + ([("--specs", specs)] if specs else [])
+    given += [("--scores", path) for path in scores]
+    words = [word for option in given for word in option]
+    return command_line("explain", *words, "--between", pair[0], "--between", pair[1], "--out", out,
+                        *setting.arguments)

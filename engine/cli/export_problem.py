@@ -1,0 +1,36 @@
+"""`export-problem`: the problem that a page drew, as the npz that `influence` and `compare` read."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
+
+
+def export_problem(
+    source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as a page gives them.",
+                                        metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
+) -> None:
+    """Write the problem that a page shows, for `influence` and `compare`."""
+    import numpy as np
+
+    from engine.cli.spec_files import parse_source
+    from engine.problems.source import SOFTMAX, ProblemSource
+
+    drawn = ProblemSource.parse(parse_source(source))
+    if drawn.model != SOFTMAX:
+        raise InvalidInput("An npz does not hold how a network is trained; save the source as problem.json, and give "
+                           "that to `influence` or `compare` as --data.")
+    problem = drawn.build().problem
+    features = slice(None, -1) if drawn.intercept else slice(None)
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, x_train=problem.x[:, features].numpy(), y_train=problem.y.numpy(),
+                        x_query=problem.queries[:, features].numpy(), y_query=problem.query_labels.numpy(),
+                        candidates=problem.candidates.numpy())
+    atomic_write(out, buffer.getvalue())

@@ -1,0 +1,91 @@
+"""`influence` and `compare`: a user's problem and specifications in, scores or agreement out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engine.basics.files import atomic_write
+from engine.basics.options import Options
+from engine.cli.program import command_line
+from engine.cli.setting import Data, ScoreFiles, Setting, Spec
+
+if TYPE_CHECKING:
+    from engine.problems import Problem
+    from engine.scoring.scores import Scores
+    from engine.scoring.scoring import Scoring
+
+COLUMNS = ["a", "b", "metric", "mean", "ci95", "n_queries", "n_dropped", "verdict"]
+
+
+def influence(
+    data: Data,
+    spec: Spec,
+    out: Annotated[Path, typer.Option(help="Scores to write; a manifest .json is written beside them.",
+                                      metavar="NPZ")],
+    setting: Setting = Setting(),
+) -> None:
+    """Score the candidates for every query under a specification."""
+    from engine.cli.problem import read_problem
+    from engine.cli.score_files import check_scores_output, write_scores
+    from engine.cli.spec_files import read_spec
+
+    check_scores_output(out, inputs=(data, spec))
+    scoring, available = read_spec(spec), setting.budget
+    scores = _computed(read_problem(data, setting), [scoring], available)[0]
+    write_scores(out, scores, command_line("influence", "--data", data, "--spec", spec, "--out", out,
+                                           *setting.arguments))
+
+
+def compare(
+    data: Data,
+    specs: Annotated[Path, typer.Option(help='A JSON list of {"name": …, "spec": {…}}, two at least.',
+                                        metavar="JSON")],
+    out: Annotated[Path, typer.Option(help="Agreement to write: a row for each pair and metric.", metavar="CSV")],
+    scores: ScoreFiles = None,
+    metric: Annotated[list[str] | None, typer.Option(help="A further metric: spearman, rbo or jaccard; repeat it for "
+                                                          "several.")] = None,
+    setting: Setting = Setting(),
+) -> None:
+    """Compare specifications, and say why their scores differ."""
+    from engine.analysis import comparison
+    from engine.cli.problem import read_problem
+    from engine.cli.score_files import check_output, read_scores
+    from engine.cli.spec_files import read_specs
+    from engine.metrics.agreement import METRICS
+    from engine.metrics.agreement import metric as agreement_metric
+
+    check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
+    metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
+    named, available = read_specs(specs, least=1 if scores else 2), setting.budget
+    problem = read_problem(data, setting)
+    brought = read_scores(scores or (), problem, beside=named)
+    arrays = [*_computed(problem, list(named.values()), available), *brought.values()]
+    found = comparison.compare([arrays], [*named, *brought], metrics=tuple(metrics))
+    if left_out := sum(found.left_out):
+        print(f"{left_out} candidates are left out of the comparison because they did not converge everywhere.",
+              file=sys.stderr)
+    atomic_write(out, found.table()[COLUMNS].to_csv(index=False, lineterminator="\n"))
+
+
+def _computed(problem: Problem, scorings: list[Scoring], available: int) -> list[Scores]:
+    """The scores, with a bar where stderr is a terminal and a warning where a candidate did not converge."""
+    from engine.cli.progress import progress
+    from engine.desk import answer
+
+    with progress(f"{len(problem.candidates):,} candidates × {len(problem.queries):,} queries") as move:
+        found = answer(problem, scorings, Options(budget=available, progress=move))
+    for scores in found:
+        _warn(scores)
+    return found
+
+
+def _warn(scores: Scores) -> None:
+    flagged = int((~scores.converged).sum())
+    if flagged:
+        print(f"{flagged} of {len(scores.converged)} candidates did not converge under {scores.scoring.title} (largest "
+              f"residual {scores.residual.max():.1e}) and are flagged; leave them out, or try another --l2.",
+              file=sys.stderr)

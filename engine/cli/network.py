@@ -1,0 +1,71 @@
+"""The network that the command line names by model, checkpoint, input shape and the parameters that count."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from engine.basics.errors import InvalidInput
+from engine.cli.setting import Fit, Network
+from engine.data.arrays import Arrays
+from engine.data.dataset import digest
+from engine.models.catalogue import build_model
+from engine.models.checkpoint import load_checkpoint, read_state
+from engine.problems import ModuleProblem
+from engine.problems.problem import pick_device
+from engine.problems.source import NETWORK_RECIPE
+from engine.problems.trained import trained
+
+
+def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem:
+    """The network's problem on checked arrays, whose inputs are flat. Raises `InvalidInput`."""
+    shape = input_shape(network.shape, arrays.x_train.shape[1])
+    build = builder(network.model, shape, arrays.n_classes)
+    x, queries = (part.reshape(len(part), *shape).astype("float32") for part in (arrays.x_train, arrays.x_query))
+    recipe = NETWORK_RECIPE.model_copy(update={"weight_decay": fit.l2})
+    if network.checkpoint is None:
+        identity = {"data": digest(x, arrays.y_train), "model": f"{network.model}:{build()}", "seed": 0,
+                    "recipe": recipe.model_dump(mode="json")}
+        made = trained(identity, build, x, arrays.y_train, recipe, 0, device=str(pick_device(fit.device)))
+        module, states = made.module, made.checkpoints
+    else:
+        module = load_checkpoint(build(), network.checkpoint)
+        states = tuple((read_state(path), 1.0) for path in network.trajectory or ())
+    problem = ModuleProblem(module, x, arrays.y_train, queries, arrays.y_query, arrays.candidates,
+                            parameters=network.parameters, l2=fit.l2, recipe=recipe, build=build, device=fit.device)
+    problem.keep_checkpoints(states)
+    return problem
+
+
+def input_shape(text: str, features: int) -> tuple[int, ...]:
+    """(3, 32, 32) of `3,32,32`. Raises `InvalidInput` where it does not hold the features."""
+    if not text:
+        return (features,)
+    try:
+        shape = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"--shape is `{text}`; write channels, height and width, as in 3,32,32.") from None
+    if min(shape) < 1 or torch.Size(shape).numel() != features:
+        raise InvalidInput(f"--shape {text} does not hold the {features:,} features of `x_train`; give the shape of "
+                           "one input, channels first.")
+    return shape
+
+
+def builder(model: str, shape: tuple[int, ...], classes: int) -> Callable[[], nn.Module]:
+    """() -> a fresh module. Raises `InvalidInput` for an unknown name or a function that cannot be had."""
+    name, colon, attribute = model.partition(":")
+    if not colon:
+        build_model(model, shape, classes)
+        return lambda: build_model(model, shape, classes)
+    try:
+        function = getattr(importlib.import_module(name), attribute)
+        module = function(shape, classes)
+    except (ImportError, AttributeError, TypeError) as error:
+        raise InvalidInput(f"--model {model} cannot be had ({error}); give MODULE:FUNCTION, a function of (shape, "
+                           "classes) that returns a torch module and that Python can import from here.") from None
+    if not isinstance(module, nn.Module):
+        raise InvalidInput(f"--model {model} returned {type(module).__name__}; let it return a torch module.")
+    return lambda: function(shape, classes)

@@ -1,0 +1,37 @@
+"""The problem that a command is about: arrays of an npz and how the model is fitted to them, or a problem.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.basics.errors import InvalidInput
+from engine.cli.network import network_problem
+from engine.cli.setting import SOFTMAX, Fit, Network, Setting
+from engine.cli.spec_files import read_source
+from engine.data import load_npz
+from engine.problems import Problem, SoftmaxProblem
+
+
+def read_problem(data: Path, setting: Setting) -> Problem:
+    """The problem of a problem.npz, or the one that a problem.json names as the pages do.
+
+    Raises `InvalidInput` for options that do not go together.
+    """
+    fit, network = setting.fit, setting.network
+    if data.suffix.lower() == ".json":
+        return _named(data, fit, network)
+    if network.model == SOFTMAX:
+        if network != Network():
+            raise InvalidInput("--checkpoint, --shape, --parameters and --trajectory are of a network; name it with "
+                               "--model.")
+        return SoftmaxProblem.from_arrays(load_npz(data), l2=fit.l2, intercept=fit.intercept, device=fit.device)
+    if fit.intercept:
+        raise InvalidInput("--intercept is of softmax regression; a network has its own biases.")
+    return network_problem(load_npz(data), fit, network)
+
+
+def _named(data: Path, fit: Fit, network: Network) -> Problem:
+    if (fit, network) != (Fit(fit.device), Network()):
+        raise InvalidInput(f"`{data}` says itself what is trained, and how; leave out --l2, --intercept and the "
+                           "options of a network, or change the file.")
+    return read_source(data).build(fit.device).problem

@@ -1,0 +1,138 @@
+"""The program around the commands: exit code 0, or 2 with one sentence that says what to do.
+
+1 is an unexpected fault (WHICHFLUENCE_DEBUG=1 shows where), 130 an interruption by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer import Abort, TyperException
+from typer.main import get_group
+
+from engine.basics.errors import WhichfluenceError
+from engine.cli.parameters import spread
+
+PROGRAM = "python -m engine"
+DEBUG = "WHICHFLUENCE_DEBUG"
+FINE, FAULT, REFUSED, INTERRUPTED = 0, 1, 2, 130
+
+# What the engine's sentences name, and the option that sets it in a command that has it.
+OPTIONS = {"memory budget": "--memory", "raise l2": "--l2", "an l2": "--l2", "leave the language model out": "--model"}
+
+Commands = Mapping[str, Callable[..., None]]
+
+
+def run(commands: Commands, arguments: Sequence[str] | None = None) -> int:
+    """Run one of the commands (default: the one that the process's own arguments name) and return its exit code."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("once", UserWarning)
+        warnings.showwarning = partial(_warn, warnings.showwarning)
+        return _run(application(commands), arguments)
+
+
+def application(commands: Commands) -> typer.Typer:
+    """The commands by their names, in the order in which `--help` lists them.
+
+    A parameter that is a dataclass stands for its fields, as `engine.cli.parameters.spread` says.
+    """
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.callback()(_whichfluence)
+    for name, command in commands.items():
+        app.command(name)(spread(command))
+    return app
+
+
+def command_line(*words: str | Path) -> str:
+    """The command line that repeats a command; of an absolute path it keeps the file's name only."""
+    return f"{PROGRAM} {shlex.join(short(word) for word in words)}"
+
+
+def short(word: str | Path) -> str:
+    """A word of a command line that is to be kept: of an absolute path the file's name."""
+    return word.name if isinstance(word, Path) and word.is_absolute() else str(word)
+
+
+def advised(sentence: str, options: Sequence[str]) -> str:
+    """The sentence, with the option in brackets behind what one of `options` sets."""
+    for words, option in OPTIONS.items():
+        if option in options and option not in sentence:
+            sentence = sentence.replace(words, f"{words} ({option})", 1)
+    return sentence
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from engine.basics.provenance import versions
+
+        print(f"whichfluence {versions()['whichfluence']}")
+        raise typer.Exit
+
+
+def _whichfluence(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True,
+                                                        help="Show the version.")] = False) -> None:
+    """Data influence under an explicit specification: behavior, intervention and training process."""
+
+
+def _warn(otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any,
+          **named: Any) -> None:
+    """A warning of ours as its sentence; those of libraries as Python writes them."""
+    if category is UserWarning:
+        print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
+    else:
+        otherwise(message, category, *rest, **named)
+
+
+def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
+    try:
+        code = app(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+    except TyperException as error:
+        return _refuse(_usage(error), REFUSED)
+    except WhichfluenceError as error:
+        return _refuse(advised(str(error), _options(app, arguments)), REFUSED)
+    except (Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        return _refuse(_unexpected(error), FAULT)
+    if code == INTERRUPTED:
+        return _refuse("Interrupted; no file was half written, and a repeated `reproduce` goes on from its last "
+                       "finished chunk.", INTERRUPTED)
+    return code or FINE
+
+
+def _options(app: typer.Typer, arguments: Sequence[str]) -> list[str]:
+    """The options of the command that the arguments name."""
+    commands = get_group(app).commands
+    asked = next(word for word in arguments if word in commands)
+    return [option for parameter in commands[asked].params for option in parameter.opts]
+
+
+def _refuse(sentence: str, code: int) -> int:
+    print(" ".join(sentence.split()), file=sys.stderr)
+    return code
+
+
+def _usage(error: TyperException) -> str:
+    """What is wrong with the arguments, and where they are explained."""
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    context = getattr(error, "ctx", None)
+    return f"{message.rstrip('. ')}; `{context.command_path if context else PROGRAM} --help` explains the options."
+
+
+def _unexpected(error: Exception) -> str:
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return "The memory does not suffice; lower --memory, or give fewer queries or candidates."
+    first_line = next(iter(str(error).splitlines()), "").rstrip(".")
+    return (f"This should not have happened ({type(error).__name__}: {first_line}); "
+            f"set {DEBUG}=1 and repeat the command to see where.")

@@ -1,0 +1,34 @@
+"""A bar for what is computed at once, and one for what runs as a job; both only where stderr is a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tqdm import tqdm
+
+from engine.cli.setting import Machine, budget
+from engine.jobs import Bar, run_job
+from engine.problems.problem import pick_device
+from engine.store.results import Result
+from engine.worker import load_kinds
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[float], None]]:
+    """A function that takes the share done, in [0, 1], and moves a bar on stderr."""
+    with tqdm(total=1.0, disable=None, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}", desc=title) as bar:
+        def move(share: float) -> None:
+            bar.n = min(share, 1.0)
+            bar.refresh()
+
+        yield move
+
+
+def run_shown(title: str, kind: str, payload: Mapping[str, Any], machine: Machine) -> Result:
+    """The result of a job, run here from wherever it stands, with a bar that counts its chunks."""
+    load_kinds()
+    options = {"device": str(pick_device(machine.device)), "budget": budget(machine.memory)}
+    with Bar(title) as bar:
+        return run_job(kind, payload, options=options, watch=bar)

@@ -1,0 +1,49 @@
+"""`reproduce`: run a study to its end from wherever it stands, publish its table, compare it with the paper's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.basics.errors import InvalidInput
+from engine.basics.registry import unknown
+from engine.cli.setting import Machine
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="An experiment; `list` shows them.")],
+    preset: Annotated[str, typer.Option(help="The scale: small or paper.")] = "small",
+    seeds: Annotated[int | None, typer.Option(help="How many seeds (default: those of the preset).", min=1,
+                                              max=1000)] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for NAME/PRESET/results.csv and manifest.json (default: "
+                                                  "assets/results).", metavar="DIR")] = None,
+    machine: Machine = Machine(),
+    model: Annotated[str | None, typer.Option(help="For studies of language models: a folder, a name under "
+                                                   "WHICHFLUENCE_MODELS, or a name on the Hugging Face hub.",
+                                              metavar="NAME_OR_PATH")] = None,
+) -> None:
+    """Recompute a table or figure of the paper (resumable)."""
+    from engine.cli.progress import run_shown
+    from engine.cli.reproduce_text import report, truncation
+    from engine.experiments import EXPERIMENTS, publish
+
+    experiment = EXPERIMENTS[name]
+    if preset not in experiment.presets:
+        raise InvalidInput(unknown(f"preset of `{name}`", preset, experiment.presets))
+    folder = publish.RESULTS if out is None else out
+    _check_writable(folder)
+    result = run_shown(f"{name}, {preset}", experiment.study, experiment.payload(preset, seeds, model), machine)
+    target = publish.publish(experiment, result, preset, folder)
+    print(report(publish.read_table(target / publish.TABLE), experiment, preset))
+    print(truncation(result.manifest), end="")
+    print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")
+
+
+def _check_writable(folder: Path) -> None:
+    """Refuse before the run what could not be written after it."""
+    standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK):
+        raise InvalidInput(f"Results cannot be written to `{folder}`; name another folder with --out.")

@@ -1,0 +1,103 @@
+"""scores.npz and the manifest beside it, which `influence` and `bring` write and other commands read."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.basics.files import read_whole, write_together
+from engine.brought.claim import ESTIMATOR, Claim
+from engine.cli.spec_files import read_object
+from engine.problems import Problem
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from engine.store.sealed import plain
+
+
+def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[Path] = ()) -> None:
+    """Refuse, before anything is computed, an output that could not be written or that would replace an input."""
+    if out.suffix.lower() != suffix:
+        raise InvalidInput(f"--out is `{out}`; give a file name that ends in `{suffix}`.")
+    if not out.parent.is_dir():
+        raise InvalidInput(f"The folder of --out `{out}` does not exist; create it or choose another place.")
+    for path in (out, *also):
+        if path.is_dir():
+            raise InvalidInput(f"`{path}`, which would be written, is a folder; choose another --out.")
+        if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
+            raise InvalidInput(f"The output `{path}` would replace an input; choose another --out.")
+    if not os.access(out.parent, os.W_OK):
+        raise InvalidInput(f"The folder of --out `{out}` may not be written; choose another place.")
+
+
+def check_scores_output(out: Path, inputs: Sequence[Path]) -> None:
+    """`check_output` for scores.npz and its manifest."""
+    check_output(out, ".npz", inputs, also=(_manifest(out),))
+
+
+def write_scores(out: Path, scores: Scores, command: str) -> None:
+    """Write scores.npz and its manifest, both or neither. command: the command line that does it again."""
+    content = _npz(scores)
+    record = {**scores.provenance, "command": command,
+              "files": {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}}
+    write_together({out: content, _manifest(out): json_text(record)})
+
+
+def read_scores(paths: Sequence[Path], problem: Problem, beside: Collection[str] = ()) -> dict[str, Scores]:
+    """name -> scores of scores.npz files with their manifests, by `bring` or by `influence`, for this problem.
+
+    beside: the names of the specifications that they stand beside. Raises `InvalidInput` for files that do not belong
+    together or to the problem, and for a name that is given twice.
+    """
+    found: dict[str, Scores] = {}
+    for path in paths:
+        scores = _read(path, problem)
+        name = scores.scoring.name if isinstance(scores.scoring, Claim) else path.stem
+        if name in found:
+            raise InvalidInput(f"Two of the score files are named `{name}`; give one another name.")
+        if name in beside:
+            raise InvalidInput(f"Both a specification and a score file are named `{name}`; give one another name.")
+        found[name] = scores
+    return found
+
+
+def json_text(record: object) -> str:
+    """A record as JSON for people to read."""
+    return json.dumps(plain(record), indent=1, ensure_ascii=False) + "\n"
+
+
+def _manifest(out: Path) -> Path:
+    return out.with_suffix(".json")
+
+
+def _npz(scores: Scores) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, scores=np.asarray(scores.values, dtype=np.float64), candidates=scores.candidates,
+             converged=scores.converged, residual=scores.residual)
+    return buffer.getvalue()
+
+
+def _read(path: Path, problem: Problem) -> Scores:
+    manifest = _manifest(path)
+    record = read_object(manifest)
+    content = read_whole(path, "score file")
+    files = record.get("files")
+    written = [entry.get("sha256") for entry in files.values()] if isinstance(files, dict) else []
+    if hashlib.sha256(content).hexdigest() not in written:
+        raise InvalidInput(f"`{path}` is not the file that its manifest `{manifest.name}` describes; bring the scores "
+                           "again.")
+    if record.get("data") != problem.fingerprint:
+        raise InvalidInput(f"The scores in `{path}` belong to another problem than --data; give the problem that they "
+                           "were brought for, with the same options.")
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        values, candidates, converged, residual = (arrays[name] for name in ("scores", "candidates", "converged",
+                                                                             "residual"))
+    spec = {key: value for key, value in record["spec"].items() if key != "behavior_fingerprint"}
+    scoring = Claim.parse(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.parse(spec)
+    return Scores(scoring, values, candidates, converged, residual, record)

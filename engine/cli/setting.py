@@ -1,0 +1,110 @@
+"""The options that commands share, each declared once: the problem and how it is trained, files, device and memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.basics.errors import InvalidInput
+from engine.cli.program import short
+
+SOFTMAX, ALL = "softmax", "all"  # as `engine.problems` names them, which is too slow to import for --help
+
+Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional "
+                                         "candidates, or a JSON that names dataset, sizes, model and seed.",
+                                    metavar="NPZ")]
+Spec = Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")]
+ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores that `bring` or `influence` wrote for this "
+                                                            "problem; repeat it for several.", metavar="NPZ")]
+Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
+Memory = Annotated[float, typer.Option(help="Memory to keep within, in GiB.", metavar="GIB")]
+L2 = Annotated[float, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖².")]
+Intercept = Annotated[bool, typer.Option("--intercept", help="Add an intercept, which is not regularised.")]
+Model = Annotated[str, typer.Option(help="softmax, a network that `list` shows, a classification model of "
+                                         "torchvision, or MODULE:FUNCTION of your own.")]
+Checkpoint = Annotated[Path | None, typer.Option(help="The network's trained weights: safetensors, or a state dict, "
+                                                      "which is read without running code (default: train it).",
+                                                 metavar="FILE")]
+Shape = Annotated[str, typer.Option(help="The shape of one input to the network, such as 3,32,32 (default: flat).",
+                                    metavar="C,H,W")]
+Parameters = Annotated[str, typer.Option(help="Which of the network's parameters count: all, last_block, last_layer, "
+                                              "or a regular expression on their names.")]
+Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earlier point of the training, for the "
+                                                            "process `trajectory`; repeat it in order.",
+                                                       metavar="FILE")]
+
+
+def budget(memory: float) -> int:
+    """GiB as bytes. Raises `InvalidInput` for what is not a size."""
+    if not 0 < memory < math.inf:
+        raise InvalidInput(f"--memory is {memory}; give a positive number of GiB, such as 4.")
+    return int(memory * 2**30)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where to compute a study, and in how many GiB of memory."""
+
+    device: Device = "auto"
+    memory: Memory = 4.0
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a model is fitted to an npz: where, with which penalty, and whether softmax regression has an intercept."""
+
+    device: Device = "auto"
+    l2: L2 = 1e-4
+    intercept: Intercept = False
+
+
+@dataclass(frozen=True)
+class Network:
+    """The options that make a problem one of a network.
+
+    model: a name that `list` shows, any classification model of torchvision, or MODULE:FUNCTION, a function of
+    your own (shape, classes) -> torch module that Python can import. checkpoint: its trained weights; without
+    one it is trained by the paper's recipe. shape: of one input, as `3,32,32`; flat where left out. trajectory:
+    the weights at earlier points of its training, in order, for the process `trajectory`.
+    """
+
+    model: Model = SOFTMAX
+    checkpoint: Checkpoint = None
+    shape: Shape = ""
+    parameters: Parameters = ALL
+    trajectory: Trajectory = None
+
+    @property
+    def arguments(self) -> list[str]:
+        """As on the command line; nothing for softmax regression."""
+        if self.model == SOFTMAX:
+            return []
+        given = [("--model", self.model), ("--checkpoint", self.checkpoint), ("--shape", self.shape or None),
+                 ("--parameters", self.parameters if self.parameters != ALL else None),
+                 *(("--trajectory", path) for path in self.trajectory or ())]
+        return [word for option, value in given if value is not None for word in (option, short(value))]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the problem in a file becomes a trained model, and how many GiB of memory its scores may take."""
+
+    fit: Fit = Fit()
+    memory: Memory = 4.0
+    network: Network = Network()
+
+    @property
+    def budget(self) -> int:
+        """The memory in bytes. Raises `InvalidInput` for what is not a size."""
+        return budget(self.memory)
+
+    @property
+    def arguments(self) -> list[str]:
+        """As on the command line; of an absolute path the file's name only."""
+        flags = ["--intercept"] if self.fit.intercept else []
+        return ["--device", self.fit.device, "--l2", repr(self.fit.l2), *flags, *self.network.arguments, "--memory",
+                repr(self.memory)]

@@ -1,0 +1,109 @@
+"""spec.json, specs.json and problem.json, read strictly: small files, each key once, no NaN; and --source."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.basics.errors import InvalidInput
+from engine.basics.files import read_whole
+from engine.problems import ProblemSource
+from engine.scoring.scoring import Scoring
+
+MAX_BYTES = 1_000_000
+LONGEST_NAME = 200
+
+
+def read_spec(path: Path) -> Scoring:
+    """The scoring in spec.json. Raises `InvalidInput` or `MissingData` with one sentence."""
+    data = _read(path)
+    if not isinstance(data, dict):
+        raise InvalidInput(f"`{path}` holds {_noun(data)}, not one specification; write "
+                           '{"behavior": …, "intervention": …, "process": …}.')
+    return Scoring.parse(data)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, such as a manifest."""
+    data = _read(path)
+    if not isinstance(data, dict):
+        raise InvalidInput(f"`{path}` holds {_noun(data)}, not an object; check the path.")
+    return data
+
+
+def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
+    """The named scorings in specs.json, in order, `least` of them at least."""
+    data = _read(path)
+    if not isinstance(data, list):
+        raise InvalidInput(f"`{path}` holds {_noun(data)}, not a list; write "
+                           '[{"name": …, "spec": {…}}, …].')
+    named: dict[str, Scoring] = {}
+    for place, entry in enumerate(data, start=1):
+        name, spec = _entry(place, entry)
+        if name in named:
+            raise InvalidInput(f"Two entries of `{path}` are named `{name}`; give each its own name.")
+        try:
+            named[name] = Scoring.parse(spec)
+        except InvalidInput as error:
+            raise InvalidInput(f"Specification `{name}`: {error}") from None
+    if len(named) < least:
+        raise InvalidInput(f"`{path}` holds {len(named)} of the two or more specifications that a comparison needs; "
+                           "add to it, or use `influence` for one.")
+    return named
+
+
+def read_source(path: Path) -> ProblemSource:
+    """The problem that problem.json names by dataset, sizes, model and seed."""
+    return ProblemSource.parse(_read(path))
+
+
+def parse_source(text: str) -> Any:
+    """The JSON that a page gives for --source. Raises `InvalidInput` for what is none."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"--source is not JSON ({error}); copy it from the page, quotes included.") from None
+
+
+def _entry(place: int, entry: Any) -> tuple[str, Any]:
+    if not isinstance(entry, dict) or set(entry) != {"name", "spec"}:
+        raise InvalidInput(f'Entry {place} of the specifications is not {{"name": …, "spec": {{…}}}}; '
+                           "give it these two keys and no other.")
+    name = entry["name"]
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+        raise InvalidInput(f"The name of entry {place} is not a line of text of 1 to {LONGEST_NAME} letters; "
+                           "give it one.")
+    return name, entry["spec"]
+
+
+def _read(path: Path) -> Any:
+    content = read_whole(path, "specification file", MAX_BYTES,
+                         f"`{path}` is larger than 1 MB, which no specification needs; check the path.")
+    try:
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
+    except InvalidInput as error:
+        raise InvalidInput(f"`{path}` {error}") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"`{path}` is not JSON: {error.msg} in line {error.lineno}, column {error.colno}; "
+                           "correct it there.") from None
+    except (ValueError, RecursionError):  # not UTF-8, a number of thousands of digits, or nested without end
+        raise InvalidInput(f"`{path}` is not JSON that can be read; save it as plain UTF-8 text.") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidInput(f"has the key `{twice}` twice in one object; keep one of them.")
+    return found
+
+
+def _constant(name: str) -> Any:
+    raise InvalidInput(f"holds {name}, which is not a number that JSON knows; give a finite one.")
+
+
+def _noun(data: Any) -> str:
+    return {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}.get(
+        type(data), "a number")

@@ -1,0 +1,146 @@
+"""The desk: for a source and scorings, the scores, or what to wait for until they are there.
+
+A model that is not trained is trained first, a network by a job, softmax regression in a background thread of this
+process. Scores come at once where that is quick; what takes longer is a job, which everybody who asks for the same
+shares. Pages, commands and agents ask the same desk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from engine import data
+from engine.data import Dataset, Sample
+from engine.desk import runs
+from engine.desk.answering import answer, narrowed
+from engine.desk.jobs import Jobs
+from engine.desk.memory import Memory
+from engine.desk.training import Trainings, problem_key
+from engine.desk.waiting import Waiting
+from engine.exact.reoptimize import prepare
+from engine.models.catalogue import model_title
+from engine.problems import DrawnProblem, ProblemSource
+from engine.runs import training as training_runs
+from engine.scoring import cost
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+PATIENCE_SECONDS = 1.5
+
+
+class Desk:
+    """One a process, for all its threads.
+
+    memory: what it keeps, problems and scores alike. root: the home folder of its jobs and results (default:
+    `engine.store.results.home()`, as it is when something is asked).
+    """
+
+    def __init__(self, memory: Memory | None = None, root: Path | str | None = None) -> None:
+        self.memory = Memory() if memory is None else memory
+        self.jobs = Jobs(root)
+        self.computing = threading.Lock()
+        """Held while something is computed at once: one answer at a time, with all processors."""
+        self._trainings = Trainings(_prepare, self.memory, _factor)
+
+    def drawn(self, source: ProblemSource) -> DrawnProblem | Waiting:
+        """The drawn and trained problem. Raises the engine's own error if it cannot be had."""
+        if problem_key(source) not in self.memory and not source.is_trained and (training := self._training(source)):
+            return training
+        future = self._trainings.ask(source)
+        with suppress(TimeoutError):
+            return future.result(timeout=PATIENCE_SECONDS)
+        return future.result() if future.done() else Waiting("Training the model", source=source)
+
+    def ahead(self, source: ProblemSource) -> int | None:
+        """How many trainings come before that of `source`, which is asked for anew; None once there is no more to
+        wait for."""
+        return None if self._trainings.ask(source).done() else self._trainings.ahead(source)
+
+    def sample(self, source: ProblemSource) -> tuple[Dataset, Sample]:
+        """The dataset and what is drawn of it, for pictures and labels: the model need not be in memory for them."""
+        drawn = self.memory.get(problem_key(source))
+        if drawn is not None:
+            return drawn.dataset, drawn.sample
+        return self.memory.kept(("sample", source.model_dump_json()), source.draw)
+
+    def candidate_count(self, source: ProblemSource, scorings: Sequence[Scoring], optima: int) -> int | None:
+        """How many of the drawn candidates are scored: all, or `optima` where a candidate of any scoring costs much."""
+        drawn = source.n_candidates or source.n_train
+        parameters = self.memory.kept(("parameters", source.model_dump_json()), source.parameters)
+        if any(cost.is_slow(scoring, parameters) for scoring in scorings):
+            return min(optima, drawn) if drawn else optima
+        return drawn
+
+    def scores(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
+               live_seconds: float | None = None) -> list[Scores] | Waiting:
+        """The scores of every scoring over the first `candidates` drawn candidates (None: all).
+
+        They are computed at once where that takes no longer than `live_seconds` (default: what its class of problems
+        allows); else a job is queued, and a `Waiting` comes back. Raises as `answer` and `drawn` do.
+        """
+        found = self._kept(source, dict.fromkeys(scorings), candidates)
+        missing = [scoring for scoring in dict.fromkeys(scorings) if scoring not in found]
+        if missing:
+            allowed = source.problem_class.live_seconds if live_seconds is None else live_seconds
+            filled = self._fill(source, missing, candidates, allowed)
+            if isinstance(filled, Waiting):
+                return filled
+            found |= filled
+        return [found[scoring] for scoring in scorings]
+
+    def _training(self, source: ProblemSource) -> Waiting | None:
+        """The job that trains a network; None where it is done and its weights are gone: they are made here then."""
+        job = self.jobs.submit(training_runs.KIND, training_runs.payload(source),
+                               title=f"Training {model_title(source.model)} on {data.title(source.dataset)}")
+        return None if job.state == "done" else Waiting(job.title, job=job.id)
+
+    def _kept(self, source: ProblemSource, scorings: Iterable[Scoring], candidates: int | None
+              ) -> dict[Scoring, Scores]:
+        known = ((scoring, self.memory.get(_key(source, scoring, candidates))) for scoring in scorings)
+        return {scoring: scores for scoring, scores in known if scores is not None}
+
+    def _keep(self, source: ProblemSource, found: Iterable[Scores], candidates: int | None) -> dict[Scoring, Scores]:
+        kept = {scores.scoring: scores for scores in found}
+        for scoring, scores in kept.items():
+            self.memory.put(_key(source, scoring, candidates), scores)
+        return kept
+
+    def _fill(self, source: ProblemSource, missing: Sequence[Scoring], candidates: int | None, live_seconds: float
+              ) -> dict[Scoring, Scores] | Waiting:
+        """The missing scores, computed here one asker at a time, or out of finished runs, or what to wait for."""
+        drawn = self.drawn(source)
+        if isinstance(drawn, Waiting):
+            return drawn
+        with self.memory.using(problem_key(source)):
+            count = len(narrowed(drawn.problem, candidates).candidates)
+            if cost.guess(missing, drawn.problem, count) > live_seconds:
+                return self._from_runs(source, missing, count, candidates)
+            with self.computing:
+                found = self._kept(source, missing, candidates)  # another may have computed them meanwhile
+                rest = [scoring for scoring in missing if scoring not in found]
+                computed = answer(drawn.problem, rest, candidates=candidates) if rest else []
+                return found | self._keep(source, computed, candidates)
+
+    def _from_runs(self, source: ProblemSource, missing: Sequence[Scoring], count: int, candidates: int | None
+                   ) -> dict[Scoring, Scores] | Waiting:
+        found = self._keep(source, runs.finished(self.jobs, source, missing, count).values(), candidates)
+        rest = [scoring for scoring in missing if scoring not in found]
+        return runs.under_way(self.jobs, source, rest, count) if rest else found
+
+
+def _key(source: ProblemSource, scoring: Scoring, candidates: int | None) -> Hashable:
+    return "scores", source.model_dump_json(), scoring.digest, candidates
+
+
+def _prepare(source: ProblemSource) -> DrawnProblem:
+    drawn = source.build(source.problem_class.live_device)
+    drawn.problem.facts, drawn.problem.probabilities, drawn.problem.query_logits  # noqa: B018 - trains
+    return drawn
+
+
+def _factor(drawn: DrawnProblem) -> None:
+    """What the first re-optimisation would otherwise wait for."""
+    prepare(drawn.problem)

@@ -1,0 +1,196 @@
+"""Approximation error along η and along α: what is known of the curves, and the single point that is looked at.
+
+Over η a point of a convex model costs a fraction of a second, so a few points are computed each time one asks,
+nearest work first. Over α every point means re-optimising every candidate, so each draw's curve is a job of its own;
+only the point that is looked at is computed at once. The curves of other models are jobs over both, and the point
+that is looked at is one of theirs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from engine.analysis import error_curves
+from engine.analysis.error_curves import ETAS, PerQuery
+from engine.desk.desk import Desk
+from engine.desk.error_runs import ErrorRun, error_run
+from engine.desk.waiting import Waiting
+from engine.problems import ProblemSource
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+STEP_SECONDS = 0.6
+MEANS = ["series", "x", "metric", "mean", "ci95", "n_seeds", "n_queries", "n_dropped", "low", "high"]
+SEEDS = ["series", "x", "metric", "seed", "mean"]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Tidy frames of what is known so far. means: series, x, metric, mean, ci95, low, high, n_seeds, …; seeds: one
+    row a draw. done of total parts; waiting: the jobs or trainings still under way."""
+
+    means: pd.DataFrame
+    seeds: pd.DataFrame
+    done: int
+    total: int
+    waiting: tuple[Waiting, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        return self.done >= self.total
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a curve: exact and approximate scores of one draw, and their agreement per query."""
+
+    exact: Scores
+    approximate: Scores
+    agreement: PerQuery = field(repr=False)
+
+
+def live(source: ProblemSource) -> bool:
+    """Whether single points are computed at once, beside the curves."""
+    return source.problem_class.convex
+
+
+def step_numbers(desk: Desk, source: ProblemSource, eta: float, candidates: int | None = None
+                 ) -> Mapping[str, PerQuery] | Waiting:
+    """behavior -> metric -> (m,) at one η of one draw: computed now unless it is known, or out of a run."""
+    if not live(source):
+        run = error_run(desk, source, "eta", candidates)
+        return run if isinstance(run, Waiting) else _at_eta(run, eta)
+    known = desk.memory.get(_step_key(source, eta))
+    if known is None:
+        drawn = desk.drawn(source)
+        if isinstance(drawn, Waiting):
+            return drawn
+        known = desk.memory.kept(_step_key(source, eta), lambda: error_curves.step_agreement(drawn.problem, eta))
+    return known
+
+
+def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = STEP_SECONDS,
+               candidates: int | None = None) -> Curves:
+    """First order against exact over the η grid: what is known, and as many new points as fit into `seconds`."""
+    if not live(sources[0]):
+        return _from_runs(desk, sources, "eta", candidates, lambda run: {
+            (BEHAVIORS[behavior].title, eta): found for (behavior, eta), found in run.eta_agreement().items()})
+    deadline, known = time.monotonic() + seconds, {}
+    waiting: tuple[Waiting, ...] = ()
+    for source in sources:
+        for eta in ETAS:
+            found = desk.memory.get(_step_key(source, eta))
+            if found is None and time.monotonic() < deadline and not waiting:
+                found = step_numbers(desk, source, eta)
+                if isinstance(found, Waiting):
+                    waiting, found = (found,), None
+            if found is not None:
+                known[source.seed, eta] = found
+    points = {(BEHAVIORS[behavior].title, eta): {seed: known[seed, eta][behavior] for seed, at in known if at == eta}
+              for eta in ETAS for behavior in error_curves.differentiable()}
+    return _curves(points, len(known), len(sources) * len(ETAS), waiting)
+
+
+def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int, behavior: str) -> Curves:
+    """Every inverse-Hessian solver against the optimum over the α grid, from the draws whose job is done."""
+    solvers = error_curves.solvers(sources[0].kind)
+    return _from_runs(desk, sources, "alpha", candidates, lambda run: {
+        (solvers[solver].title, alpha): found for (solver, alpha), found in run.alpha_agreement(behavior).items()})
+
+
+def eta_point(desk: Desk, source: ProblemSource, behavior: str, eta: float, candidates: int | None = None
+              ) -> Point | Waiting:
+    """Exact and first-order scores of every candidate at one η: now, or out of a run."""
+    pair = error_curves.step_pair(behavior, eta)
+    if not live(source):
+        run = error_run(desk, source, "eta", candidates)
+        if isinstance(run, Waiting):
+            return run
+        return Point(run.scores[pair[0]], run.scores[pair[1]], _at_eta(run, eta)[behavior])
+    found = desk.scores(source, list(pair), None)
+    if isinstance(found, Waiting):
+        return found
+    numbers = step_numbers(desk, source, eta)
+    return numbers if isinstance(numbers, Waiting) else Point(found[0], found[1], numbers[behavior])
+
+
+def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, solver: str, candidates: int
+                ) -> Point | Waiting:
+    """Exact scores of upweighting by α, re-optimised now or out of the finished run, and those of one solver."""
+    run, kind = error_run(desk, source, "alpha", candidates), source.kind
+    if isinstance(run, Waiting) and not live(source):
+        return run
+    known = {} if isinstance(run, Waiting) else run.scores
+    exact = _scores(desk, source, behavior, lambda name: error_curves.upweighted(name, alpha, kind), candidates, known)
+    if isinstance(exact, Waiting):
+        return exact
+    unit = _scores(desk, source, behavior, lambda name: error_curves.solver_scoring(name, solver, kind=kind),
+                   candidates, known)
+    if isinstance(unit, Waiting):
+        return unit
+    scaled = error_curves.at_alpha(unit, alpha)
+    key = ("error curves: point", source.model_dump_json(), candidates, behavior, alpha, solver)
+    return Point(exact, scaled, desk.memory.kept(key, lambda: error_curves.agreement(exact, scaled)))
+
+
+def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float, candidates: int, chosen: str
+                 ) -> dict[str, Point]:
+    """The chosen point under every solver whose scores are at hand: all of them once the draw's run is done."""
+    waiting = isinstance(error_run(desk, source, "alpha", candidates), Waiting)
+    solvers = [chosen] if waiting else list(error_curves.solvers(source.kind))
+    found = {solver: alpha_point(desk, source, behavior, alpha, solver, candidates) for solver in solvers}
+    return {solver: point for solver, point in found.items() if isinstance(point, Point)}
+
+
+def _step_key(source: ProblemSource, eta: float) -> tuple:
+    return "step agreement", source.model_dump_json(), eta, error_curves.differentiable()
+
+
+def _at_eta(run: ErrorRun, eta: float) -> dict[str, PerQuery]:
+    return {behavior: found for (behavior, at), found in run.eta_agreement().items() if at == eta}
+
+
+def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[[str], Scoring], candidates: int,
+            known: Mapping[Scoring, Scores]) -> Scores | Waiting:
+    """Scores of one behavior: those that are known, else of all behaviors at once."""
+    if scoring(behavior) in known:
+        return known[scoring(behavior)]
+    behaviors = error_curves.differentiable()
+    found = desk.scores(source, [scoring(name) for name in behaviors], candidates)
+    return found if isinstance(found, Waiting) else found[behaviors.index(behavior)]
+
+
+def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candidates: int | None,
+               agreements: Callable[[ErrorRun], Mapping[tuple[str, float], PerQuery]]) -> Curves:
+    """The curves of every draw whose run is done; agreements(run): (series, x) -> metric -> (m,)."""
+    points: dict[tuple[str, float], dict[int, PerQuery]] = {}
+    done, waiting = 0, []
+    for source in sources:
+        run = error_run(desk, source, panel, candidates)
+        if isinstance(run, Waiting):
+            waiting.append(run)
+            continue
+        done += 1
+        for place, found in agreements(run).items():
+            points.setdefault(place, {})[source.seed] = found
+    return _curves(points, done, len(sources), tuple(waiting))
+
+
+def _curves(points: Mapping[tuple[str, float], Mapping[int, PerQuery]], done: int, total: int,
+            waiting: tuple[Waiting, ...]) -> Curves:
+    means, seeds = [], []
+    for (series, x), by_seed in points.items():
+        if not by_seed:
+            continue
+        for row in error_curves.summary(list(by_seed.values())):
+            per_seed, half = row.pop("per_seed"), np.nan_to_num(row["ci95"])
+            means.append({"series": series, "x": x, **row, "low": row["mean"] - half, "high": row["mean"] + half})
+            seeds += [{"series": series, "x": x, "metric": row["metric"], "seed": seed, "mean": value}
+                      for seed, value in zip(by_seed, per_seed, strict=True)]
+    return Curves(pd.DataFrame(means, columns=MEANS), pd.DataFrame(seeds, columns=SEEDS), done, total, waiting)

@@ -1,0 +1,76 @@
+"""The runs behind error curves: all points of one draw as one job, and their agreement once it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine.analysis import error_curves
+from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
+from engine.basics.errors import StoreError
+from engine.desk.desk import Desk
+from engine.desk.titles import problem_title
+from engine.desk.waiting import Waiting
+from engine.jobs import job_digest
+from engine.problems import ProblemSource
+from engine.runs import scores as score_runs
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+SYMBOLS = {"eta": "η", "alpha": "α"}
+
+
+@dataclass(frozen=True)
+class ErrorRun:
+    """A finished run with one draw's curves over `eta` or over `alpha`."""
+
+    desk: Desk
+    source: ProblemSource
+    panel: str
+    digest: str
+
+    @property
+    def scores(self) -> Mapping[Scoring, Scores]:
+        """Everything that the run has computed; about 500 kB a scoring on digits. Raises `StoreError` for damage."""
+        return self.desk.memory.kept(("error curves", self.digest), self._load)
+
+    def eta_agreement(self) -> Mapping[tuple[str, float], PerQuery]:
+        """(behavior, η) -> metric -> (m,)."""
+        return self.desk.memory.kept(("error curves over eta", self.digest), lambda: {
+            (behavior, eta): error_curves.agreement(*(self.scores[scoring] for scoring in
+                                                      error_curves.step_pair(behavior, eta)))
+            for behavior in error_curves.differentiable() for eta in ETAS})
+
+    def alpha_agreement(self, behavior: str) -> Mapping[tuple[str, float], PerQuery]:
+        """(solver, α) -> metric -> (m,)."""
+        kind = self.source.kind
+        return self.desk.memory.kept(("error curves over alpha", self.digest, behavior), lambda: {
+            (solver, alpha): error_curves.agreement(
+                self.scores[error_curves.upweighted(behavior, alpha, kind)],
+                error_curves.at_alpha(self.scores[error_curves.solver_scoring(behavior, solver, kind=kind)], alpha))
+            for solver in error_curves.solvers(kind) for alpha in ALPHAS})
+
+    def _load(self) -> dict[Scoring, Scores]:
+        listed = _scorings(self.source, self.panel)
+        return dict(zip(listed, score_runs.load(self.desk.jobs.store.read(self.digest), listed), strict=True))
+
+
+def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | None) -> ErrorRun | Waiting:
+    """The finished run with one draw's curves over `panel`, eta or alpha; else its job, which is queued if it is
+    new."""
+    payload = score_runs.payload(source, _scorings(source, panel), candidates)
+    run = ErrorRun(desk, source, panel, job_digest(score_runs.KIND, payload))
+    try:
+        if desk.jobs.store.has(run.digest) and run.scores:
+            return run
+    except StoreError:  # damaged: it is set aside, and computed anew
+        pass
+    title = (f"Error curves over {SYMBOLS[panel]} on {problem_title(source)}, seed {source.seed}, "
+             f"{candidates} candidates")
+    job = desk.jobs.submit(score_runs.KIND, payload, title)
+    return Waiting(title, job=job.id)
+
+
+def _scorings(source: ProblemSource, panel: str) -> list[Scoring]:
+    """What the curves of a panel need."""
+    return error_curves.eta_scorings() if panel == "eta" else error_curves.alpha_scorings(kind=source.kind)

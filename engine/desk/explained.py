@@ -1,0 +1,60 @@
+"""Why two answers disagree: the exact scores along the way between them, asked for on every draw, and the measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.analysis.explanation import Chain, Explanation, Seed, chain, measure
+from engine.basics.errors import InvalidInput
+from engine.desk.desk import Desk
+from engine.desk.waiting import Waiting
+from engine.problems import ProblemSource
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+
+def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]],
+              candidates: int | None) -> Explanation | Waiting:
+    """Why A and B disagree; sides: the scores of both for each source. All that is missing is asked for at once."""
+    n = len(desk.sample(sources[0])[1].y_train)
+    a, b = (side.scoring for side in sides[0])
+    way = chain(a, b, n, sources[0].problem_class.convex)
+    seeds, waiting = [], None
+    for source, (first, second) in zip(sources, sides, strict=True):
+        exact, reasons = _exact(desk, source, way, candidates, source.problem_class.live_seconds / len(sources))
+        if isinstance(exact, Waiting):
+            waiting = waiting or exact
+        else:
+            seeds.append(Seed(first, second, exact, reasons))
+    return waiting or measure(way, seeds)
+
+
+def _exact(desk: Desk, source: ProblemSource, way: Chain, candidates: int | None, live_seconds: float
+           ) -> tuple[dict[Scoring, Scores] | Waiting, dict[Scoring, str]]:
+    """The exact scores along the way; what cannot be computed is left out with its reason."""
+    if not way.needed:
+        return {}, {}
+    together = _asked(desk, source, way.needed, candidates, live_seconds)
+    if not isinstance(together, str):
+        return (together if isinstance(together, Waiting) else dict(zip(way.needed, together, strict=True))), {}
+    exact, reasons, waiting = {}, {}, None
+    for scoring in way.needed:
+        found = _asked(desk, source, [scoring], candidates, live_seconds)
+        if isinstance(found, str):
+            reasons[scoring] = found
+        elif isinstance(found, Waiting):
+            waiting = waiting or found
+        else:
+            exact[scoring] = found[0]
+    return (exact, reasons) if waiting is None else (waiting, {})
+
+
+def _asked(desk: Desk, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
+           live_seconds: float) -> list[Scores] | Waiting | str:
+    """The scores, what is being waited for, or why they cannot be had: the engine's own words, or its run's."""
+    try:
+        found = desk.scores(source, scorings, candidates, live_seconds)
+    except InvalidInput as error:
+        return str(error)
+    job = desk.jobs.queue.get(found.job) if isinstance(found, Waiting) and found.job else None
+    return job.error or "their run failed." if job is not None and job.state == "failed" else found

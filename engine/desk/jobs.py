@@ -1,0 +1,85 @@
+"""The long work of a desk: jobs in the queue, the worker that they need, and what they have left in the store."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.desk.waiting import Waiting
+from engine.jobs import Job, JobQueue, Workers, ensure_worker, job_digest
+from engine.store.results import Result, Store, home
+
+
+class Jobs:
+    """The queue and the store of one home folder. root: default `home()`, as it is when something is asked."""
+
+    def __init__(self, root: Path | str | None = None) -> None:
+        self._root = root
+        self._queue: JobQueue | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def root(self) -> Path:
+        return home() if self._root is None else Path(self._root)
+
+    @property
+    def queue(self) -> JobQueue:
+        """The jobs of the folder."""
+        with self._lock:
+            if self._queue is None or self._queue.root != self.root:
+                self._queue = JobQueue(self.root)
+            return self._queue
+
+    @property
+    def store(self) -> Store:
+        """The results of the folder."""
+        return Store(self.root)
+
+    def submit(self, kind: str, payload: Mapping[str, Any], title: str) -> Job:
+        """The job (kind, payload), queued if it is new, with a worker that will run it."""
+        job = self.queue.submit(kind, payload, title=title)
+        if job.active:
+            self.ensure_worker()
+        return job
+
+    def take_up(self, kind: str, payload: Mapping[str, Any], title: str) -> Job:
+        """The same; one that failed or was cancelled goes on where it stopped."""
+        job = self.queue.submit(kind, payload, title=title)
+        if job.state in ("failed", "cancelled"):
+            self.queue.resume(job.id)
+        self.ensure_worker()
+        return self.queue.get(job.id) or job
+
+    def resume(self, job: str) -> None:
+        """Queue a failed or cancelled job again, with a worker that will run it."""
+        self.queue.resume(job)
+        self.ensure_worker()
+
+    def wait(self, kind: str, payload: Mapping[str, Any], title: str) -> Waiting:
+        """What to wait for, so that the job (kind, payload) is done."""
+        job = self.submit(kind, payload, title)
+        return Waiting(job.title, job=job.id)
+
+    def find(self, kind: str, payload: Mapping[str, Any]) -> Job | None:
+        """The job (kind, payload), if anybody asked for it."""
+        return self.queue.get(job_digest(kind, payload))
+
+    def result(self, kind: str, payload: Mapping[str, Any]) -> Result | None:
+        """What the job (kind, payload) has left; None where it is not done. Raises `StoreError` for damage."""
+        digest = job_digest(kind, payload)
+        return self.store.read(digest) if self.store.has(digest) else None
+
+    def ensure_worker(self) -> None:
+        """Start a worker where none lives."""
+        ensure_worker(self.root)
+
+    def trouble(self) -> str:
+        """Starts a worker where none lives; why there can be none, as a sentence, empty where all is well."""
+        self.ensure_worker()
+        return Workers(self.root).trouble()
+
+    def workers(self) -> int:
+        """How many workers are up."""
+        return len(Workers(self.root).alive())

@@ -1,0 +1,106 @@
+"""One run of a language model as a reader asks for it: a study's task and recipe, at a size and seed of their own."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.applications.language import catalogue
+from engine.applications.language.attribution import Setting
+from engine.applications.language.records import Record
+from engine.applications.language.tasks import TASKS
+from engine.experiments import backdoor, response_corruption
+from engine.jobs import job_digest
+from engine.runs import language as language_run
+
+SIZES = (80, 200, 1_000, 5_000)
+SHARES = {"response_corruption": {"clean": 0.8, "answer": 0.1, "rationale": 0.1},
+          "conditional_backdoor": {"clean": 0.8, "poison": 0.1, "benign": 0.1}}
+"""What share of a task's training records each of its groups has."""
+QUERIES = {"response_corruption": "validation", "conditional_backdoor": "test"}
+STUDIES = {"response_corruption": response_corruption, "conditional_backdoor": backdoor}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the reader chose: task, model, number of training records, seed, own file, and a typed query if any."""
+
+    task: str
+    model: str
+    records: int
+    seed: int
+    file: str = ""
+    typed: Record | None = None
+
+    @property
+    def setting(self) -> Setting:
+        """The setting of its run: short records and a strong recipe below a thousand records, else the paper's."""
+        if self.task == "own":
+            task: dict[str, Any] = {"name": "own", "train": self.file}
+            recipe = response_corruption.SETTINGS["small"]["recipe"]
+            return setting_of(self.model, task, recipe)
+        preset = "small" if self.records < 1_000 else "paper"
+        chosen = STUDIES[self.task].SETTINGS[preset]
+        sizes = {name: round(share * self.records) for name, share in SHARES[self.task].items()}
+        queries = {QUERIES[self.task]: max(8, self.records // 10)}
+        return setting_of(self.model, {**chosen["task"], **sizes, **queries}, chosen["recipe"])
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """What determines its scores."""
+        return language_run.payload(self.setting, self.seed, [self.typed] if self.typed else [])
+
+    @property
+    def command(self) -> str:
+        """The command that makes the run and writes its records."""
+        told = {**self.setting.model_dump(mode="json", exclude_defaults=True), "seed": self.seed}
+        if self.typed:
+            told["asked"] = [self.typed.model_dump(mode="json", exclude_defaults=True)]
+        text = shlex.quote(json.dumps(told, ensure_ascii=False))
+        return f"python -m engine attribute --run {text} --out records.csv"
+
+    @property
+    def digest(self) -> str:
+        """The id of its job and of its result."""
+        return job_digest(language_run.KIND, _plain(self.payload))
+
+    @property
+    def title(self) -> str:
+        about = "a prompt of your own" if self.typed else "its own queries"
+        return f"{TASKS[self.task].title} · {catalogue.model_title(self.model)} · {about}"
+
+    @property
+    def seconds(self) -> float:
+        """Guessed seconds on two cores."""
+        payload = _plain(self.payload)
+        factor = 0.8 if self.records < 1_000 else 2.0
+        return factor * sum(language_run.weight(payload, key) for key in language_run.plan(payload))
+
+    def shading(self, row: int) -> dict[str, Any]:
+        """What determines the contributions of one record's tokens."""
+        return language_run.tokens_payload(self.payload, row)
+
+    def shading_digest(self, row: int) -> str:
+        """The id of the job that computes them."""
+        return job_digest(language_run.TOKENS, _plain(self.shading(row)))
+
+    def program(self, column: str, ascending: bool) -> str:
+        """A Python program that makes the run and lists its records by a column of their table."""
+        return ("from engine.jobs import run_job\n"
+                "from engine.runs import language\n\n"
+                f"result = run_job(language.KIND, {self.payload!r})\n"
+                f"records = result.table(\"records\").sort_values({column!r}, ascending={ascending})")
+
+
+def setting_of(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any]) -> Setting:
+    """The setting of a task with a recipe; a study's own recipe projects onto fewer numbers."""
+    return Setting.parse({"model": model, "task": dict(task), "recipe": dict(recipe),
+                          "projection": {"dimension": 2048 if len(recipe) > 1 else 4096}})
+
+
+def _plain(payload: dict[str, Any]) -> dict[str, Any]:
+    """As the queue holds it: lists for tuples."""
+    return json.loads(json.dumps(payload))

@@ -1,0 +1,64 @@
+"""One reproduction of a table or figure at a scale: its job, its title, its command, what it takes and lacks."""
+
+from __future__ import annotations
+
+import shlex
+
+from engine import data
+from engine.applications.language import catalogue
+from engine.data import scienceqa
+from engine.experiments import EXPERIMENTS
+from engine.jobs import KINDS, job_digest
+
+
+def digest(name: str, preset: str, model: str | None = None) -> str:
+    """The id of its job. model: another language model than the preset's."""
+    experiment = EXPERIMENTS[name]
+    return job_digest(experiment.study, experiment.payload(preset, model=model))
+
+
+def title(name: str, preset: str, model: str | None = None) -> str:
+    """The run's title: every table and figure that comes out of it, and its scale."""
+    asked = digest(name, preset)
+    heads = [experiment.title.partition(":")[0] for other, experiment in EXPERIMENTS.items()
+             if preset in experiment.presets and digest(other, preset) == asked]
+    return " · ".join([" and ".join(heads), preset, *([catalogue.model_title(model)] if model else [])])
+
+
+def command(name: str, preset: str, model: str | None = None) -> str:
+    """The command line that runs it."""
+    other = f" --model {shlex.quote(model)}" if model else ""
+    return f"python -m engine reproduce {name} --preset {preset}{other}"
+
+
+def other_model(name: str, preset: str, model: str) -> str | None:
+    """What `--model` takes for a language model by the name that tables give it; None for the preset's own."""
+    own = EXPERIMENTS[name].presets[preset].settings.get("model")
+    return None if own is None or catalogue.model_title(own) == model else catalogue.HUB.get(model, model)
+
+
+def seconds(name: str, preset: str) -> float:
+    """Guessed seconds on two processor cores, for a language model of 135 million parameters."""
+    experiment = EXPERIMENTS[name]
+    kind, payload = KINDS[experiment.study], experiment.payload(preset)
+    return sum(kind.weight(payload, key) if kind.weight else 1.0 for key in kind.plan(payload))
+
+
+def trains_language_model(name: str, preset: str) -> bool:
+    """Whether it runs a language model that the reader may choose."""
+    experiment = EXPERIMENTS[name]
+    return "model" in experiment.presets[preset].settings and bool(experiment.models)
+
+
+def missing_data(name: str, preset: str) -> str:
+    """A sentence on data that this run needs and this machine lacks; empty where all is there."""
+    settings = EXPERIMENTS[name].presets[preset].settings
+    for source in settings.get("sources", ()):
+        found, said = data.DATASETS[source["dataset"]].available()
+        if not found:
+            return said
+    if "task" in settings or "backdoor" in settings:
+        found, said = scienceqa.available()
+        if not found:
+            return said
+    return ""

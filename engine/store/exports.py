@@ -1,0 +1,36 @@
+"""A result as files that other programs read: tables as CSV or parquet, arrays as npz with the manifest beside them."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import numpy as np
+
+from engine.store.results import Result
+
+
+def csv(result: Result, name: str) -> bytes:
+    """One table, UTF-8, without an index."""
+    return result.table(name).to_csv(index=False).encode()
+
+
+def parquet(result: Result, name: str) -> bytes:
+    """One table, with its types."""
+    buffer = io.BytesIO()
+    result.table(name).to_parquet(buffer)
+    return buffer.getvalue()
+
+
+def npz(result: Result) -> bytes:
+    """Every array (`|` in its name becomes `_`), with the manifest as JSON text under `manifest`."""
+    buffer = io.BytesIO()
+    names: dict[str, Any] = {name.replace("|", "_"): array for name, array in result.arrays().items()}
+    np.savez_compressed(buffer, manifest=json.dumps(result.manifest, ensure_ascii=False), **names)
+    return buffer.getvalue()
+
+
+def has_arrays(result: Result) -> bool:
+    """Whether a result holds arrays besides its tables."""
+    return any(name.endswith(".safetensors") for name in result.manifest["files"])

@@ -1,0 +1,21 @@
+"""What stands beside what on the Noisy labels page."""
+
+import numpy as np
+
+from app.noisy_labels import agreement, detection
+from engine.applications.noisy_labels import rankings
+from engine.applications.noisy_labels.pairs import Pair
+
+FIRST, SECOND, PLAIN = Pair("TracIn", "Trusted loss"), Pair("TracIn", "Target logit"), Pair("RepSim")
+SUSPICION = {FIRST: np.array([5.0, 4, 3, 2, 1, 0, -1, -2, -3, -4]),
+             SECOND: np.array([5.0, 0, 4, 3, 2, 1, -1, -2, -3, -4]), PLAIN: -np.arange(10.0)[::-1]}
+
+
+def test_related_rankings_start_with_the_chosen_one():
+    assert detection.related(SECOND, list(SUSPICION)) == [SECOND, FIRST, PLAIN]
+
+
+def test_the_cells_of_the_heatmap():
+    cells = agreement.cells(SUSPICION, rankings.agreement(SUSPICION), (1, 1))
+    assert len(cells) == 9 and list(cells[cells["chosen"]]["first"]) == ["2. TracIn · target logit"]
+    assert set(cells["verdict"]) == {"the same ranking", "the behavior differs", "method and behavior differ"}

@@ -1,0 +1,28 @@
+"""A user's own records, kept by content and found by name."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.applications.language import record_files
+from engine.basics.errors import InvalidInput
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+
+
+def test_own_records_are_kept_and_checked():
+    path = record_files.keep(b'{"prompt": "a", "response": "b"}\n')
+    assert record_files.path_of(Path(path).name) == path
+    with pytest.raises(InvalidInput, match="Line 1"):
+        record_files.keep(b"{")
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        record_files.keep(b"\xff")
+
+
+@pytest.mark.parametrize("name", ["../x", "absent.jsonl", "/etc/passwd"])
+def test_a_name_that_leads_elsewhere_is_refused(name):
+    with pytest.raises(InvalidInput, match="not on this machine"):
+        record_files.path_of(name)

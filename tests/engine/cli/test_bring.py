@@ -1,0 +1,84 @@
+"""`bring`, and what brought scores add to `compare` and `explain`: faults are sentences, and leave no half files."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from engine.cli import main
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+from tests.engine.cli.commands import REMOVE, bring, brought, run
+from tests.engine.single_thread import one_thread  # noqa: F401
+
+
+def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
+    noisy = brought(problem)
+    assert main(["bring", "--scores", "theirs.npy", "--data", "problem.npz", "--spec", "loo.json", "--out", "ours.npz",
+                 "--l2", "0.01", "--name", "theirs"]) == 0
+    told = capsys.readouterr().out
+    assert "one row a training example" in told and "sign read as minus" in told
+    with np.load("ours.npz") as written:
+        np.testing.assert_allclose(written["scores"], noisy)
+    manifest = json.loads(Path("ours.json").read_text())
+    assert manifest["brought"]["axes"] == "candidates" and manifest["spec"]["name"] == "theirs"
+    command = shlex.split(manifest["command"])
+    assert main(command[3:]) == 0
+
+    assert run("compare", "--specs", "specs.json", "--scores", "ours.npz", "--metric", "spearman", "--out",
+               "agreement.csv") == 0
+    table = pd.read_csv("agreement.csv")
+    assert list(table.columns) == ["a", "b", "metric", "mean", "ci95", "n_queries", "n_dropped", "verdict"]
+    row = table[(table.a == "loo") & (table.b == "theirs") & (table.metric == "spearman_rho")].iloc[0]
+    exact = compute(problem, Scoring.parse(REMOVE))[0].values
+    assert row["mean"] == pytest.approx(np.mean([spearmanr(x, y).statistic for x, y in zip(exact, noisy, strict=True)]))
+    assert row.verdict == "approximation error"
+
+    assert run("explain", "--specs", "specs.json", "--scores", "ours.npz", "--between", "theirs", "--between", "step",
+               "--out", "why.json") == 0
+    assert "the approximation error of theirs" in capsys.readouterr().out
+    assert run("explain", "--scores", "ours.npz", "--out", "why.json") == 2
+
+
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: bring(scores="nothing.npy"), "There is no file"),
+    (lambda: bring(scores="noise.npy"), "Give --sign plus, or --sign minus"),
+    (lambda: bring("--sign", "up"), "give plus, minus or auto"),
+    (lambda: bring("--axes", "rows"), "give queries, candidates or auto"),
+    (lambda: bring("--axes", "queries"), "The table is 25 × 6"),
+    (lambda: bring(scores="cube.npy"), "shape"),
+    (lambda: bring(out="theirs.npy"), "ends in `.npz`"),
+    (lambda: run("explain", "--specs", "specs.json", "--out", "ours.json"), "name two of them with --between"),
+    (lambda: run("explain", "--specs", "specs.json", "--between", "loo", "--between", "nobody", "--out", "ours.json"),
+     "nothing named `nobody`"),
+    (lambda: run("explain", "--specs", "specs.json", "--scores", "absent.npz", "--out", "ours.json"), "There is no"),
+    (lambda: run("compare", "--specs", "specs.json", "--metric", "pearson", "--out", "ours.csv"),
+     "no agreement metric"),
+])
+def test_faults_are_one_sentence_and_leave_no_file(problem, tmp_path, capsys, call, words):
+    brought(problem)
+    np.save("noise.npy", np.random.default_rng(3).normal(size=(25, 6)))
+    np.save("cube.npy", np.zeros((2, 2, 2)))
+    assert call() == 2
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
+    assert not list(tmp_path.glob("ours.*"))
+
+
+def test_a_first_row_in_doubt_is_asked_for(problem, capsys):
+    noisy = brought(problem, turned=False)
+    rows = [",".join(map(repr, row.tolist())) for row in noisy]
+    Path("odd.csv").write_text("\n".join([",".join(map(str, range(100, 100 + noisy.shape[1]))), *rows]))
+    assert bring(scores="odd.csv") == 2
+    assert "Give --first-row names, or --first-row scores." in capsys.readouterr().err and not Path("ours.npz").exists()
+    Path("named.csv").write_text("\n".join([",".join(map(str, problem.candidates.tolist()[::-1])),
+                                            *[",".join(map(repr, row[::-1].tolist())) for row in noisy]]))
+    assert bring(scores="named.csv") == 0
+    assert "read as the names of the columns" in capsys.readouterr().out
+    with np.load("ours.npz") as written:
+        np.testing.assert_allclose(written["scores"], noisy)
+    assert main(shlex.split(json.loads(Path("ours.json").read_text())["command"])[3:]) == 0

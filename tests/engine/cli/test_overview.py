@@ -1,0 +1,22 @@
+"""`list` and `doctor` tell what is registered and what is found."""
+
+import os
+
+from engine.cli import main
+
+
+def test_list_names_what_is_registered(capsys):
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out.split()
+    assert {"query_loss", "remove", "one_step", "first_order", "lissa", "digits", "table-a6", "figure-4"} <= set(listed)
+    assert {"behaviors", "interventions", "processes", "estimators", "datasets", "experiments"} <= set(listed)
+
+
+def test_doctor_tells_what_is_found(capsys, monkeypatch, tmp_path):
+    (tmp_path / "a-model").mkdir()
+    monkeypatch.setenv("WHICHFLUENCE_MODELS", str(tmp_path))
+    monkeypatch.delenv("WHICHFLUENCE_DATA", raising=False)
+    assert main(["doctor"]) == 0
+    shown = capsys.readouterr().out
+    for word in ("torch", "digits", "fashion_mnist", "a-model", os.environ["WHICHFLUENCE_HOME"]):
+        assert word in shown

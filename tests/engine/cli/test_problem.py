@@ -1,0 +1,62 @@
+"""`--data problem.json`: a problem named by dataset, sizes, model and seed, as the pages' commands write it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.cli import main
+from engine.problems import ProblemSource
+from engine.scoring.compute import compute
+from engine.scoring.controlled import step_scoring
+
+SOURCE = {"dataset": "digits", "model": "mlp", "n_train": 60, "n_test": 50, "n_queries": 5, "n_candidates": 4}
+STEP = step_scoring("query_loss", 0.1)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    Path("problem.json").write_text(json.dumps(SOURCE))
+    Path("spec.json").write_text(STEP.model_dump_json())
+    return tmp_path
+
+
+def influence(*options, data="problem.json", spec="spec.json"):
+    return main(["influence", "--data", data, "--spec", spec, "--out", "scores.npz", *options])
+
+
+@pytest.mark.parametrize("model", ["mlp", "softmax"])
+def test_scores_are_those_of_the_problem_it_names(folder, model):
+    Path("problem.json").write_text(json.dumps({**SOURCE, "model": model}))
+    assert influence("--device", "cpu") == 0
+    expected = compute(ProblemSource.parse({**SOURCE, "model": model}).build().problem, STEP)[0]
+    np.testing.assert_allclose(np.load("scores.npz")["scores"], expected.values, rtol=1e-6, atol=1e-9)
+    command = json.loads(Path("scores.json").read_text())["command"].split(" influence ")[1]
+    assert main(["influence", *command.split()]) == 0
+
+
+@pytest.mark.parametrize(("content", "options", "said"), [
+    (SOURCE, ["--l2", "0.1"], "says itself what is trained"),
+    (SOURCE, ["--model", "cnn"], "says itself what is trained"),
+    ({**SOURCE, "dataset": "atlantis"}, [], "atlantis"),
+    ({**SOURCE, "modle": "cnn"}, [], "modle"),
+    ({**SOURCE, "model": "resnet9000"}, [], "resnet9000"),
+    ("{", [], "JSON"),
+])
+def test_bad_input_is_one_sentence_and_writes_nothing(folder, capsys, content, options, said):
+    Path("problem.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    assert influence(*options) == 2
+    assert said in capsys.readouterr().err and not Path("scores.npz").exists()
+
+
+def test_an_indefinite_hessian_is_warned_of_in_one_line(folder, capsys):
+    process = {"kind": "local_response", "damping": 0.01}
+    Path("cg.json").write_text(json.dumps({"behavior": "query_loss", "intervention": {"kind": "infinitesimal"},
+                                           "process": process, "estimator": "cg"}))
+    assert influence(spec="cg.json") == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("Warning: The Hessian plus damping 0.01 is not positive")]
+    assert not any(".py" in line for line in lines)

@@ -1,0 +1,69 @@
+"""`reproduce` publishes, compares with the paper, computes once, and goes on after an interruption."""
+
+import json
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from engine.cli import main
+from engine.experiments import EXPERIMENTS, Preset
+from engine.jobs import KINDS
+from tests.engine.cli.commands import one_line
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """The experiment `tiny`: Table A-6 on a handful of digits; yields the chunks computed so far."""
+    computed = []
+    source = {"dataset": "digits", "n_train": 80, "n_test": 20, "n_queries": 6, "n_candidates": 8}
+    preset = Preset("small", "eighty digits", 2, {"numerics": 1, "slice": 4, "sources": [source]})
+    experiment = replace(EXPERIMENTS["table-a6"], name="tiny", presets={"small": preset})
+    study = KINDS[experiment.study]
+
+    def counted(payload, key, context):
+        computed.append(key)
+        return study.run_chunk(payload, key, context)
+
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    EXPERIMENTS.add("tiny", experiment)
+    KINDS.add(study.name, replace(study, run_chunk=counted), replace=True)
+    yield computed
+    EXPERIMENTS.remove("tiny")
+    KINDS.add(study.name, study, replace=True)
+
+
+def test_reproduce_publishes_and_compares_and_computes_once(tiny, tmp_path, capsys):
+    out = tmp_path / "published"
+    assert main(["reproduce", "tiny", "--out", str(out)]) == 0
+    shown = capsys.readouterr()
+    assert "query loss vs. hard margin" in shown.out and "0.747" in shown.out and shown.err == ""
+    table = pd.read_csv(out / "tiny" / "small" / "results.csv")
+    assert {"axis", "comparison", "parameter", "metric", "mean", "ci95", "n_seeds"} <= set(table.columns)
+    assert len(table) == 30 and set(table.n_seeds) == {2}
+    assert (table[table.comparison == "query loss vs. soft margin"]["mean"] == 1.0).all()  # Proposition 1
+    manifest = json.loads((out / "tiny" / "small" / "manifest.json").read_text())
+    assert manifest["command"] == "python -m engine reproduce tiny --preset small" and manifest["seeds"] == [0, 1]
+    assert len(tiny) == 2 * 3
+    assert main(["reproduce", "tiny", "--out", str(out)]) == 0
+    assert len(tiny) == 2 * 3
+
+
+def test_reproduce_goes_on_after_ctrl_c(tiny, tmp_path, capsys, monkeypatch):
+    study = KINDS[EXPERIMENTS["tiny"].study]
+
+    def stops(payload, key, context):
+        if key == "0/0/optima/1":
+            raise KeyboardInterrupt
+        return study.run_chunk(payload, key, context)
+
+    KINDS.add(study.name, replace(study, run_chunk=stops), replace=True)
+    out = tmp_path / "published"
+    arguments = ["reproduce", "tiny", "--seeds", "1", "--out", str(out)]
+    assert main(arguments) == 130
+    assert one_line(capsys).startswith("Interrupted") and not out.exists()
+    KINDS.add(study.name, study, replace=True)
+    assert main(arguments) == 0
+    assert tiny == ["0/0/steps", "0/0/optima/0", "0/0/optima/1"]
+    manifest = json.loads((out / "tiny" / "small" / "manifest.json").read_text())
+    assert manifest["command"].endswith("--seeds 1")

@@ -1,0 +1,29 @@
+"""A reproduction's job, title and command."""
+
+import pytest
+
+from engine.experiments import EXPERIMENTS, reproduction
+from engine.jobs import job_digest
+
+
+def test_tables_of_one_run_share_its_digest_and_title():
+    experiment = EXPERIMENTS["table-a6"]
+    assert reproduction.digest("table-a6", "small") == job_digest(experiment.study, experiment.payload("small"))
+    assert reproduction.digest("figure-4", "small") == reproduction.digest("table-a6", "small")
+    assert reproduction.title("figure-4", "small") == "Table A-6 and Figure 4-1 · small"
+
+
+def test_another_model_is_another_run_and_stands_in_the_command():
+    other = "google/gemma-2-9b-it"
+    assert reproduction.digest("table-5-2", "paper", other) != reproduction.digest("table-5-2", "paper")
+    assert reproduction.command("table-5-2", "paper", other) == (
+        "python -m engine reproduce table-5-2 --preset paper --model google/gemma-2-9b-it")
+    assert reproduction.other_model("table-5-2", "paper", "Gemma-2-9B-it") == other
+    assert reproduction.other_model("table-5-2", "paper", "Qwen3-8B") is None
+    assert reproduction.other_model("table-a6", "paper", "") is None
+
+
+@pytest.mark.parametrize(("name", "trains"), [("table-a6", False), ("table-5-2", True)])
+def test_what_it_takes_is_guessed(name, trains):
+    assert reproduction.seconds(name, "small") > 1
+    assert reproduction.trains_language_model(name, "small") is trains

@@ -1,0 +1,23 @@
+"""What the rules let stand, by rule.
+
+FOREIGN is for good, each file with its reason. PRESENT broke a rule when the rule was written: it only shrinks, and an
+entry that breaks its rule no more must go (a test says so).
+"""
+
+FOREIGN: dict[str, dict[str, str]] = {
+    "private_names": {
+        "engine/gradients/factors.py": "torch keeps a module's own parameters under this name only",
+    },
+    "hidden_misspellings": {
+        "engine/applications/language/encoding.py": "not every tokenizer has a chat template",
+        "engine/applications/language/lora.py": "only the layers that peft adapts have it",
+        "engine/applications/language/models.py": "transformers' configurations and models differ in what they state",
+        "engine/basics/fingerprint.py": "any object at all is named",
+        "engine/cli/program.py": "only some of Typer's errors know their command",
+        "engine/data/archive.py": "only errors of the operating system have it",
+        "engine/gradients/chunks.py": "a module may return what is no tensor",
+    },
+}
+
+PRESENT: dict[str, set[str]] = {
+}
