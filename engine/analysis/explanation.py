@@ -336,7 +336,8 @@ def _maximal_chains(stations: Sequence[frozenset[str]]) -> Iterator[tuple[frozen
     yield from onward(stations[0])
 
 
-def _links(chain: Chain, chains, at, lengths: np.ndarray, agreements) -> tuple[Link, ...]:
+def _links(chain: Chain, chains: Sequence[tuple[frozenset[str], ...]], at: Mapping[frozenset[str], int],
+           lengths: np.ndarray, agreements: Mapping[str, np.ndarray]) -> tuple[Link, ...]:
     found: dict[Causes, list[tuple[int, int]]] = {}
     for way in chains:
         for here, after in zip(way, way[1:], strict=False):
