@@ -16,7 +16,7 @@ A station that one of them misses is missing for all, so that the links are the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -319,11 +319,11 @@ def _check(arrays: Sequence[Scores]) -> None:
                                "them on the same problem.")
 
 
-def _maximal_chains(stations: Sequence[frozenset[str]]):
+def _maximal_chains(stations: Sequence[frozenset[str]]) -> Iterator[tuple[frozenset[str], ...]]:
     """Every way from the first station to the last that passes by none it could visit; `stations` by size."""
     last = stations[-1]
 
-    def onward(here: frozenset[str]):
+    def onward(here: frozenset[str]) -> Iterator[tuple[frozenset[str], ...]]:
         if here == last:
             yield (here,)
             return
@@ -336,7 +336,8 @@ def _maximal_chains(stations: Sequence[frozenset[str]]):
     yield from onward(stations[0])
 
 
-def _links(chain: Chain, chains, at, lengths: np.ndarray, agreements) -> tuple[Link, ...]:
+def _links(chain: Chain, chains: Sequence[tuple[frozenset[str], ...]], at: Mapping[frozenset[str], int],
+           lengths: np.ndarray, agreements: Mapping[str, np.ndarray]) -> tuple[Link, ...]:
     found: dict[Causes, list[tuple[int, int]]] = {}
     for way in chains:
         for here, after in zip(way, way[1:], strict=False):

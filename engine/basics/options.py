@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 
-def _nothing(*_args) -> None:
+def _nothing(*_args: object) -> None:
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterable, Iterator, ValuesView
 from typing import Generic, TypeVar
 
 from engine.basics.errors import InvalidInput
@@ -51,14 +51,14 @@ class Registry(Generic[T]):
     def __len__(self) -> int:
         return len(self._things)
 
-    def items(self):
+    def items(self) -> ItemsView[str, T]:
         return self._things.items()
 
-    def values(self):
+    def values(self) -> ValuesView[T]:
         return self._things.values()
 
 
-def unknown(noun: str, name: object, known) -> str:
+def unknown(noun: str, name: object, known: Iterable[str]) -> str:
     """The sentence for a name that does not exist: the nearest name, or all of them."""
     near = difflib.get_close_matches(str(name), list(known), n=1)
     hint = f"did you mean `{near[0]}`?" if near else "known: " + ", ".join(f"`{k}`" for k in known) + "."

@@ -7,6 +7,7 @@ verdicts, comparisons and explanations hold for them as for every other approxim
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,9 @@ from pydantic import field_validator, model_validator
 from engine.basics.errors import InvalidInput
 from engine.brought.files import Table
 from engine.estimators import Estimator
-from engine.metrics.agreement import pairwise, summarize
+from engine.metrics.agreement import Agreement, pairwise, summarize
 from engine.metrics.intervals import t_interval
+from engine.problems import Problem
 from engine.question.specification import Specification
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -94,14 +96,14 @@ class Preview:
         return self.readings[0]
 
 
-def axes_that_fit(problem, table: Table) -> list[str]:
+def axes_that_fit(problem: Problem, table: Table) -> list[str]:
     """`queries` and `candidates`, of which the shape allows one, both or none: which of them its rows may be."""
     r, c = table.values.shape
     m, sizes = len(problem.queries), {len(problem.candidates), problem.n}
     return [axes for axes, fits in ((QUERIES, r == m and c in sizes), (CANDIDATES, c == m and r in sizes)) if fits]
 
 
-def check(problem, table: Table) -> None:
+def check(problem: Problem, table: Table) -> None:
     """Raises `InvalidInput` for a table that is none of this problem, or that lacks candidates of it."""
     fits = axes_that_fit(problem, table)
     if not fits:
@@ -110,7 +112,7 @@ def check(problem, table: Table) -> None:
         arranged(problem, table, axes)
 
 
-def preview(problem, table: Table, reference: np.ndarray) -> Preview:
+def preview(problem: Problem, table: Table, reference: np.ndarray) -> Preview:
     """How the table is likely to be read.
 
     reference (m, k): oriented scores that answer the claimed question well, by which sign and an ambiguous shape are
@@ -142,7 +144,7 @@ def preview(problem, table: Table, reference: np.ndarray) -> Preview:
     return Preview(tuple(found), told, (*remarks, axes_reason, sign_reason))
 
 
-def arranged(problem, table: Table, axes: str) -> np.ndarray:
+def arranged(problem: Problem, table: Table, axes: str) -> np.ndarray:
     """The table as (queries, candidates) of the problem: turned, and the candidates picked or put in order."""
     if axes not in axes_that_fit(problem, table):
         raise InvalidInput(_misfit(problem, table))
@@ -160,7 +162,7 @@ def arranged(problem, table: Table, axes: str) -> np.ndarray:
     return values[:, candidates]
 
 
-def bring(problem, table: Table, specification: Specification, name: str, axes: str, sign: int) -> Scores:
+def bring(problem: Problem, table: Table, specification: Specification, name: str, axes: str, sign: int) -> Scores:
     """The table as `Scores` of the problem. sign: +1 where a larger score supports the behavior, else −1.
 
     Raises `InvalidInput` for a sign that is neither, a shape that does not fit, or no finite column. Columns with a
@@ -188,14 +190,14 @@ def bring(problem, table: Table, specification: Specification, name: str, axes: 
     return Scores(claim, values, problem.candidates.cpu().numpy(), usable, np.zeros(len(usable)), provenance)
 
 
-def agreement_with(reference: Scores, brought: Scores, metrics) -> dict:
+def agreement_with(reference: Scores, brought: Scores, metrics: Iterable[str]) -> dict[str, Agreement]:
     """metric -> agreement of brought scores with the exact ones over the candidates that both have."""
     kept = reference.converged & brought.converged
     found = pairwise([reference.oriented[:, kept], brought.oriented[:, kept]], tuple(metrics))
     return {name: summarize(values[0, 1], interval_over="queries") for name, values in found.items()}
 
 
-def _misfit(problem, table: Table) -> str:
+def _misfit(problem: Problem, table: Table) -> str:
     r, c = table.values.shape
     m, k, n = len(problem.queries), len(problem.candidates), problem.n
     whole = f", or all {n:,} training examples" if n != k else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -159,7 +159,7 @@ def _frame(frame: pd.DataFrame) -> Table:
     return Table(frame.to_numpy(dtype=np.float64), candidates=named if counted else None)
 
 
-def _pivoted(frame: pd.DataFrame, query, candidate, score) -> Table:
+def _pivoted(frame: pd.DataFrame, query: Hashable, candidate: Hashable, score: Hashable) -> Table:
     if frame.duplicated([query, candidate]).any():
         raise InvalidInput("The list has a score for the same query and candidate twice; keep one of them.")
     try:
@@ -172,7 +172,7 @@ def _pivoted(frame: pd.DataFrame, query, candidate, score) -> Table:
     return Table(values, candidates=_named(named))
 
 
-def _named(candidates) -> np.ndarray | None:
+def _named(candidates: np.ndarray | None) -> np.ndarray | None:
     if candidates is None or np.asarray(candidates).dtype.kind not in "iu":
         return None
     return np.asarray(candidates, dtype=np.int64)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.problems import Problem
 
 NAMES, SCORES, AUTO = "names", "scores", "auto"
 CHOICES = {NAMES: "the names of the columns", SCORES: "a row of scores"}
@@ -18,7 +22,7 @@ class Numbering:
     n: int
 
     @classmethod
-    def of(cls, problem) -> Numbering:
+    def of(cls, problem: Problem) -> Numbering:
         return cls(len(problem.queries), tuple(problem.candidates.tolist()), problem.n)
 
     def fits(self, rows: int, columns: int) -> bool:

@@ -14,7 +14,7 @@ from engine.basics.errors import MissingData
 from engine.basics.folders import home_folder
 from engine.brought.files import Table
 from engine.brought.header_row import NAMES, SCORES, FirstRow
-from engine.store.results import Store
+from engine.store.results import Result, Store
 
 KIND = "brought-table"
 
@@ -76,7 +76,7 @@ def delete(digest: str) -> None:
     _shelf().delete(digest)
 
 
-def _kept(result) -> Kept:
+def _kept(result: Result) -> Kept:
     manifest = result.manifest
     return Kept(result.digest, manifest["file"], manifest["array"], tuple(manifest["shape"]), manifest["written"],
                 result.size)

@@ -6,8 +6,9 @@ Scaled dot-product attention is computed by its plain formula, because its fused
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,7 +27,8 @@ def twice_differentiable() -> Iterator[None]:
 
 
 class _Substitutes(TorchFunctionMode):
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(self, func: Callable, types: Any, args: Any = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
         if func is functional.hardsigmoid:
             return functional.relu6(args[0] + 3) / 6
         return func(*args, **(kwargs or {}))

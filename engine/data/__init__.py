@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import data_folder, home_folder
@@ -51,7 +53,7 @@ for _source in (
     DATASETS.add(_source.name, _source)
 
 
-def load(name: str, **options) -> Dataset:
+def load(name: str, **options: Any) -> Dataset:
     """The registered dataset `name`; the last few are kept in memory, so that asking again is free.
 
     Raises InvalidInput for an unknown name or option, MissingData where files are needed and cannot be had.
@@ -68,13 +70,13 @@ def load(name: str, **options) -> Dataset:
 
 
 @lru_cache(maxsize=4)
-def _load(source: Source, *key) -> Dataset:
+def _load(source: Source, *key: Any) -> Dataset:
     """The folders are part of the key, so that pointing them elsewhere takes effect at once."""
     return source.load(**dict(key[-1]))
 
 
 @lru_cache(maxsize=2)
-def _load_upload(name: str, home) -> Dataset:
+def _load_upload(name: str, home: Path) -> Dataset:
     return uploads.load(name)
 
 

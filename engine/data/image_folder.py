@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -65,7 +66,8 @@ class Split:
     files: tuple[str, ...] = ()
 
 
-def load_image_folder(source: Source, *, name: str = "image_folder", title: str = "Your images", **options) -> Dataset:
+def load_image_folder(source: Source, *, name: str = "image_folder", title: str = "Your images",
+                      **options: Any) -> Dataset:
     """A folder `root/CLASS/*`, or `root/train/CLASS/*` with `root/test/CLASS/*`, or a zip of either, as a Dataset.
 
     source: the path of a folder or zip, or a binary file that is a zip. options: the fields of `Options`.
@@ -169,7 +171,7 @@ def _folder(root: Path, base: Path, options: Options, seen: int) -> tuple[list[t
     from torchvision.datasets import ImageFolder
 
     class Visible(ImageFolder):
-        def find_classes(self, directory):
+        def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
             names = [path.name for path in _visible(Path(directory)) if path.is_dir()]
             return names, {name: label for label, name in enumerate(names)}
 

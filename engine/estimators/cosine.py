@@ -9,6 +9,8 @@ a query does not change its ranking, that of a candidate does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
@@ -19,9 +21,12 @@ from engine.estimators.first_order import along, shared_gradients
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.products import query_norms
 from engine.problems import ModuleProblem
+from engine.question.interventions import Intervention
+from engine.question.processes import OneStep
 
 
-def one_step(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def one_step(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
+             options: Options) -> list[Response]:
     """One response an intervention, of gradients or of representations."""
     return [(_representations if intervention.label_free else _gradients)(problem, process.eta, candidates, options)
             for intervention in interventions]

@@ -6,6 +6,7 @@ regression K(q, k) = x_qᵀx_k; for a network the inner products of the gradient
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 
 from torch import Tensor
@@ -16,15 +17,19 @@ from engine.exact.response import GradientPart, Part, Response
 from engine.exact.steps import accumulated_signal
 from engine.gradients.products import TrainingGradients
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.interventions import Intervention
+from engine.question.processes import OneStep, Trajectory, Unrolled
 
 
-def steps(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def steps(problem: Problem, interventions: Sequence[Intervention], process: OneStep | Unrolled, candidates: Tensor,
+          options: Options) -> list[Response]:
     """First order in the total step size, which is η for one step and η · steps for several."""
     return [Response.closed_form(linearised(problem, candidates, process.eta * process.steps, None, options))
             for _ in interventions]
 
 
-def trajectory(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def trajectory(problem: Problem, interventions: Sequence[Intervention], process: Trajectory, candidates: Tensor,
+               options: Options) -> list[Response]:
     """Σ_t −η_t ∇B(q; θ_t)ᵀ ∇ℓ(z_k; θ_t) over the checkpoints (Pruthi et al., 2020)."""
     parts = []
     for theta, eta in problem.checkpoints_of(process):

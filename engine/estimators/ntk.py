@@ -7,6 +7,8 @@ kernel is φ(q)ᵀφ(x_k) for the representation φ.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -16,9 +18,12 @@ from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
 from engine.problems import ModuleProblem
+from engine.question.interventions import Intervention
+from engine.question.processes import OneStep
 
 
-def full(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def full(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
+         options: Options) -> list[Response]:
     """The kernel over the selected parameters, class by class of the queries."""
 
     def products(signal: Tensor) -> Tensor:
@@ -35,7 +40,8 @@ def full(problem: ModuleProblem, interventions, process, candidates: Tensor, opt
             for _ in interventions]
 
 
-def last_layer(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def last_layer(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
+               options: Options) -> list[Response]:
     """φ(q)ᵀφ(x_k) times the signal at the query's own class."""
     network, labels = problem.network, problem.query_labels
     kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T

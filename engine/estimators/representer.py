@@ -8,6 +8,8 @@ set, so that a term says how much z_k holds the logits up. It equals the first-o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
@@ -15,9 +17,12 @@ from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.exact.response import Part, Response
 from engine.problems import ModuleProblem
+from engine.question.interventions import Intervention
+from engine.question.processes import OneStep
 
 
-def one_step(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def one_step(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
+             options: Options) -> list[Response]:
     """δf(q) = −η φ(x_k)ᵀφ(q) s_ℓ(z_k), a linear part (m, b, C)."""
     network = problem.network
     kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T

@@ -10,6 +10,8 @@ the leave-one-out formula of that regression. R is any projector of `engine.esti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -20,6 +22,8 @@ from engine.exact.response import GradientPart, Response, signal_of
 from engine.gradients.per_example import behavior_gradients
 from engine.problems import ModuleProblem
 from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import Intervention
+from engine.question.processes import Reoptimize, Retrain
 
 DIMENSION = 512
 PROJECTOR = "rademacher"
@@ -27,8 +31,9 @@ RIDGE = 1e-6
 """The ridge, as a share of the features' mean squared singular value; it only makes the inverse exist."""
 
 
-def respond(problem: ModuleProblem, interventions, process, candidates: Tensor, options: Options, *,
-            projector: str = PROJECTOR, dimension: int = DIMENSION) -> list[Response]:
+def respond(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize | Retrain,
+            candidates: Tensor, options: Options, *, projector: str = PROJECTOR,
+            dimension: int = DIMENSION) -> list[Response]:
     """One response for `remove`; the training features are computed once and kept on the problem."""
     name, k = PROJECTORS[projector].name, checked_dimension(dimension)
     features, inverse = problem.memo(f"trak:{name}:{k}:{options.seed}",

@@ -29,13 +29,16 @@ from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
+from engine.question.interventions import Intervention
+from engine.question.processes import LocalResponse, Reoptimize, Retrain
 
 FACTORISATIONS = (CHOLESKY, DENSE)
 COLUMN_BYTES = 512 << 20
 """Right-hand sides that are held at once, where their solutions need not be kept."""
 
 
-def linear_responses(solver: InverseHessian, problem: Problem, interventions, process, candidates: Tensor,
+def linear_responses(solver: InverseHessian, problem: Problem, interventions: Sequence[Intervention],
+                     process: LocalResponse | Reoptimize | Retrain, candidates: Tensor,
                      options: Options) -> list[Response]:
     """One linear response an intervention; a solve is shared by all behaviors, and by upweighting at any α."""
     linear, count = linearised(problem, candidates, options), len(interventions)
@@ -53,7 +56,8 @@ def linear_responses(solver: InverseHessian, problem: Problem, interventions, pr
     return responses
 
 
-def local_response(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def local_response(problem: Problem, interventions: Sequence[Intervention], process: LocalResponse, candidates: Tensor,
+                   options: Options) -> list[Response]:
     """`local_response` itself: by a factorisation, right to rounding."""
     solver = next(solver for solver in FACTORISATIONS if solver.fits(problem))
     return linear_responses(solver, problem, interventions, process, candidates, options)

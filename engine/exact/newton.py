@@ -15,6 +15,7 @@ large and in float64 as soon as they are small. The reported gradient norm is al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -112,7 +113,7 @@ class _Point:
                       self.probabilities[..., index], self.own[:, index])
 
 
-def _row_blocks(data: TrainingData, b: int, itemsize: int):
+def _row_blocks(data: TrainingData, b: int, itemsize: int) -> tuple[range, int]:
     rows = max(64, ROW_BYTES // (itemsize * data.classes * b)) if data.x.device.type == "cpu" else 4096
     return range(0, len(data.x), rows), rows
 
@@ -281,7 +282,8 @@ def self_consistent_start(origin: Tensor, objectives: Objectives, terms: Candida
 
 
 def minimise(data: TrainingData, objectives: Objectives, start: Tensor, terms: CandidateTerms, *,
-             tolerance: Tensor | float = TOLERANCE, max_rounds: int = 60, check=lambda: None) -> Optima:
+             tolerance: Tensor | float = TOLERANCE, max_rounds: int = 60,
+             check: Callable[[], None] = lambda: None) -> Optima:
     """The optimum of every objective of the batch, from W = start (D, C, b).
 
     Newton steps with a line search. tolerance: the gradient norm to reach, one number or (b,). `check` is

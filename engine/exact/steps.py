@@ -15,6 +15,7 @@ with K(q, k) = x_qᵀx_k: only the candidate's own C logits need stepping.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 
 import torch
@@ -25,9 +26,12 @@ from engine.basics.options import Options
 from engine.exact.passes import loss_and_gradient, query_logits
 from engine.exact.response import Part, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.interventions import Intervention
+from engine.question.processes import OneStep, Trajectory, Unrolled
 
 
-def unrolled(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def unrolled(problem: Problem, interventions: Sequence[Intervention], process: OneStep | Unrolled, candidates: Tensor,
+             options: Options) -> list[Response]:
     """`one_step` and `unrolled`: finite steps on z_k itself, or on the label-free loss −f_w(x_k)."""
     return [
         auxiliary_step(problem, candidates, process.eta) if intervention.label_free
@@ -36,7 +40,8 @@ def unrolled(problem: Problem, interventions, process, candidates: Tensor, optio
     ]
 
 
-def trajectory(problem: Problem, interventions, process, candidates: Tensor, options: Options) -> list[Response]:
+def trajectory(problem: Problem, interventions: Sequence[Intervention], process: Trajectory, candidates: Tensor,
+               options: Options) -> list[Response]:
     """`trajectory`: one finite extra step on z_k at every checkpoint, the effects added up."""
     points, parts = problem.checkpoints_of(process), []
     for place, (theta, eta) in enumerate(points):

@@ -23,6 +23,7 @@ from engine.basics.provenance import device_name
 from engine.experiments import language, response_corruption
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.store.results import Result
 
 TASK = {"name": "conditional_backdoor", "seed": 0}
 ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
@@ -86,7 +87,7 @@ def _scores_chunk(found, layers) -> Output:
     return Output(tables=language.measured(measured))
 
 
-def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The tables `detection` and `ablation`."""
     seeds, chosen = payload["seeds"], payload["settings"]
     scored = [language.read(chunks[f"{seed}/scores"]) for seed in seeds]
@@ -147,7 +148,7 @@ def behaviour(found, point, context: Context) -> dict[tuple, float]:
                                   context.check) for name, asked in sets.items()}
 
 
-def removal_finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The table `removal`: what was taken out, and what the model does after training without it."""
     seeds, chosen = payload["seeds"], payload["settings"]
     before = [language.read(chunks[f"{seed}/factual"]) for seed in seeds]
@@ -187,7 +188,7 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
         found.device)})
 
 
-def quality_finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The table `quality`."""
     seeds = [{**language.read(chunks[f"{seed}/corruption"]),
               **language.read(chunks[f"{seed}/backdoor"])} for seed in payload["seeds"]]

@@ -17,6 +17,7 @@ from engine.applications.language.catalogue import model_title
 from engine.applications.language.lora import Recipe
 from engine.jobs import Context
 from engine.metrics.intervals import t_interval
+from engine.store.results import Result
 
 NUMERICS = 1
 LAYERS = [share for share in attribution_layers if share < 1]
@@ -55,7 +56,8 @@ def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Map
             for key in seeds[0]]
 
 
-def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks, context: Context) -> dict[str, Any]:
+def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[str, Result],
+         context: Context) -> dict[str, Any]:
     """The manifest of a study: settings, and what every seed's chunks said."""
     runs = [{"seed": seed, **{name: chunks[f"{seed}/train"].manifest[name] for name in ("facts", "run")},
              "cache_bytes": sum(chunks[f"{seed}/{key}"].manifest["size"] for key in stages.chunk_keys(chosen)[1:])}

@@ -26,6 +26,7 @@ from engine.metrics.detection import detection
 from engine.metrics.intervals import t_interval
 from engine.models.recipe import PAPER_RESNET, Recipe
 from engine.runs import noisy_labels as runs
+from engine.store.results import Result
 
 NUMERICS = 1
 RATES = (0.05, 0.1, 0.2, 0.3, 0.4)
@@ -106,7 +107,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
                   {"facts": scored.facts, "compared": [list(pair) for pair in compared], "run": result.digest})
 
 
-def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals over training seeds, as the tables `detection` and `agreement`."""
     told: dict[str, Any] = {"seeds": payload["seeds"], "spec": payload["settings"], "runs": []}
     found, agreement = [], []

@@ -19,6 +19,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.metrics.detection import precision_title
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
+from engine.store.results import Result
 
 SHARES = (0.01, 0.05, 0.10)
 METRIC = "Test accuracy change"
@@ -69,7 +70,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
                             "wrong": int(flags.noisy[removed].sum()), "run": result.digest, "facts": scored.facts})
 
 
-def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals of the change over training seeds."""
     found: dict[tuple[Pair, str], list[dict]] = {}
     for key in plan(payload):

@@ -18,6 +18,7 @@ from engine.applications.language.tasks.response_corruption import SIZES
 from engine.experiments import language
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.store.results import Result
 
 TASK = {"name": "response_corruption", "seed": 0}
 PANELS = {"answer": "answer_logit", "rationale": "explanation_loss"}
@@ -103,7 +104,7 @@ def _method(signal: str, scale: str) -> str:
     return "RepSim" if signal == "none" else f"RepSim + {signal} ({scale})"
 
 
-def finish(payload: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The tables `detection` and `signals`."""
     seeds, chosen = payload["seeds"], payload["settings"]
     scored, signalled = ([language.read(chunks[f"{seed}/{part}"]) for seed in seeds]

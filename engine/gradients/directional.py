@@ -13,7 +13,7 @@ they do over a part that the module runs without gradients, which forward mode d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -93,7 +93,8 @@ def _route(routes: Sequence[Callable], network: Network, parameters: dict, x: Te
     return first_that_works(routes, attempt)
 
 
-def layer_by_layer(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
+def layer_by_layer(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,
+                   tangents: list) -> Iterator[Tensor]:
     """One (b,) a direction. Raises `LookupError` where a selected parameter lies in no layer that is relied on."""
     plan = planned(network, x)
     further = normalisation_layers(network, plan.written)
@@ -102,10 +103,11 @@ def layer_by_layer(network: Network, parameters: dict, x: Tensor, targets: Tenso
     calls = layer_calls(network, (*plan.layers, *further), parameters, x, targets, read)
     slopes = [call.slope(len(x)) for call in calls]
     for tangent in tangents:
-        yield sum(slope(tangent) for slope in slopes)
+        yield sum((slope(tangent) for slope in slopes), start=network.theta.new_zeros(len(x)))
 
 
-def forward_mode(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
+def forward_mode(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,
+                 tangents: list) -> Iterator[Tensor]:
     """One (b, …) a direction, by forward-mode differentiation."""
     def value(moved: dict) -> Tensor:
         return read(functional_call(network.module, moved, (x,)), targets)
@@ -116,7 +118,8 @@ def forward_mode(network: Network, parameters: dict, x: Tensor, targets: Tensor,
         yield found
 
 
-def double_backward(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
+def double_backward(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,
+                    tangents: list) -> Iterator[Tensor]:
     """One (b, …) a direction: Jᵀu is linear in u, and ⟨Jᵀu, v⟩ differentiated with respect to u is J v."""
     leaves = {name: value.detach().clone().requires_grad_() for name, value in parameters.items()}
     with torch.enable_grad(), plain_attention():
@@ -141,7 +144,8 @@ class Output:
         return self.read(logits, targets).reshape(len(logits), -1)[:, self.place]
 
 
-def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read, tangents: list):
+def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,
+                tangents: list) -> Iterator[Tensor]:
     """One (b, …) a direction, by inner products with the per-example gradient of each output."""
     theta, directions = network.flatten(parameters), torch.stack([network.flatten(tangent) for tangent in tangents])
     shape = read(network.predict(x), targets).shape

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
@@ -24,6 +26,9 @@ from engine.metrics.rank_similarity import jaccard, jaccard_chance, rank_biased_
 
 BLOCK_CPU = 1 << 20
 MOST_THREADS = 8
+Arraylike = ArrayLike | torch.Tensor
+Arrays = np.ndarray | torch.Tensor | Sequence[Arraylike]
+"""One array with a leading dimension for several, or several arrays."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ FURTHER: Registry[Metric] = Registry("agreement metric")
 """Metrics that are computed where they are asked for by name."""
 
 
-def kendall_tau(a, b):
+def kendall_tau(a: Arraylike, b: Arraylike) -> Any:
     """Kendall τ-b of each query's two rankings of the candidates.
 
     τ-b = (C − D) / √((P − T_a)(P − T_b)), with P = k(k−1)/2 pairs of candidates, of which C are concordant, D are
@@ -63,7 +68,7 @@ def kendall_tau(a, b):
     return _pair("kendall_tau", a, b)
 
 
-def top_overlap(a, b, fraction: float = 0.05):
+def top_overlap(a: Arraylike, b: Arraylike, fraction: float = 0.05) -> Any:
     """Share of the highest-scoring candidates that the two arrays have in common, per query.
 
     |top_s(a) ∩ top_s(b)| / s with s = top_size(k, fraction), which rounds fraction·k to the nearest integer.
@@ -75,7 +80,7 @@ def top_overlap(a, b, fraction: float = 0.05):
     return _pair("top_overlap", a, b, fraction)
 
 
-def sign_agreement(a, b):
+def sign_agreement(a: Arraylike, b: Arraylike) -> Any:
     """Fraction of candidates whose scores have the same sign in both arrays, per query; zero matches zero only.
 
     a, b: (m, k). Returns (m,) in [0, 1]; NaN where a row holds a NaN.
@@ -85,8 +90,9 @@ def sign_agreement(a, b):
 
 
 def pairwise(
-    stack, metrics: Sequence[str] = ("kendall", "overlap", "sign"), fraction: float = 0.05, block: int | None = None
-) -> dict:
+    stack: Arrays, metrics: Sequence[str] = ("kendall", "overlap", "sign"), fraction: float = 0.05,
+    block: int | None = None
+) -> dict[str, Any]:
     """Agreement of every pair among M score arrays, for each query.
 
     stack: (M, m, k), or a sequence of M arrays (m, k). metrics: names from METRICS or FURTHER, or their short forms.
@@ -127,7 +133,7 @@ class Agreement:
     interval_over: str = "seeds"
 
 
-def summarize(per_query, interval_over: str = "seeds") -> Agreement:
+def summarize(per_query: Arrays, interval_over: str = "seeds") -> Agreement:
     """Mean agreement over queries and seeds, with a 95% t interval.
 
     per_query: (m,) for one seed, (S, m), or a sequence of S arrays (m_s,); NaN rows are dropped and counted.
@@ -157,15 +163,12 @@ def summarize(per_query, interval_over: str = "seeds") -> Agreement:
     )
 
 
-def _seeds(per_query) -> list[np.ndarray]:
+def _seeds(per_query: Arrays) -> list[np.ndarray]:
     """The per-query values as one float64 array a seed."""
-    if isinstance(per_query, torch.Tensor):
-        per_query = per_query.detach().cpu().numpy()
-    if np.ndim(per_query[0] if len(per_query) else per_query) == 0:
-        per_query = [per_query]
-    seeds = [
-        np.asarray(seed.detach().cpu() if isinstance(seed, torch.Tensor) else seed, np.float64) for seed in per_query
-    ]
+    given: Any = per_query.detach().cpu().numpy() if isinstance(per_query, torch.Tensor) else per_query
+    if np.ndim(given[0] if len(given) else given) == 0:
+        given = [given]
+    seeds = [np.asarray(seed.detach().cpu() if isinstance(seed, torch.Tensor) else seed, np.float64) for seed in given]
     if not seeds or any(seed.ndim != 1 or not seed.size for seed in seeds):
         raise InvalidInput("The agreement to summarize is not (queries,) for each seed; give at least one such array.")
     return seeds
@@ -176,7 +179,7 @@ def _mean(values: np.ndarray) -> float:
     return float(kept.mean()) if kept.size else math.nan
 
 
-def _pair(name: str, a, b, fraction: float = 0.05):
+def _pair(name: str, a: Arraylike, b: Arraylike, fraction: float = 0.05) -> Any:
     shapes = [tuple(np.shape(array)) for array in (a, b)]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2:
         raise InvalidInput(
@@ -194,16 +197,16 @@ def metric(name: str) -> Metric:
     return FURTHER[name] if name in FURTHER else METRICS[name]
 
 
-def _stacked(arrays) -> tuple[torch.Tensor, Callable]:
+def _stacked(arrays: Arrays) -> tuple[torch.Tensor, Callable]:
     """The arrays as one tensor (M, m, k) of a dtype with an order, and how to hand results back."""
-    whole = isinstance(arrays, (torch.Tensor, np.ndarray))
-    tensors = [_tensor(arrays)] if whole else [_tensor(array) for array in arrays]
+    whole = arrays if isinstance(arrays, (torch.Tensor, np.ndarray)) else None
+    tensors = [_tensor(array) for array in arrays] if whole is None else [_tensor(whole)]
     if len({tensor.shape for tensor in tensors}) > 1 or len({tensor.device for tensor in tensors}) > 1:
         raise InvalidInput("The score arrays differ in shape or device; give all as (queries, candidates) on one.")
     if len({tensor.dtype for tensor in tensors}) > 1:
         tensors = [tensor.to(torch.float64) for tensor in tensors]
     if tensors:
-        scores = tensors[0] if whole else torch.stack(tensors)
+        scores = torch.stack(tensors) if whole is None else tensors[0]
     if not tensors or scores.ndim != 3 or scores.shape[0] == 0 or scores.shape[2] == 0:
         shape = tuple(scores.shape) if tensors else ()
         raise InvalidInput(f"A stack of scores of shape {shape} is not (arrays, queries, candidates); reshape it.")
@@ -211,17 +214,19 @@ def _stacked(arrays) -> tuple[torch.Tensor, Callable]:
     return scores, (lambda result: result) if returns_tensor else torch.Tensor.numpy
 
 
-def _tensor(array) -> torch.Tensor:
-    if not isinstance(array, torch.Tensor):
-        array = np.asarray(array)
-        if array.dtype.kind not in "biuf":
-            raise InvalidInput(f"Scores of type {array.dtype} cannot be ranked; give real numbers.")
-        known = array.dtype in (np.bool_, np.float16, np.float32, np.int8, np.int16, np.int32, np.int64)
-        array = torch.from_numpy(np.ascontiguousarray(array, dtype=array.dtype if known else np.float64))
-    if array.is_complex():
+def _tensor(array: Arraylike) -> torch.Tensor:
+    tensor = array if isinstance(array, torch.Tensor) else _from_numpy(np.asarray(array))
+    if tensor.is_complex():
+        raise InvalidInput(f"Scores of type {tensor.dtype} cannot be ranked; give real numbers.")
+    narrow = tensor.dtype in (torch.float16, torch.bfloat16, torch.bool)
+    return tensor.detach().to(torch.float32) if narrow else tensor.detach()
+
+
+def _from_numpy(array: np.ndarray) -> torch.Tensor:
+    if array.dtype.kind not in "biuf":
         raise InvalidInput(f"Scores of type {array.dtype} cannot be ranked; give real numbers.")
-    narrow = array.dtype in (torch.float16, torch.bfloat16, torch.bool)
-    return array.detach().to(torch.float32) if narrow else array.detach()
+    known = array.dtype in (np.bool_, np.float16, np.float32, np.int8, np.int16, np.int32, np.int64)
+    return torch.from_numpy(np.ascontiguousarray(array, dtype=array.dtype if known else np.float64))
 
 
 def _compare(scores: torch.Tensor, kernels: list[Callable], fraction: float, block: int | None) -> list[torch.Tensor]:

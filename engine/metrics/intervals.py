@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from engine.basics.errors import InvalidInput
 
 
-def t_interval(values, level: float = 0.95) -> tuple[float, float]:
+def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Mean and half width of the two-sided Student t interval of `values`.
 
     half_width = t_{n−1, (1+level)/2} · s / √n, with s the standard deviation that divides by n − 1.

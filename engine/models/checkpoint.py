@@ -6,6 +6,7 @@ import pickle
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -74,7 +75,7 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
         raise InvalidInput(_damaged(path, error)) from None
 
 
-def _read_torch(path: Path):
+def _read_torch(path: Path) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols

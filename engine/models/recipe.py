@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import Field, model_serializer, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value, canonical_json
@@ -31,7 +31,7 @@ class Recipe(Value):
     precision: Literal["full", "mixed"] = "full"
 
     @model_serializer(mode="wrap")
-    def _without_full_precision(self, serialize) -> dict:
+    def _without_full_precision(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """Full precision is not written: recipes keep the digests they had."""
         return {key: value for key, value in serialize(self).items() if (key, value) != ("precision", "full")}
 

@@ -6,9 +6,11 @@ x ∈ R^D, W ∈ R^{D×C}, and λ_j = λ for a weight, 0 for the intercept. Ever
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
@@ -129,7 +131,7 @@ def _lbfgs(x: Tensor, y: Tensor, classes: int, l2: Tensor) -> tuple[Tensor, int]
     shape, penalty = (x.shape[1], classes), l2[:, None]
     targets = one_hot(y, classes).to(x.dtype)
 
-    def value_and_gradient(flat):
+    def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         weights = torch.as_tensor(flat, device=x.device).view(shape)
         log_p = (x @ weights).log_softmax(-1)
         value = -(log_p * targets).sum() / len(y) + 0.5 * (penalty * weights.square()).sum()
@@ -141,7 +143,7 @@ def _lbfgs(x: Tensor, y: Tensor, classes: int, l2: Tensor) -> tuple[Tensor, int]
     return torch.as_tensor(found.x, device=x.device).view(shape), int(found.nit)
 
 
-def _newton_solver(weights: Tensor, x: Tensor, l2: Tensor):
+def _newton_solver(weights: Tensor, x: Tensor, l2: Tensor) -> Callable[[Tensor], Tensor]:
     probabilities = (x @ weights).softmax(-1)
     d, c = weights.shape
     if d * c <= DENSE_LIMIT:

@@ -24,7 +24,7 @@ from engine.models.network import ALL, Network
 from engine.models.recipe import Recipe
 from engine.models.training import train
 from engine.problems.memory import Memory
-from engine.problems.problem import Examples, Problem, Shared, pick_device
+from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.question.processes import Trajectory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -58,8 +58,9 @@ class ModuleProblem(Problem):
     offers = frozenset({"gradients", "features", "tangents"})
     curvatures = (Hessian, GaussNewton)
 
-    def __init__(self, module: nn.Module | Network, x_train, y_train, x_query, y_query, candidates=None, *,
-                 parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,
+    def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
+                 y_query: Arraylike, candidates: Arraylike | None = None, *, parameters: str = ALL,
+                 loss: Loss = per_example_cross_entropy, l2: float = 0.0,
                  checkpoints: Sequence[Checkpoint] = (), recipe: Recipe | None = None,
                  build: Callable[[], nn.Module] | None = None, seed: int = 0, device: str = "cpu",
                  dtype: str = "float32", shared: Shared | None = None) -> None:
@@ -108,9 +109,9 @@ class ModuleProblem(Problem):
                              l2=self.l2, recipe=self.recipe,
                              build=self.build, seed=self.seed, device=str(self.device), dtype="float64")
 
-    def _inputs(self, x) -> Tensor:
-        x = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
-        return x.to(device=self.device, dtype=self.network.dtype)
+    def _inputs(self, x: Arraylike) -> Tensor:
+        held = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
+        return held.to(device=self.device, dtype=self.network.dtype)
 
     def _checked_classes(self) -> int:
         """C, as the model's logits for two queries show it."""

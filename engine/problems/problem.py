@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
@@ -21,6 +22,8 @@ from engine.problems.memory import Memory
 from engine.question.processes import Trajectory
 
 T = TypeVar("T")
+Arraylike = ArrayLike | Tensor
+"""Numbers as a user holds them."""
 
 
 class Examples(NamedTuple):
@@ -196,17 +199,17 @@ class Problem(ABC):
         if label >= self.classes:
             raise InvalidInput(f"There is no class {label} to relabel to; use 0 to {self.classes - 1}.")
 
-    def accuracy(self, x=None, y=None) -> float:
+    def accuracy(self, x: Arraylike | None = None, y: Arraylike | None = None) -> float:
         """The share classified correctly: of the queries, or of (x, y) given as arrays."""
         logits = self.query_logits if x is None else self.outputs(self._inputs(x))
         labels = self.query_labels if y is None else self._labels(y)
         return (logits.argmax(-1) == labels).double().mean().item()
 
     @abstractmethod
-    def _inputs(self, x) -> Tensor:
+    def _inputs(self, x: Arraylike) -> Tensor:
         """Arrays as this problem holds them."""
 
-    def _labels(self, labels) -> Tensor:
+    def _labels(self, labels: Arraylike) -> Tensor:
         labels = labels.cpu() if isinstance(labels, Tensor) else labels
         return torch.as_tensor(np.array(labels, dtype=np.int64)).to(self.device)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,8 +16,9 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.curvature.softmax_hessian import SoftmaxHessian
+from engine.data import Arrays, Sample
 from engine.models import softmax
-from engine.problems.problem import Examples, Problem, Shared, pick_device
+from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.question.processes import Trajectory
 
 
@@ -36,15 +38,16 @@ class SoftmaxProblem(Problem):
     offers = frozenset({"gradients"})
     curvatures = (SoftmaxHessian,)
 
-    def __init__(self, x_train, y_train, x_query, y_query, candidates=None, *, l2: float = 1e-4,
-                 intercept: bool = False, classes: int | None = None, device: str = "cpu",
-                 shared: Shared | None = None) -> None:
+    def __init__(self, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike, y_query: Arraylike,
+                 candidates: Arraylike | None = None, *, l2: float = 1e-4, intercept: bool = False,
+                 classes: int | None = None, device: str = "cpu", shared: Shared | None = None) -> None:
         if not 0 < l2 < float("inf"):
             raise InvalidInput(f"l2 is {l2}; give a positive number such as 1e-4, so that the optimum is unique.")
         self.device = pick_device(device)
         self.l2, self.intercept = float(l2), bool(intercept)
         y, labels = self._labels(y_train), self._labels(y_query)
-        x, queries = (x_train, x_query) if shared else (self._inputs(x_train), self._inputs(x_query))
+        held = torch.as_tensor if shared else self._inputs
+        x, queries = held(x_train), held(x_query)
         chosen = self._labels(range(len(y)) if candidates is None else candidates)
         super().__init__(Examples(x, y, queries, labels, chosen), shared)
         self._classes = classes or int(self.y.max()) + 1
@@ -52,7 +55,7 @@ class SoftmaxProblem(Problem):
             raise InvalidInput(f"A label lies outside 0…{self.classes - 1}; number the classes from 0.")
 
     @classmethod
-    def from_arrays(cls, arrays, **options) -> SoftmaxProblem:
+    def from_arrays(cls, arrays: Arrays | Sample, **options: Any) -> SoftmaxProblem:
         """From checked `engine.data.Arrays` (a user's npz) or an `engine.data.Sample` (a drawn pool)."""
         return cls(arrays.x_train, arrays.y_train, arrays.x_query, arrays.y_query, arrays.candidates,
                    classes=arrays.n_classes, **options)
@@ -61,10 +64,10 @@ class SoftmaxProblem(Problem):
         return SoftmaxProblem(*examples, l2=self.l2, intercept=self.intercept, classes=self.classes,
                               device=str(self.device), shared=shared)
 
-    def _inputs(self, x) -> Tensor:
+    def _inputs(self, x: Arraylike) -> Tensor:
         """Features with, where there is an intercept, a last column of ones."""
-        x = torch.as_tensor(np.array(x, dtype=np.float64)).to(self.device)
-        return torch.cat([x, x.new_ones(len(x), 1)], 1) if self.intercept else x
+        held = torch.as_tensor(np.array(x, dtype=np.float64)).to(self.device)
+        return torch.cat([held, held.new_ones(len(held), 1)], 1) if self.intercept else held
 
     @property
     def classes(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from torch import nn
 
 from engine import data
@@ -55,7 +55,7 @@ class ProblemSource(Value):
     weights: str = ""
 
     @model_serializer(mode="wrap")
-    def _without_network(self, serialize) -> dict:
+    def _without_network(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """What only networks have is written for them alone: softmax problems keep the digests they had."""
         left_out = ("model", "selection", "recipe", "weights") if self.model == SOFTMAX else (
             () if self.weights else ("weights",))
@@ -131,7 +131,7 @@ class ProblemSource(Value):
                          check: Callable[[], None], progress: Callable[[float], None]) -> ModuleProblem:
         recipe, device, classes = self.training_recipe, str(pick_device(device)), sample.n_classes
 
-        def build():
+        def build() -> nn.Module:
             return build_model(self.model, features[0].shape[1:], classes)
 
         if self.weights:

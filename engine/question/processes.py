@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from engine.basics.values import Count, Number, Value, short
 
@@ -171,7 +171,7 @@ class Reoptimize(_Process):
     damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
 
     @model_serializer(mode="wrap")
-    def _as_before_damping(self, serialize) -> dict:
+    def _as_before_damping(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """Zero damping is not written, so that digests are those of the time before there was any."""
         return {key: value for key, value in serialize(self).items() if key != "damping" or value}
 

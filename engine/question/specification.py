@@ -6,7 +6,8 @@ Eq. 1 of the paper: I_S(q, k) = E[B(q; θ_k^cf) − B(q; θ_D)], θ_k^cf ~ T(D, 
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 from pydantic import field_validator, model_validator
 
@@ -36,7 +37,8 @@ class Specification(Value):
     process: Process
 
     @classmethod
-    def of(cls, behavior: str, intervention, process) -> Specification:
+    def of(cls, behavior: str, intervention: Intervention | Mapping[str, Any],
+           process: Process | Mapping[str, Any]) -> Specification:
         """Build from a behavior name and two values or dictionaries."""
         return cls.parse({"behavior": behavior, "intervention": intervention, "process": process})
 
@@ -131,7 +133,7 @@ def misfit(intervention_kind: str, process_kind: str) -> str:
             f"{_either(intervention.fits)}, or with `{process_kind}` use {_either(takers)}.")
 
 
-def _either(kinds) -> str:
+def _either(kinds: Iterable[str]) -> str:
     return " or ".join(f"`{kind}`" for kind in kinds)
 
 

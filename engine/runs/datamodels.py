@@ -13,6 +13,7 @@ from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
 from engine.runs.prepared import first_candidates
+from engine.store.results import Result
 
 KIND = "datamodel"
 SLICE = 5
@@ -26,7 +27,7 @@ def payload(source: ProblemSource, candidates: int, count: int = 30, share: floa
             "seed": seed, "numerics": NUMERICS}
 
 
-def load(result) -> Retrained:
+def load(result: Result) -> Retrained:
     """The models of a finished run."""
     arrays = result.arrays()
     return Retrained(arrays["kept"], torch.as_tensor(arrays["logits"]), torch.as_tensor(arrays["labels"]),
@@ -50,7 +51,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
                   manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
 
 
-def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     parts = [chunks[key] for key in plan(data)]
     pieces = [part.arrays() for part in parts]
     joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in ("kept", "logits")}

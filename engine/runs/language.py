@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,13 @@ import pandas as pd
 from engine.applications.language import detection, rankings, shading, stages
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.applications.language.estimators import REPSIM, pairs
+from engine.applications.language.estimators import REPSIM, LanguageEstimator, pairs
 from engine.applications.language.features import Features
 from engine.applications.language.records import Record
 from engine.applications.language.tasks import TASKS
 from engine.basics.errors import InvalidInput
 from engine.jobs import Context, JobKind, Output
+from engine.store.results import Result
 
 KIND = "language_run"
 NUMERICS = 2
@@ -101,7 +102,8 @@ def _tokens_chunk(found: Attribution, queries: Sequence[Record], sign: int, cont
                    context)
 
 
-def _shaded(found: Attribution, features: Features, rows_of, context: Context) -> Output:
+def _shaded(found: Attribution, features: Features, rows_of: Callable[[LanguageEstimator, str], list[int]],
+            context: Context) -> Output:
     """The table `tokens`: contributions to the scores of the records that rows_of(estimator, behavior) names."""
     rows = []
     divided = [(estimator, name) for estimator, name in pairs(features.behaviors) if estimator.directions]
@@ -125,7 +127,7 @@ def _ends(scores: np.ndarray) -> list[int]:
     return list(dict.fromkeys([*order[:SHADED[0]], *order[max(0, len(order) - SHADED[1]):]]))
 
 
-def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     scored, train = chunks["scores"], chunks["train"].manifest
     tables = {name: scored.table(name) for name in scored.tables}
     return Output({**tables, "tokens": chunks["tokens"].table("tokens")}, manifest={
@@ -162,7 +164,7 @@ def _one_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     return _shaded(found, found.features(asked(run, found)), lambda estimator, name: [data["record"]], context)
 
 
-def _one_finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def _one_finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     return Output({"tokens": chunks["tokens"].table("tokens")}, manifest={
         "spec": {"settings": data["run"]["settings"]}, "seeds": [data["run"]["seed"]]})
 

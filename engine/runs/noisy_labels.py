@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.basics.latest import Latest
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output, Progress, Watch, run_job
@@ -83,7 +83,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
 NEAREST = 3
 
 
-def nearest_trusted(model) -> np.ndarray:
+def nearest_trusted(model: TrainedModel) -> np.ndarray:
     """The trusted examples with the most similar representation, (n, NEAREST) rows of the trusted set."""
     import torch
     from torch.nn.functional import normalize
@@ -95,7 +95,7 @@ def nearest_trusted(model) -> np.ndarray:
     return torch.cat(found).numpy()
 
 
-def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     pairs: list[list[str]] = []
     rows: list[np.ndarray] = []
     told: dict[str, Any] = {}

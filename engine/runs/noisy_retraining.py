@@ -22,6 +22,7 @@ from engine.metrics.agreement import top_size
 from engine.metrics.intervals import t_interval
 from engine.models.training import train
 from engine.runs import noisy_labels as runs
+from engine.store.results import Result
 
 KIND, WHAT_IF = "noisy_label_retraining", "noisy_label_what_if"
 NUMERICS = 1
@@ -95,7 +96,7 @@ def _run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": drawn.fingerprint})
 
 
-def _finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def _finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     told = chunks["train"].manifest
     return Output(manifest={"accuracy": told["accuracy"], "device": told["device"], "data": told["data"],
                             "seeds": [data["source"]["seed"]]})
@@ -126,7 +127,7 @@ def _what_if_chunk(data: Mapping[str, Any], key: str, context: Context) -> Outpu
     return Output(manifest={"accuracy": told["accuracy"], "device": told["device"], "data": told["data"]})
 
 
-def _what_if_finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def _what_if_finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     accuracies = {part: [chunks[f"{seed}/{part}"].manifest["accuracy"] for seed in data["seeds"]]
                   for part in (BEFORE, AFTER)}
     accuracies["change"] = [after - before for before, after in zip(*accuracies.values(), strict=True)]

@@ -14,6 +14,7 @@ from engine.runs.prepared import drawn_problem
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result
 
 KIND = "scores"
 SLICE = 100
@@ -26,7 +27,7 @@ def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int 
             "candidates": candidates, "numerics": NUMERICS}
 
 
-def load(result, scorings: Sequence[Scoring]) -> list[Scores]:
+def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
     """The scores of a finished run, in the order of its scorings."""
     arrays, runs = result.arrays(), result.manifest["runs"]
     return [Scores(scoring, arrays[f"{place}|values"], arrays["candidates"], arrays[f"{place}|converged"],
@@ -82,7 +83,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
                                                     for place, scores in zip(members, found, strict=True)}})
 
 
-def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     scorings, slices = scorings_of(data), -(-_candidates(data) // SLICE)
     arrays: dict[str, np.ndarray] = {}
     runs: list[Any] = [None] * len(scorings)

@@ -14,6 +14,7 @@ from engine.problems import ProblemSource
 from engine.runs.prepared import first_candidates
 from engine.runs.scores import scorings_of
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result
 
 KIND = "self-influence"
 SLICE = 50
@@ -26,7 +27,7 @@ def payload(source: ProblemSource, scoring: Scoring, candidates: int) -> dict[st
             "numerics": NUMERICS}
 
 
-def load(result) -> np.ndarray:
+def load(result: Result) -> np.ndarray:
     """The values of a finished run, (k,); NaN where one did not converge."""
     return result.array("values")
 
@@ -43,7 +44,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
                   manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
 
 
-def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     parts = [chunks[key] for key in plan(data)]
     pieces = [part.arrays() for part in parts]
     return Output(arrays={name: np.concatenate([piece[name] for piece in pieces]) for name in ("values", "candidates")},

@@ -9,6 +9,7 @@ from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
 from engine.runs.prepared import drawn_problem
+from engine.store.results import Result
 
 KIND = "training"
 NUMERICS = 1
@@ -30,7 +31,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
                             "device": device_name(str(drawn.problem.device))})
 
 
-def finish(data: Mapping[str, Any], chunks, context: Context) -> Output:
+def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     told = chunks["train"].manifest
     return Output(manifest={"source": data["source"], "seeds": [data["source"]["seed"]],
                             **{key: told[key] for key in ("facts", "test_accuracy", "device")}})

@@ -52,7 +52,7 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
     respond = first.route.route(problem, first.process.kind)
     chunks = problem.candidates.split(_chunk(problem, len(interventions), first.process, options.budget))
-    columns: dict[int, list] = {place: [] for place in members}
+    columns: dict[int, list[tuple[torch.Tensor, ...]]] = {place: [] for place in members}
     spent: dict[int, dict] = {}
     started = time.perf_counter()
     for number, chunk in enumerate(chunks):
@@ -89,7 +89,8 @@ def _added(sums: dict, response: Response) -> dict:
             for key, value in response.work.items()}
 
 
-def _gather(problem: Problem, scoring: Scoring, columns, spent: dict, seconds: float) -> Scores:
+def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Tensor, ...]], spent: dict,
+            seconds: float) -> Scores:
     values, converged, residual = (torch.cat(column, dim=-1).cpu().numpy() for column in zip(*columns, strict=True))
     provenance = {
         "spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from typing import Any
 
 from pydantic import model_validator
 
@@ -27,7 +29,7 @@ class Scoring(Specification):
         return self
 
     @classmethod
-    def of(cls, behavior: str, intervention: Intervention | dict, process: Process | dict,
+    def of(cls, behavior: str, intervention: Intervention | Mapping[str, Any], process: Process | Mapping[str, Any],
            estimator: str = "exact") -> Scoring:
         return cls.parse({"behavior": behavior, "intervention": intervention, "process": process,
                           "estimator": estimator})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.question.specification import AXIS_NAMES, Axis
@@ -53,31 +54,31 @@ def verdict(a: Scoring, b: Scoring) -> Verdict:
                    f"{_mismatch(a, b, axes)} {_approximation(approximate)}")
 
 
-def _named(axes) -> str:
+def _named(axes: Sequence[Axis]) -> str:
     names = [AXIS_NAMES[axis] for axis in axes]
     listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
     return f"the {listed} {'differs' if len(names) == 1 else 'differ'}"
 
 
-def _count(approximate) -> str:
+def _count(approximate: Sequence[Scoring]) -> str:
     return "one answer is" if len(approximate) == 1 else "both answers are"
 
 
-def _approximate_headline(approximate) -> str:
+def _approximate_headline(approximate: Sequence[Scoring]) -> str:
     return f"Same question, {_count(approximate)} approximate"
 
 
-def _approximation(approximate) -> str:
+def _approximation(approximate: Sequence[Scoring]) -> str:
     return f"{_approximating(approximate)}; compare with `exact` under the same specification to see by how much."
 
 
-def _approximating(approximate) -> str:
+def _approximating(approximate: Sequence[Scoring]) -> str:
     titles = " and ".join(dict.fromkeys(scoring.route.title for scoring in approximate))
     verb = "approximates" if len({scoring.estimator for scoring in approximate}) == 1 else "approximate"
     return f"{titles[0].upper()}{titles[1:]} {verb} the estimand"
 
 
-def _mismatch(a: Scoring, b: Scoring, axes) -> str:
+def _mismatch(a: Scoring, b: Scoring, axes: tuple[Axis, ...]) -> str:
     changes = "; ".join(f"{AXIS_NAMES[axis]}: {a.axis(axis)} against {b.axis(axis)}" for axis in axes)
     text = f"They would differ even if both were computed exactly ({changes})."
     if axes == ("B",) and {a.behavior, b.behavior} == _MONOTONE_PAIR and a.process.one_model:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from engine.basics.errors import InvalidInput
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import INTERVENTIONS, Intervention, Upweight
-from engine.question.processes import PROCESSES, OneStep, Process
+from engine.question.processes import PROCESSES, OneStep, Process, Reoptimize, Trajectory, Unrolled
 from engine.question.specification import AXES, Specification, fitting
 
 REMOVE = {"kind": "remove"}
@@ -149,6 +149,13 @@ def test_orientation_is_minus_one_for_removal_only():
 @pytest.mark.parametrize(("union", "registry"), [(Intervention, INTERVENTIONS), (Process, PROCESSES)])
 def test_what_a_specification_accepts_is_what_is_registered(union, registry):
     assert get_args(get_args(union)[0]) == tuple(registry.values())
+
+
+@pytest.mark.parametrize(("process", "updates"), [
+    (OneStep(eta=0.1), 1), (Unrolled(eta=0.1, steps=5), 5), (Trajectory(eta=0.1, checkpoints=4, every=7), 4),
+    (Reoptimize(), 0)])
+def test_updates_are_the_steps_on_the_example_alone(process, updates):
+    assert process.updates == updates
 
 
 PARAMETERS = {"upweight": {"alpha": 0.1}, "relabel": {"label": 1}, "one_step": {"eta": 0.1},
