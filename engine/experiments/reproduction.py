@@ -32,7 +32,7 @@ def command(name: str, preset: str, model: str | None = None) -> str:
 
 
 def other_model(name: str, preset: str, model: str) -> str | None:
-    """What `--model` takes for a language model by the name that tables give it; None for the preset's own."""
+    """What a command takes for a language model by the name that tables give it; None for the preset's own."""
     own = EXPERIMENTS[name].presets[preset].settings.get("model")
     return None if own is None or catalogue.model_title(own) == model else catalogue.HUB.get(model, model)
 

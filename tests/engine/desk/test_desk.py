@@ -171,6 +171,7 @@ class TestCandidates:
 
 
 @pytest.mark.data
+@pytest.mark.skipif(not os.environ.get("WHICHFLUENCE_DATA"), reason="WHICHFLUENCE_DATA is not set")
 def test_fashion_mnist_and_another_source_stay_under_the_bound(desk):
     large = ProblemSource(dataset="fashion_mnist", n_train=300, n_queries=20, n_test=500, pool=2)
     desk.memory.bound = 0.1e9
