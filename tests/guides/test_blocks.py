@@ -74,18 +74,20 @@ def commands(code: str) -> Iterator[list[str]]:
     assert not pending
 
 
-def made_problem(shape=(8,), n=40, m=12, classes=4):
-    rng, x = np.random.default_rng(0), int(np.prod(shape))
+def made_problem(shape=(4,), n=120, m=12, classes=4, candidates=30):
+    """Classes that overlap, so that optima are found quickly."""
+    rng, features = np.random.default_rng(0), int(np.prod(shape))
     y = np.arange(n) % classes
-    return {"x_train": rng.normal(size=(n, x)) + y[:, None], "y_train": y,
-            "x_query": rng.normal(size=(m, x)) + 1, "y_query": np.arange(m) % classes}
+    return {"x_train": rng.normal(size=(n, features)) + y[:, None] / 2, "y_train": y,
+            "candidates": np.arange(candidates), "x_query": rng.normal(size=(m, features)) + 1,
+            "y_query": np.arange(m) % classes}
 
 
 def make_captum(folder):
     """Much what captum would save: inner products of gradients, at weights of zero."""
     problem = made_problem()
     push, read = (np.eye(4)[problem[labels]] - 0.25 for labels in ("y_train", "y_query"))
-    np.save(folder / "captum.npy", (problem["x_query"] @ problem["x_train"].T) * (read @ push.T))
+    np.save(folder / "captum.npy", ((problem["x_query"] @ problem["x_train"].T) * (read @ push.T))[:, :30])
 
 
 def make_weights(folder):
@@ -99,7 +101,7 @@ def make_records(folder):
 
 
 MADE = {"problem.npz": lambda folder: np.savez(folder / "problem.npz", **made_problem()),
-        "pictures.npz": lambda folder: np.savez(folder / "pictures.npz", **made_problem((3, 32, 32), 12, 4)),
+        "pictures.npz": lambda folder: np.savez(folder / "pictures.npz", **made_problem((3, 32, 32), 12, 4, 4, 6)),
         "captum.npy": make_captum, "weights.safetensors": make_weights, "records.jsonl": make_records}
 
 

@@ -62,3 +62,9 @@ def test_html_in_a_guide_is_text(tmp_path, monkeypatch):
     at = sound(open("guide"))
     assert not any("<script" in element.value for element in at.markdown)
     assert any("&lt;script>" in element.value for element in at.markdown)
+
+
+def test_a_picture_is_shown_with_what_it_shows():
+    at = sound(open("guide", guide="explaining"))
+    picture = next(element for element in at.main if "image" in element.type)
+    assert picture.proto.imgs[0].url and "verdict" in picture.proto.imgs[0].alt
