@@ -78,7 +78,7 @@ class ModuleProblem(Problem):
         chosen = self._labels(range(len(y)) if candidates is None else candidates)
         super().__init__(Examples(self._inputs(x_train), y, self._inputs(x_query), self._labels(y_query), chosen),
                          shared)
-        self._classes = self._checked_classes()
+        self._classes = self.of_model("classes", self._checked_classes)
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
         """Set the training run's checkpoints from state dicts and learning rates, in the order of training.
