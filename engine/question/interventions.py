@@ -108,8 +108,8 @@ class Upweight(_Intervention):
     def check(self, n: int) -> None:
         if 1.0 + n * self.alpha <= 0.0:
             raise InvalidInput(f"With the weight α = {short(self.alpha)} one of {n:,} training examples would count "
-                               f"less than never; give an α above −1/n = {short(-1.0 / n)}, or use `remove` with the mean "
-                               "over n.")
+                               f"less than never; give an α above −1/n = {short(-1.0 / n)}, or use `remove` with the "
+                               "mean over n.")
 
     def change(self, n: int) -> Change:
         self.check(n)
