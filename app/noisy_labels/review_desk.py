@@ -34,7 +34,7 @@ STYLE = """
 def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """The desk: filters, the example in focus, the queue, and the exports."""
     st.html(STYLE + cards.STYLE)
-    review = Review(drawn)
+    review = Review(drawn, session=state.reviewer())
     decisions = review.decisions()
     share, but_not, hide = _filters(scored, pair)
     rows = [int(row) for row in rankings.flagged(scored.suspicion, pair, share, but_not)]

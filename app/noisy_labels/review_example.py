@@ -102,7 +102,7 @@ def _move(review: Review, rows: list[int], place: int) -> None:
     """Undo, and the examples before and after."""
     further = st.container(horizontal=True)
     further.button("Undo", key="desk:undo", icon=":material/undo:", shortcut="z", on_click=job_panel.act,
-                   args=(_undo, review), disabled=not review.decisions(), help="Takes back the last decision.")
+                   args=(_undo, review), disabled=not review.has_own, help="Takes back your last decision.")
     further.button("", key="desk:back", icon=":material/chevron_left:", shortcut="Left", help="The one before",
                    disabled=place == 0, on_click=state.look_at, args=(rows[max(0, place - 1)],))
     further.button("", key="desk:on", icon=":material/chevron_right:", shortcut="Right", help="The one after",

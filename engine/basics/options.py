@@ -10,7 +10,7 @@ def _nothing(*_args: object) -> None:
     return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """How to compute: a memory budget in bytes, a seed for sampled solvers, and two callbacks.
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ from engine.brought.header_row import AUTO, CHOICES, NAMES, SCORES, FirstRow, Nu
 from engine.data.archive import FAULTS, megabytes, open_zip
 
 MOST_BYTES = 500_000_000
+MOST_VALUES = MOST_BYTES // 4
+"""Of a table: what a file of the largest size holds as float32, and a gigabyte once it is read."""
 LONG = {"query": ("query", "query_index", "test", "test_index"),
         "candidate": ("candidate", "train", "train_index", "example", "index"),
         "score": ("score", "scores", "influence", "value", "attribution")}
@@ -94,14 +97,19 @@ def _npy(content: bytes, wanted: Wanted) -> Table:
     if not content.startswith(np.lib.format.MAGIC_PREFIX):
         raise _unreadable(ValueError())
     try:
+        _check_header(io.BytesIO(content))
         return Table(_numbers(np.load(io.BytesIO(content), allow_pickle=False)))
     except (*FAULTS, ValueError) as error:
         raise _unreadable(error) from None
 
 
 def _npz(content: bytes, wanted: Wanted) -> Table:
-    open_zip(io.BytesIO(content), "npz file", MOST_BYTES).close()
+    archive = open_zip(io.BytesIO(content), "npz file", MOST_BYTES)
     try:
+        with archive:
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    _check_header(file)
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             shapes = {name: arrays[name] for name in arrays.files if arrays[name].dtype.kind in "biuf"}
     except (*FAULTS, ValueError) as error:
@@ -121,6 +129,8 @@ def _safetensors(content: bytes, wanted: Wanted) -> Table:
 
 def _parquet(content: bytes, wanted: Wanted) -> Table:
     try:
+        described = parquet.read_metadata(io.BytesIO(content))
+        _check_size(described.num_rows * described.num_columns)
         frame = parquet.read_table(io.BytesIO(content)).to_pandas()
     except (pyarrow.ArrowException, ValueError, OSError) as error:
         raise _unreadable(error) from None
@@ -128,6 +138,7 @@ def _parquet(content: bytes, wanted: Wanted) -> Table:
 
 
 def _csv(content: bytes, wanted: Wanted) -> Table:
+    _check_size(content.count(b",") + content.count(b"\n") + 1)
     try:
         first = next(csv.reader(io.StringIO(content[:1_000_000].decode("utf-8-sig", errors="ignore"))), [])
         rows = sum(1 for line in content.splitlines() if line.strip()) - 1
@@ -162,6 +173,7 @@ def _frame(frame: pd.DataFrame) -> Table:
 def _pivoted(frame: pd.DataFrame, query: Hashable, candidate: Hashable, score: Hashable) -> Table:
     if frame.duplicated([query, candidate]).any():
         raise InvalidInput("The list has a score for the same query and candidate twice; keep one of them.")
+    _check_size(frame[query].nunique() * frame[candidate].nunique())
     try:
         wide = frame.pivot(index=query, columns=candidate, values=score)
         values, named = wide.to_numpy(dtype=np.float64), wide.columns.to_numpy()
@@ -195,9 +207,26 @@ def _pick(arrays: dict[str, np.ndarray], key: str) -> str:
                        "with its name.")
 
 
+def _check_header(file: IO[bytes]) -> None:
+    """Of an npy file, before its array is made. Raises `InvalidInput` for one too large, `ValueError` for a damaged
+    one."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, kind = read(file)
+    if not kind.hasobject:  # refused in words of its own
+        _check_size(math.prod(shape))
+
+
+def _check_size(values: int) -> None:
+    if values > MOST_VALUES:
+        raise InvalidInput(f"The table has {values:,} values, and at most {MOST_VALUES:,} are read; give fewer queries "
+                           "or training examples.")
+
+
 def _numbers(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise InvalidInput(f"The scores have the type {array.dtype}; save them as numbers.")
+    _check_size(array.size)
     return array.astype(np.float64)
 
 

@@ -114,6 +114,8 @@ class Desk:
         drawn = self.drawn(source)
         if isinstance(drawn, Waiting):
             return drawn
+        for scoring in missing:
+            scoring.intervention.check(drawn.problem.n)
         with self.memory.using(problem_key(source)):
             count = len(narrowed(drawn.problem, candidates).candidates)
             if cost.guess(missing, drawn.problem, count) > live_seconds:

@@ -8,9 +8,8 @@ its device. A query whose scores hold a NaN has no ranking and gets NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
 from engine.metrics.intervals import t_interval
 from engine.metrics.kendall import BLOCK_GPU, CACHED, sort_rows, tau_b
+from engine.metrics.one_thread import one_torch_thread
 from engine.metrics.rank_similarity import jaccard, jaccard_chance, rank_biased_overlap, rbo_chance, spearman
 
 BLOCK_CPU = 1 << 20
@@ -231,12 +231,17 @@ def _from_numpy(array: np.ndarray) -> torch.Tensor:
 
 def _compare(scores: torch.Tensor, kernels: list[Callable], fraction: float, block: int | None) -> list[torch.Tensor]:
     """Each kernel's (M, M, m), filled block of queries by block of queries."""
-    count, queries, k = scores.shape
-    top_size(k, fraction)
+    top_size(scores.shape[-1], fraction)
     if block is not None and block < 1:
         raise InvalidInput(f"A block of {block} scores is empty; give a positive number or leave it out.")
     alone = scores.is_cuda or scores.numel() < CACHED
-    threads = 1 if alone else min(torch.get_num_threads(), MOST_THREADS)
+    with one_torch_thread() as available:
+        return _in_blocks(scores, kernels, fraction, 1 if alone else min(available, MOST_THREADS), block)
+
+
+def _in_blocks(scores: torch.Tensor, kernels: list[Callable], fraction: float, threads: int,
+               block: int | None) -> list[torch.Tensor]:
+    count, queries, k = scores.shape
     most = max(1, (block or (BLOCK_GPU if scores.is_cuda else BLOCK_CPU)) // (count * k))
     rounds = max(1, -(-queries // (most * threads)))
     step = max(1, -(-queries // (rounds * threads)))  # as many blocks for one thread as for another
@@ -252,29 +257,13 @@ def _compare(scores: torch.Tensor, kernels: list[Callable], fraction: float, blo
             result[..., start : start + step] = values.masked_fill(undefined[:, None] | undefined, math.nan)
 
     starts = range(0, queries, step)
-    with _one_torch_thread():
-        if threads > 1 and len(starts) > 1:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(fill, starts))
-        else:
-            for start in starts:
-                fill(start)
+    if threads > 1 and len(starts) > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(fill, starts))
+    else:
+        for start in starts:
+            fill(start)
     return results
-
-
-@contextmanager
-def _one_torch_thread() -> Iterator[None]:
-    """Run torch operations on one thread each.
-
-    The blocks are independent, so whole blocks go to threads: splitting each small operation instead costs a
-    barrier every time, which was measured to be ten times slower on a busy two-core machine.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _matches(labels: torch.Tensor) -> torch.Tensor:

@@ -8,18 +8,28 @@ from typing import Any
 
 
 class Memory:
-    """Values by key. A second thread waits for what the first is building."""
+    """Values by key. A second thread waits for what the first is building of the same key, and for no other.
+
+    A build may ask for other keys, and may wait for a lock that a thread asking for other keys holds.
+    """
 
     def __init__(self) -> None:
         self._values: dict[str, tuple[Hashable, Any]] = {}
-        self._lock = threading.RLock()
+        self._building: dict[str, threading.RLock] = {}
+        self._lock = threading.Lock()
 
     def memo(self, key: str, build: Callable[[], Any], version: Hashable = None) -> Any:
         """What `build()` made for `key`, made again only when `version` changes."""
         with self._lock:
-            if key not in self._values or self._values[key][0] != version:
-                self._values[key] = (version, build())
-            return self._values[key][1]
+            building = self._building.setdefault(key, threading.RLock())
+        with building:
+            with self._lock:
+                found = self._values.get(key)
+            if found is None or found[0] != version:
+                found = (version, build())
+                with self._lock:
+                    self._values[key] = found
+            return found[1]
 
     def values(self) -> list[Any]:
         """All that is kept now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value, short
@@ -17,6 +17,13 @@ from engine.question.change import Change
 
 STEPS = ("one_step", "unrolled", "trajectory")
 OPTIMA = ("reoptimize", "retrain")
+
+
+def _not_zero(alpha: float) -> float:
+    if alpha == 0:
+        raise InvalidInput("The weight α of `upweight` is 0, which changes nothing; give another, or use "
+                           "`infinitesimal` for the derivative there.")
+    return alpha
 
 
 class _Intervention(Value):
@@ -32,8 +39,12 @@ class _Intervention(Value):
     def title(self) -> str:
         return self.kind.replace("_", " ")
 
+    def check(self, n: int) -> None:
+        """Raises `InvalidInput` where it makes no sense among n training examples."""
+
     def change(self, n: int) -> Change:
-        """What it does to the objective of n training examples. Raises `InvalidInput` where it leaves that alone."""
+        """What it does to the objective of n training examples. Raises `InvalidInput` where it leaves that alone, and
+        as `check` does."""
         raise InvalidInput(f"`{self.kind}` is an update and does not change the objective of the training; use "
                            "`upweight` with a process that ends at an optimum.")
 
@@ -68,10 +79,14 @@ class Remove(_Intervention):
 
 
 class Upweight(_Intervention):
-    """The objective L_D(θ) + α ℓ(z_k; θ), α > 0. One more occurrence in n examples is α = 1/n."""
+    """The objective L_D(θ) + α ℓ(z_k; θ), α > −1/n and not 0. One more occurrence in n examples is α = 1/n.
+
+    z_k counts 1 + nα times, which is more than never: a negative weight has no optimum in general, and at −1/n the
+    example is removed.
+    """
 
     kind: Literal["upweight"] = "upweight"
-    alpha: Annotated[Number, Field(gt=0, le=1)]
+    alpha: Annotated[Number, Field(gt=-1), AfterValidator(_not_zero)]
     fits: ClassVar = OPTIMA
     why: ClassVar = "a weight in the objective is answered at the new optimum"
 
@@ -81,13 +96,23 @@ class Upweight(_Intervention):
 
     @property
     def clause(self) -> str:
+        if self.alpha < 0:
+            return ("this training example's loss were subtracted from the objective with weight "
+                    f"−α = {short(-self.alpha)}")
         return f"this training example's loss were added to the objective with weight α = {short(self.alpha)}"
 
     @property
     def latex(self) -> str:
         return rf"L_{{\mathcal D}}(\theta)+\alpha\,\ell(z_k;\theta),\ \alpha={short(self.alpha)}"
 
+    def check(self, n: int) -> None:
+        if 1.0 + n * self.alpha <= 0.0:
+            raise InvalidInput(f"With the weight α = {short(self.alpha)} one of {n:,} training examples would count "
+                               f"less than never; give an α above −1/n = {short(-1.0 / n)}, or use `remove` with the "
+                               "mean over n.")
+
     def change(self, n: int) -> Change:
+        self.check(n)
         return Change(own=self.alpha, weight=1.0 + n * self.alpha, size=self.alpha)
 
 

@@ -29,6 +29,8 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
     """
     options = options or Options()
     scorings = [scorings] if isinstance(scorings, Scoring) else list(scorings)
+    for scoring in scorings:
+        scoring.intervention.check(problem.n)
     finished: dict[int, Scores] = {}
     groups = _groups(scorings)
     for number, members in enumerate(groups):

@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.basics.errors import StoreError
 from engine.basics.files import atomic_write, disk_errors
+from engine.basics.locks import one_at_a_time
 from engine.store.sealed import plain
 
 MANIFEST, DONE = "manifest.json", "done"
@@ -33,10 +34,9 @@ class Cache:
         self.folder, self.rows = Path(folder), rows
         self.columns = {name: tuple(shape) for name, shape in columns.items()}
         self.described = plain({"identity": dict(identity), "rows": rows, "columns": self.columns})
-        if (self.folder / MANIFEST).is_file():
-            self._verify()
-        else:
+        if not (self.folder / MANIFEST).is_file():
             self._create()
+        self._verify()
 
     def __getitem__(self, name: str) -> np.ndarray:
         """One array, mapped read-only."""
@@ -78,12 +78,16 @@ class Cache:
         return self.folder / f"{name}.npy"
 
     def _create(self) -> None:
+        """Empty arrays, unless another process has made them meanwhile: it may be filling them already."""
         with disk_errors(f"cache `{self.folder.name}`"):
             self.folder.mkdir(parents=True, exist_ok=True)
-            for name, shape in self.columns.items():
-                np.lib.format.open_memmap(self._path(name), "w+", np.float32, (self.rows, *shape)).flush()
-            np.save(self._path(DONE), np.zeros(self.rows, dtype=bool))
-        atomic_write(self.folder / MANIFEST, json.dumps(self.described, indent=1))
+            with one_at_a_time(self.folder):
+                if (self.folder / MANIFEST).is_file():
+                    return
+                for name, shape in self.columns.items():
+                    np.lib.format.open_memmap(self._path(name), "w+", np.float32, (self.rows, *shape)).flush()
+                np.save(self._path(DONE), np.zeros(self.rows, dtype=bool))
+                atomic_write(self.folder / MANIFEST, json.dumps(self.described, indent=1))
 
     def _manifest(self) -> dict[str, Any]:
         try:

@@ -3,7 +3,8 @@
     HOME/language/runs/DIGEST/training.json   what a training was
     HOME/language/locks/DIGEST                locked by every process that computes with the training; touched each time
 
-Whatever is removed is made again when it is asked for. Results are kept elsewhere and stay.
+Whatever is removed is made again when it is asked for. Results are kept elsewhere and stay. So does the empty lock:
+another process may be waiting for it, and would hold a file that nobody else finds.
 """
 
 from __future__ import annotations
@@ -22,11 +23,7 @@ from typing import Any
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write, disk_errors
 from engine.basics.folders import home_folder
-
-try:
-    import fcntl
-except ImportError:  # no locks on this system: the queue alone says what is in use
-    fcntl = None  # type: ignore[assignment]  # a module, or None where there is none
+from engine.basics.locks import alone, share
 
 TRAINING, MANIFEST = "training.json", "manifest.json"
 LENGTH = 32
@@ -57,9 +54,7 @@ class Hold:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab")
             os.utime(path)
-        if fcntl is not None:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(self._file, fcntl.LOCK_SH)
+        share(self._file)
 
 
 def tell(digest: str, told: Mapping[str, Any]) -> None:
@@ -94,7 +89,7 @@ def delete(digest: str, busy: Collection[str] = ()) -> int:
         _lock(digest).parent.mkdir(parents=True, exist_ok=True)
         file = _lock(digest).open("ab")
     with file:
-        if digest in busy or not _alone(file):
+        if digest in busy or not alone(file):
             raise InvalidInput(f"The training `{digest}` is used by a run that is under way; cancel that run, or wait.")
         grave = home_folder() / "tmp" / f"deleted.{os.getpid()}.{secrets.token_hex(4)}"
         grave.mkdir(parents=True)
@@ -102,7 +97,6 @@ def delete(digest: str, busy: Collection[str] = ()) -> int:
             with suppress(FileNotFoundError):
                 os.rename(folder, grave / folder.name)  # whoever looks finds all of it or nothing
         shutil.rmtree(grave, ignore_errors=True)
-        _lock(digest).unlink(missing_ok=True)
     return kept.size
 
 
@@ -112,18 +106,6 @@ def _root() -> Path:
 
 def _lock(digest: str) -> Path:
     return _root() / "locks" / digest[:LENGTH]
-
-
-def _alone(file) -> bool:
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _caches() -> Iterator[tuple[Path, str]]:

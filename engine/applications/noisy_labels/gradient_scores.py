@@ -34,7 +34,7 @@ def score(model: TrainedModel, wanted: Collection[str], options: Options) -> dic
     if not wanted:
         return {}
     earlier = model.checkpoints[:-1] if "tracin" in wanted else ()
-    final = _at_the_end(model.problem, "lissa" in wanted, options)
+    final = _at_the_end(model.problem, "lissa" in wanted, options.share(0, len(earlier) + 1))
     found = {name: final[name] for name in wanted if name in final}
     if "tracin" in wanted:
         total = (model.checkpoints[-1][1] if model.checkpoints else 1.0) * final["gradsim"]
@@ -51,8 +51,7 @@ def _at_the_end(problem: ModuleProblem, with_lissa: bool, options: Options) -> M
     directions = trusted_gradients(problem, tuple(BEHAVIOR_TITLES), options.budget, check=options.check)
     if not with_lissa:
         return {"gradsim": along(problem, directions, options)}
-    hessian = Hessian(problem, options=Options(options.budget, check=options.check))
-    solved = lissa.solve(hessian, directions.T.contiguous(), measure=False).x.T
+    solved = lissa.solve(Hessian(problem, options=options), directions.T.contiguous(), measure=False).x.T
     rows = along(problem, torch.cat([directions, solved]), options)
     return {"gradsim": rows[:len(directions)], "lissa": rows[len(directions):]}
 

@@ -28,9 +28,10 @@ MOST_BYTES = 50_000_000
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS log (
     id INTEGER PRIMARY KEY, row INTEGER NOT NULL, verdict TEXT NOT NULL, label INTEGER, note TEXT NOT NULL,
-    at REAL NOT NULL, undone INTEGER NOT NULL DEFAULT 0
+    at REAL NOT NULL, undone INTEGER NOT NULL DEFAULT 0, session TEXT NOT NULL DEFAULT ''
 ) STRICT;
 """
+ADD_SESSION = "ALTER TABLE log ADD COLUMN session TEXT NOT NULL DEFAULT ''"
 COLUMNS = ("data", "row", "dataset_row", "given_label", "given_name", "verdict", "right_label", "right_name", "note",
            "decided_at")
 
@@ -47,10 +48,13 @@ class Decision:
 
 
 class Review:
-    """The decisions about one dataset; several sessions may write at once, and every write is on disk."""
+    """The decisions about one dataset; several sessions may write at once, and every write is on disk.
 
-    def __init__(self, data: NoisyData, root: Path | str | None = None) -> None:
-        self.data = data
+    session: who decides here; each takes back its own decisions alone.
+    """
+
+    def __init__(self, data: NoisyData, root: Path | str | None = None, session: str = "") -> None:
+        self.data, self.session = data, session
         self.path = Path(root or home_folder()) / "reviews" / f"{data.fingerprint}.sqlite"
 
     def decide(self, row: int, verdict: str, label: int | None = None, note: str = "") -> Decision:
@@ -58,17 +62,27 @@ class Review:
         decision = self._checked(Decision(int(row), verdict, None if label is None else int(label), note.strip(),
                                           time.time()))
         with self._writing() as connection:
-            _insert(connection, decision)
+            self._insert(connection, decision)
         return decision
 
     def undo(self) -> Decision | None:
-        """Take back the last decision and return it; None where there is nothing to take back."""
+        """Take back this session's last decision and return it; None where there is nothing to take back."""
         with self._writing() as connection:
-            found = connection.execute("SELECT * FROM log WHERE undone = 0 ORDER BY id DESC LIMIT 1").fetchone()
+            found = connection.execute("SELECT * FROM log WHERE undone = 0 AND session = ? ORDER BY id DESC LIMIT 1",
+                                       (self.session,)).fetchone()
             if found is None:
                 return None
             connection.execute("UPDATE log SET undone = 1 WHERE id = ?", (found["id"],))
         return _decision(found)
+
+    @property
+    def has_own(self) -> bool:
+        """Whether this session has a decision to take back."""
+        if not self.path.is_file():
+            return False
+        with self._connected() as connection:
+            found = connection.execute("SELECT 1 FROM log WHERE undone = 0 AND session = ? LIMIT 1", (self.session,))
+            return found.fetchone() is not None
 
     def decisions(self) -> dict[int, Decision]:
         """row -> the decision that holds, in the order in which they were made."""
@@ -108,7 +122,7 @@ class Review:
         decisions = [self._checked(decision) for decision in self._parsed(content)]
         with self._writing() as connection:
             for decision in decisions:
-                _insert(connection, decision)
+                self._insert(connection, decision)
         return len(decisions)
 
     def _parsed(self, content: bytes) -> list[Decision]:
@@ -155,6 +169,7 @@ class Review:
             with closing(sqlite3.connect(self.path, timeout=10.0, isolation_level=None)) as connection:
                 connection.row_factory = sqlite3.Row
                 connection.executescript(SCHEMA)
+                _complete(connection)
                 yield connection
         except (sqlite3.DatabaseError, OSError) as error:
             if isinstance(error, WhichfluenceError):
@@ -162,15 +177,24 @@ class Review:
             raise StoreError(f"The review `{self.path.name[:16]}…` cannot be used ({error}); check the disk and its "
                              "permissions, or move the file away.") from error
 
+    def _insert(self, connection: sqlite3.Connection, decision: Decision) -> None:
+        connection.execute("INSERT INTO log (row, verdict, label, note, at, session) VALUES (?, ?, ?, ?, ?, ?)",
+                           (decision.row, decision.verdict, decision.label, decision.note, decision.at, self.session))
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._connected() as connection, immediate(connection):
             yield connection
 
 
-def _insert(connection: sqlite3.Connection, decision: Decision) -> None:
-    connection.execute("INSERT INTO log (row, verdict, label, note, at) VALUES (?, ?, ?, ?, ?)",
-                       (decision.row, decision.verdict, decision.label, decision.note, decision.at))
+def _complete(connection: sqlite3.Connection) -> None:
+    """Give a log from before sessions were told apart its column; its entries are nobody's to take back."""
+    if not any(column["name"] == "session" for column in connection.execute("PRAGMA table_info(log)")):
+        try:
+            connection.execute(ADD_SESSION)
+        except sqlite3.OperationalError as error:
+            if "duplicate column" not in str(error):  # another process was faster
+                raise
 
 
 def _decision(row: sqlite3.Row) -> Decision:

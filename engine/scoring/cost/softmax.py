@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from engine.question.interventions import Upweight
@@ -9,7 +10,8 @@ from engine.scoring.cost.kinds import is_optimum
 from engine.scoring.scoring import Scoring
 
 DOUBLE, SINGLE = 60e9, 90e9  # flops a second of two CPU cores, in float64 and in float32
-PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15}
+PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15, 100.0: 25, math.inf: 40}
+"""Passes over the data a candidate, for |α| up to the key."""
 DENSE = 12_000
 
 
@@ -29,5 +31,5 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
 
 
 def _passes(scoring: Scoring) -> int:
-    alpha = scoring.intervention.alpha if isinstance(scoring.intervention, Upweight) else 1e-3
+    alpha = abs(scoring.intervention.alpha) if isinstance(scoring.intervention, Upweight) else 1e-3
     return next(count for limit, count in PASSES.items() if alpha <= limit)

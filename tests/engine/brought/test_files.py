@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from engine.basics.errors import InvalidInput, MissingData
+from engine.brought import files
 from engine.brought.files import read_table
 from engine.brought.header_row import NAMES, Numbering
 from engine.brought.header_row import SCORES as ROW
@@ -158,3 +160,35 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
     np.save(tmp_path / "large.npy", SCORES)
     with pytest.raises(InvalidInput, match="more than 0 MB"):
         read_table(tmp_path / "large.npy")
+
+
+def huge_header(path):
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": (10**6, 10**6)})
+
+
+def npz_of_a_huge_header(path):
+    huge_header(path.with_suffix(".npy"))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(path.with_suffix(".npy"), "scores.npy")
+
+
+LARGE = {"a.npy": huge_header, "a.npz": npz_of_a_huge_header,
+         "a.parquet": lambda path: pd.DataFrame({"z": np.zeros(2_000), "y": np.ones(2_000)}).to_parquet(path),
+         "a.csv": lambda path: path.write_text("1,2,3\n" * 1_200),
+         "long.csv": lambda path: pd.DataFrame([(q, q, 0.5) for q in range(100)],
+                                               columns=["query", "candidate", "score"]).to_csv(path, index=False),
+         "a.safetensors": lambda path: save_file({"scores": np.zeros((60, 60), np.float32)}, path)}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_table_too_large_is_refused_before_it_is_made(tmp_path, name, monkeypatch):
+    def made(*_, **__):
+        raise AssertionError("the table is made before its size is known")
+
+    monkeypatch.setattr(files, "MOST_VALUES", 3_000)
+    for owner, method in ((files.parquet, "read_table"), (pd.DataFrame, "pivot"), (np.lib.format, "read_array")):
+        monkeypatch.setattr(owner, method, made)
+    LARGE[name](tmp_path / name)
+    with pytest.raises(InvalidInput, match="at most 3,000 are read"):
+        read_table(tmp_path / name)

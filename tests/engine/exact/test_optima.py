@@ -20,7 +20,7 @@ from tests.engine import problems_for_tests as naive
 CANDIDATES = [9, 0]
 BEHAVIORS = ("query_loss", "query_logit", "hard_margin")
 ALL = [Remove(), Remove(normalization="n"), Relabel(label=1),
-       *(Upweight(alpha=alpha) for alpha in (1e-5, 1e-3, 1e-1, 1.0))]
+       *(Upweight(alpha=alpha) for alpha in (1e-5, 1e-3, 1e-1, 1.0, 30.0, -0.01, -0.0249))]
 SOME = [Remove(), Relabel(label=1), Upweight(alpha=1e-3), Upweight(alpha=1.0)]
 CASES = [*((value, False, "dense") for value in ALL), *((value, True, "dense") for value in SOME),
          *((value, False, "blocks") for value in SOME), *((value, True, "blocks") for value in SOME[::2])]

@@ -30,7 +30,7 @@ def trained_problem(architecture=cases.smooth, shape=(4,), **options):
     return problem
 
 
-@pytest.mark.parametrize("intervention", [*ALL[:3], Relabel(label=1)], **titled)
+@pytest.mark.parametrize("intervention", [*ALL[:3], Upweight(alpha=-0.03), Relabel(label=1)], **titled)
 def test_a_convex_model_is_retrained_to_its_exact_optimum(intervention):
     """Full-batch descent to the end: what is left of the objective's normalisation is the definition's."""
     soft, module = cases.pair(n=20, d=3, l2=0.2, candidates=(9, 4))

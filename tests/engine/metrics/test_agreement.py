@@ -1,4 +1,5 @@
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy import stats
 from engine.basics.errors import InvalidInput
 from engine.metrics import agreement, kendall
 from engine.metrics.agreement import METRICS, kendall_tau, pairwise, sign_agreement, summarize, top_overlap, top_size
+from engine.metrics.one_thread import one_torch_thread
 
 
 def naive_kendall(a, b):
@@ -200,6 +202,32 @@ def test_the_number_of_threads_is_put_back():
     try:
         kendall_tau(scores("continuous", 30), scores("continuous", 30, seed=1))
         assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_two_at_once_put_the_number_of_threads_back():
+    """The first leaves while the second is at work: the second must not take the limit for the number from before."""
+    before, first_is_in, first_is_out, seen = torch.get_num_threads(), threading.Event(), threading.Event(), []
+    torch.set_num_threads(3)
+
+    def second():
+        first_is_in.wait(5)
+        with one_torch_thread() as available:
+            seen.append((available, torch.get_num_threads()))
+            entered.set()
+            first_is_out.wait(5)
+        seen.append(torch.get_num_threads())
+
+    entered, other = threading.Event(), threading.Thread(target=second)
+    try:
+        other.start()
+        with one_torch_thread():
+            first_is_in.set()
+            assert entered.wait(5)
+        first_is_out.set()
+        other.join(5)
+        assert seen == [(3, 1), 3] and torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
 

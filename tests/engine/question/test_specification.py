@@ -21,7 +21,8 @@ REOPTIMIZE = {"kind": "reoptimize"}
 # Close numbers, so that a question that rounds them would be noticed.
 INTERVENED = [
     REMOVE, {"kind": "remove", "normalization": "n"},
-    *({"kind": "upweight", "alpha": alpha} for alpha in (1e-5, 1e-3, 0.0010001, 0.1, 0.10000000000000002, 1)),
+    *({"kind": "upweight", "alpha": alpha} for alpha in (1e-5, 1e-3, 0.0010001, 0.1, 0.10000000000000002, 1, 20, -1e-3,
+                                                          -0.5)),
     {"kind": "infinitesimal"}, {"kind": "add_occurrence"}, {"kind": "auxiliary"},
     {"kind": "relabel", "label": 0}, {"kind": "relabel", "label": 12},
 ]
@@ -196,8 +197,8 @@ def test_every_intervention_and_process_is_used():
     ("query_loss", {"alpha": 0.1}, REOPTIMIZE, "has no `kind`"),
     ("query_loss", {"kind": "upweight"}, REOPTIMIZE, "`intervention.upweight.alpha` is missing"),
     ("query_loss", {"kind": "upweight", "alpha": True}, REOPTIMIZE, "true/false"),
-    ("query_loss", {"kind": "upweight", "alpha": 0}, REOPTIMIZE, "alpha"),
-    ("query_loss", {"kind": "upweight", "alpha": 1.1}, REOPTIMIZE, "alpha"),
+    ("query_loss", {"kind": "upweight", "alpha": 0}, REOPTIMIZE, "changes nothing"),
+    ("query_loss", {"kind": "upweight", "alpha": -1}, REOPTIMIZE, "alpha"),
     ("query_loss", {"kind": "upweight", "alpha": float("nan")}, REOPTIMIZE, "alpha"),
     ("query_loss", {"kind": "relabel", "label": -1}, REOPTIMIZE, "label"),
     ("query_loss", {"kind": "relabel", "label": 0.5}, REOPTIMIZE, "label"),
@@ -224,3 +225,17 @@ def test_refused_with_one_sentence(behavior, intervention, process, said):
 def test_a_direct_construction_is_checked_as_well(build):
     with pytest.raises(ValueError, match="nope|does not fit"):
         build()
+
+
+def test_a_negative_weight_is_asked_as_a_subtraction():
+    taken = Specification.of("query_loss", {"kind": "upweight", "alpha": -0.002}, REOPTIMIZE)
+    assert "subtracted" in taken.question and "0.002" in taken.question and "added" not in taken.question
+    assert r"\alpha=-0.002" in taken.latex and taken.orientation == 1
+
+
+def test_a_weight_below_minus_one_nth_is_refused_where_n_is_known():
+    weight = Upweight(alpha=-0.25)
+    assert weight.change(3).weight == 0.25
+    for n in (4, 5):
+        with pytest.raises(InvalidInput, match="above −1/n"):
+            weight.change(n)

@@ -181,3 +181,11 @@ def test_orientation_and_trust_by_hand():
     np.testing.assert_array_equal(removal.trusted, [[-1.0, np.nan, -3.0]])
     step = Scores(MIXED[1], removal.values, removal.candidates, removal.converged, removal.residual)
     np.testing.assert_array_equal(step.oriented, removal.values)
+
+
+def test_a_weight_below_minus_one_nth_is_refused_before_anything_is_computed():
+    problem, asked = small(), []
+    scorings = [MIXED[0], Scoring.of("query_loss", {"kind": "upweight", "alpha": -0.5}, {"kind": "reoptimize"}, "cg")]
+    with pytest.raises(InvalidInput, match="above −1/n"):
+        compute(problem, scorings, Options(check=lambda: asked.append(1)))
+    assert not asked

@@ -7,6 +7,7 @@ import pytest
 
 from engine.applications.language import kept
 from engine.applications.language.attribution import Attribution, Setting
+from engine.basics import locks
 from engine.basics.errors import InvalidInput
 from engine.cli import main
 from engine.cli.language import read_run
@@ -63,6 +64,19 @@ def test_what_a_process_uses_stays(made):
         kept.delete(digest)
     del used
     gc.collect()
+    assert kept.delete(digest) > 0
+
+
+def test_who_waited_for_a_removal_holds_the_lock_that_others_find(home):
+    digest = "a" * kept.LENGTH
+    kept.tell(digest, {})
+    kept.Hold(digest)
+    with (home / "language" / "locks" / digest).open("ab") as waiting:  # opened before the removal, locked after it
+        kept.delete(digest)
+        locks.share(waiting)
+        kept.tell(digest, {})
+        with pytest.raises(InvalidInput, match="is used by a run"):
+            kept.delete(digest)
     assert kept.delete(digest) > 0
 
 

@@ -39,6 +39,28 @@ def naive(trained, state, behavior):
     return gradient(BEHAVIORS[behavior].value(module(trusted[0]), trusted[1]).mean()), losses
 
 
+def naive_lissa(trained, rhs, seed=0):
+    """The recursion of `lissa` with the paper's settings, by products through plain autograd; σ is read off `lissa`."""
+    module = copy.deepcopy(trained.module).eval()
+    own = dict(module.named_parameters())
+    chosen = [own[name].requires_grad_() for name in trained.problem.network.names]
+    x, y = torch.tensor(trained.evidence.x), torch.tensor(trained.evidence.y)
+
+    def product(rows, vector):
+        loss = cross_entropy(module(x[rows]), y[rows]) + trained.problem.l2 / 2 * sum((p**2).sum() for p in chosen)
+        first = torch.cat([part.flatten() for part in torch.autograd.grad(loss, chosen, create_graph=True)])
+        return torch.cat([part.flatten() for part in torch.autograd.grad(first @ vector, chosen)])
+
+    generator = torch.Generator().manual_seed(seed)
+    batches = [torch.randperm(len(y), generator=generator)[:64] for _ in range(50)]
+    hessian = Hessian(trained.problem, options=Options(seed=seed))
+    sigma = 0.05 + lissa.largest_curvature(hessian, batches)
+    iterates = [rhs]
+    for rows in batches:
+        iterates.append(rhs + iterates[-1] - (product(rows, iterates[-1]) + 0.05 * iterates[-1]) / sigma)
+    return sum(iterates[-20:]) / (20 * sigma)
+
+
 def close(found, expected):
     expected = expected.double().numpy()
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4 * np.abs(expected).max())
@@ -56,8 +78,7 @@ def test_they_equal_a_loop_over_examples(changes):
         mean, losses = naive(trained, trained.module.state_dict(), name)
         close(found[Pair("GradSim", title)], losses @ mean)
         close(found[Pair("TracIn", title)], sum(terms))
-        solved = lissa.solve(Hessian(trained.problem), mean[:, None], measure=False).x[:, 0]
-        close(found[Pair("LiSSA", title)], losses @ solved)
+        close(found[Pair("LiSSA", title)], losses @ naive_lissa(trained, mean))
 
 
 def test_a_suspicious_step_lowers_the_trusted_behavior():
@@ -107,3 +128,15 @@ def test_a_checkpoint_is_the_whole_network_as_it_was():
         torch.testing.assert_close(value, state[name])
     last, _ = trained.checkpoints[-1]
     assert all(torch.equal(last[name], value) for name, value in trained.module.state_dict().items())
+
+
+def test_lissa_draws_by_the_seed_tells_how_far_it_is_and_can_be_cancelled():
+    trained, shares, asked = model(model="linear"), [], []
+    options = Options(seed=7, progress=shares.append, check=lambda: asked.append(len(shares)))
+    found = gradient_scores.score(trained, ("lissa",), options)
+    mean, losses = naive(trained, trained.module.state_dict(), "query_loss")
+    close(found[Pair("LiSSA", BEHAVIOR_TITLES["query_loss"])], losses @ naive_lissa(trained, mean, seed=7))
+    assert len(shares) >= 50 and shares == sorted(shares) and shares[-1] <= 1
+    assert len(set(asked)) > 10  # asked again and again between two reports
+    with pytest.raises(TypeError):
+        Options(1 << 20)

@@ -1,7 +1,9 @@
 """Decisions persist, are undone, survive a restart and threads, and belong to their dataset alone."""
 
 import io
+import sqlite3
 import threading
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -37,6 +39,28 @@ def test_undo_goes_back_step_by_step(review):
     assert review.undo().verdict == WRONG
     assert review.decisions()[ROW].note == "first"
     assert review.undo().note == "first" and review.undo() is None and not review.decisions()
+
+
+def test_nobody_takes_back_what_another_decided(tmp_path):
+    mine, theirs = (Review(drawn(), tmp_path, session=name) for name in ("mine", "theirs"))
+    mine.decide(ROW, FINE)
+    theirs.decide(9, UNSURE)
+    assert mine.has_own and mine.undo().row == ROW
+    assert not mine.has_own and mine.undo() is None
+    assert list(theirs.decisions()) == [9] and theirs.undo().row == 9
+
+
+def test_decisions_of_older_files_stay_and_are_nobodys_to_take_back(tmp_path):
+    review = Review(drawn(), tmp_path, session="mine")
+    review.path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(review.path)) as old:
+        old.execute("CREATE TABLE log (id INTEGER PRIMARY KEY, row INTEGER NOT NULL, verdict TEXT NOT NULL, "
+                    "label INTEGER, note TEXT NOT NULL, at REAL NOT NULL, undone INTEGER NOT NULL DEFAULT 0) STRICT")
+        old.execute("INSERT INTO log (row, verdict, note, at) VALUES (7, 'fine', '', 0)")
+        old.commit()
+    review.decide(ROW, FINE)
+    assert list(review.decisions()) == [7, ROW]
+    assert review.undo().row == ROW and review.undo() is None and list(review.decisions()) == [7]
 
 
 def test_what_follows(review):

@@ -1,5 +1,7 @@
 """The guess for networks: what it must grow with, what it must not count twice, and torch's count of operations."""
 
+import threading
+
 import pytest
 
 from engine.models.mlp import mlp
@@ -48,3 +50,27 @@ def test_operations_are_those_of_the_matrix_products():
     from engine.problems import ModuleProblem
     x = [[0.0] * 64]
     assert network.forward_flops(ModuleProblem(module, x, [0], x, [0])) == expected
+
+
+def test_the_count_waits_for_a_computation_that_does_not_wait_for_it(monkeypatch):
+    problem, counting = cases.problem(), threading.Event()
+
+    class Counter(network.FlopCounterMode):
+        def __enter__(self):
+            counting.set()
+            return super().__enter__()
+
+    monkeypatch.setattr(network, "FlopCounterMode", Counter)
+    guess_of_it = threading.Thread(target=network.forward_flops, args=(problem,), daemon=True)
+
+    def compute():
+        with problem.exclusive:
+            guess_of_it.start()
+            counting.wait(5.0)
+            problem.memo("what a solver shares", int)
+
+    computation = threading.Thread(target=compute, daemon=True)
+    computation.start()
+    for thread in (computation, guess_of_it):
+        thread.join(5.0)
+        assert not thread.is_alive(), "two threads wait for each other"

@@ -38,8 +38,9 @@ def test_more_of_anything_costs_more(size):
 def test_a_step_is_cheaper_than_a_solve_than_an_optimum_and_alpha_counts():
     costs = [seconds([scoring], **SIZES) for scoring in (STEP, LOCAL, LOO)]
     assert costs == sorted(costs) and costs[0] < costs[2] / 10
-    alphas = [seconds([upweight(alpha)], **SIZES) for alpha in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)]
+    alphas = [seconds([upweight(alpha)], **SIZES) for alpha in (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 1e4)]
     assert alphas == sorted(alphas) and alphas[-1] > alphas[0]
+    assert seconds([upweight(-1e-3)], **SIZES) == seconds([upweight(1e-3)], **SIZES)
 
 
 def test_what_shares_its_models_is_counted_once():
