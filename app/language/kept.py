@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.widgets import glossary
+from app.widgets.plain_text import plain
 from app.widgets.times import moment
 from engine.applications.language import kept
 from engine.applications.language.kept import Kept
@@ -36,7 +37,7 @@ def show() -> None:
 def _row(training: Kept, busy: bool) -> None:
     with st.container(border=True), st.container(horizontal=True, vertical_alignment="center"):
         with st.container():
-            glossary.markdown(f"**{language_kept.title(training)}**")
+            glossary.markdown(f"**{plain(language_kept.title(training))}**")
             glossary.caption(
                 f"{spell_bytes(training.checkpoints)} of checkpoints, {spell_bytes(training.gradients)} of "
                 f"gradients · last used {moment(training.used, st.context.timezone)}")

@@ -11,6 +11,7 @@ from app.noisy_labels import agreement, data, state
 from app.noisy_labels import detection as detections
 from app.noisy_labels.question import question
 from app.widgets import glossary, job_panel, labels
+from app.widgets.plain_text import plain
 from app.widgets.times import spell
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
@@ -35,7 +36,7 @@ def ask(source: NoisySource, drawn: NoisyData) -> None:
             wrong = ", as they came"
         glossary.markdown(f"**Search {len(drawn.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
         glossary.caption(
-            f"{labels.model_heading(source.model)}: it is trained on the labels as they are, for "
+            f"{plain(labels.model_heading(source.model))}: it is trained on the labels as they are, for "
             f"{source.recipe.epochs} epochs; every method then ranks them against "
             f"{len(drawn.evidence.trusted_y):,} trusted examples. About {spell(data.seconds(source))} on "
             "two processor cores; you can close the browser meanwhile.")
@@ -77,7 +78,7 @@ def facts(source: NoisySource, scored: Scored) -> None:
     """What was trained, and how well."""
     told = scored.facts
     glossary.caption(
-        f"{labels.model_heading(source.model)} · {told['training']:,} training labels · "
+        f"{plain(labels.model_heading(source.model))} · {told['training']:,} training labels · "
         f"{told['trusted']:,} trusted examples · {told['test']:,} test examples, {told['test_accuracy']:.1%} "
         f"right · the model agrees with {told['observed_accuracy']:.1%} of the labels it was trained on · "
         f"scores read {told['parameters_scored']:,} parameters · {told['device']}")

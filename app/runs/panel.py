@@ -9,6 +9,7 @@ import streamlit as st
 from app.runs import state
 from app.widgets import glossary, job_panel
 from app.widgets.desk import desk
+from app.widgets.plain_text import plain
 from app.widgets.times import moment, spell
 from engine.basics.errors import WhichfluenceError
 from engine.jobs import Job
@@ -85,7 +86,7 @@ def _card(job: Job) -> None:
     name, color, icon = STATES[job.state]
     with st.container(border=True, key=f"run-{job.id[:12]}"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            glossary.markdown(f"**{job.title}**", width="content")
+            glossary.markdown(f"**{plain(job.title)}**", width="content")
             st.badge(name, color=color, icon=icon)
         glossary.caption(_when(job))
         if job.active:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.runs import data, panel, state
 from app.widgets import glossary, manifest_view
+from app.widgets.plain_text import plain
 from engine.experiments import reproduction
 from engine.jobs import Job
 from engine.runs.scores import KIND as SCORES
@@ -23,7 +24,7 @@ def show(job: Job) -> None:
     if st.button("All runs", icon=":material/arrow_back:", type="tertiary", key="all-runs"):
         state.close_run()
         st.rerun()
-    st.subheader(job.title)
+    st.subheader(plain(job.title))
     result = Store(home()).read(job.id)
     if job.kind == SCORES:
         _scorings(job, result)

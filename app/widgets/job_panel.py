@@ -8,6 +8,7 @@ import streamlit as st
 
 from app.widgets import glossary
 from app.widgets.desk import desk
+from app.widgets.plain_text import plain
 from app.widgets.times import spell
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -101,8 +102,8 @@ def _training(what: str, source: ProblemSource) -> None:
     ahead = desk().ahead(source)
     if ahead is None:
         st.rerun()
-    glossary.markdown(f"**{what}…**" if not ahead else
-                      f"**{what}:** {ahead} other training{'s' if ahead > 1 else ''} first…")
+    glossary.markdown(f"**{plain(what)}…**" if not ahead else
+                      f"**{plain(what)}:** {ahead} other training{'s' if ahead > 1 else ''} first…")
     glossary.caption(OPTIMUM if source.problem_class.convex else READ)
     st.skeleton(height=120)
 
@@ -123,7 +124,7 @@ def _job(job_id: str) -> None:
 def _job_now(job: Job | None) -> None:
     if job is None or job.state == "done":
         st.rerun()
-    glossary.markdown(f"**{job.title}**")
+    glossary.markdown(f"**{plain(job.title)}**")
     if not job.active:
         ended(job)
         resume_button(job)

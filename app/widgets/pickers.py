@@ -28,7 +28,7 @@ NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
 PARAMETERS = {
     "eta": ("step size η", 0.1, 1e-6, 100.0),
-    "alpha": ("weight α", 1e-3, 1e-8, 1.0),
+    "alpha": ("weight α", 1e-3, -1.0, 1e6),
     "damping": ("damping", 0.0, 0.0, 1e6),
     "steps": ("steps", 5, 1, 10_000),
     "checkpoints": ("checkpoints", 5, 1, 1_000),
