@@ -52,6 +52,7 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
     axes = a.differing_axes(b)
     start = () if a.exact else (ERROR_A,)
     causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
+    asked: dict[frozenset[str], Scoring] = {}
     stations: dict[frozenset[str], Scoring] = {}
     missing, readings = {}, []
     for size in range(len(axes) + 1):
@@ -62,9 +63,10 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
             if found.scoring is None:
                 missing[behind] = found.reading
             else:
+                asked[behind] = found.scoring
                 stations[behind] = _equal_among((a, b, *stations.values()), found.scoring, facts)
                 readings += [found.reading] if found.reading else []
-    readings += _known(stations, facts)
+    readings += _known(asked, facts)
     return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)))
 
 
