@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
 from engine.basics.errors import InvalidInput
-from engine.metrics.agreement import METRICS, Agreement, pairwise, summarize
+from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
+from engine.problems import Problem
+from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
-from engine.scoring.verdict import Verdict, verdict
+from engine.scoring.scoring import Scoring
+from engine.scoring.verdict import Measured, Verdict, verdict
+
+ROUNDING = 1e-6
+"""Of a query's largest score: what two arrays that are equal may differ by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +56,11 @@ class Comparison:
 
 
 def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = None, *,
-            fraction: float = 0.05, metrics: Sequence[str] = ()) -> Comparison:
+            fraction: float = 0.05, metrics: Sequence[str] = (), problem: type[Problem] | None = None) -> Comparison:
     """Compare the same M scorings on each seed: `seeds[s][i]` is scoring i on seed s.
 
-    metrics: names from METRICS or FURTHER (default: all of METRICS).
+    metrics: names from METRICS or FURTHER (default: all of METRICS). problem: of which kind theirs is, so that the
+    verdicts know its mathematics. A query that one of two scorings ranks as constant is dropped for every metric.
 
     Scores are oriented first. A candidate that did not converge under any of the scorings is left out
     of all of them, and counted. Raises `InvalidInput` where arrays do not belong together.
@@ -67,10 +75,40 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
         left_out.append(int((~kept).sum()))
     scorings = [scores.scoring for scores in seeds[0]]
     metrics = tuple(metrics or METRICS)
-    found = [pairwise(stack, metrics, fraction) for stack in stacks]
+    found = [_pairwise(stack, metrics, fraction) for stack in stacks]
     per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in metrics}
-    verdicts = tuple(tuple(verdict(a, b) for b in scorings) for a in scorings)
+    verdicts = _verdicts(scorings, stacks, per_query.get("kendall_tau"), _facts(seeds[0][0], problem))
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query, tuple(left_out), verdicts)
+
+
+def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,
+              facts: ProblemFacts) -> tuple[tuple[Verdict, ...], ...]:
+    """Of all pairs, by the table of identities and by what stacks (M, m, k) of the seeds and taus (S, M, M, m) show."""
+    shown = {}
+    for a, b in combinations(range(len(scorings)), 2):
+        shown[a, b] = shown[b, a] = measured([stack[[a, b]] for stack in stacks],
+                                             None if taus is None else taus[:, a, b])
+    return tuple(tuple(verdict(a, b, facts, shown.get((i, j))) for j, b in enumerate(scorings))
+                 for i, a in enumerate(scorings))
+
+
+def measured(stacks: Sequence[np.ndarray], taus: np.ndarray | None) -> Measured:
+    """What two scorings' arrays (2, m, k) of each seed show, with τ of every query: equal to rounding, ranked alike."""
+    equal = all(bool((np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)).max(-1, keepdims=True)).all())
+                for a, b in stacks)
+    defined = np.array([]) if taus is None else taus[~np.isnan(taus)]
+    return Measured(equal, equal or bool(defined.size and (defined > 1 - 1e-12).all()))
+
+
+def _pairwise(stack: np.ndarray, metrics: Sequence[str], fraction: float) -> dict[str, np.ndarray]:
+    """Every metric of every pair, (M, M, m), without the queries that one of the two ranks as constant."""
+    flat = constant(stack)
+    return {name: np.where(flat[:, None] | flat, np.nan, values)
+            for name, values in pairwise(stack, metrics, fraction).items()}
+
+
+def _facts(scores: Scores, problem: type[Problem] | None) -> ProblemFacts:
+    return ProblemFacts.of(problem, scores.provenance["sizes"]["classes"]) if problem else ProblemFacts()
 
 
 def _check(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None) -> None:

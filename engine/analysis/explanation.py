@@ -18,79 +18,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 
 import numpy as np
 import torch
 
+from engine.analysis.chain import ERROR_A, ERROR_B, ORDER, Causes, Chain, chain
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.brought.claim import Claim
-from engine.metrics.agreement import METRICS, Agreement, pairwise, summarize
+from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
 from engine.metrics.intervals import t_interval
 from engine.metrics.kendall import distance
 from engine.problems import Problem
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.compute import compute
-from engine.scoring.intermediate import intermediate
+from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
-ERROR_A, ERROR_B = "error of A", "error of B"
-Causes = tuple[str, ...]
-"""Of `error of A`, B, P, T and `error of B`, in this order."""
-ORDER = (ERROR_A, *AXES, ERROR_B)
 ORDER_MATTERS = 0.2
 """The share of the way by which a link's length may change with the order of the axes without a remark."""
-
-
-@dataclass(frozen=True)
-class Chain:
-    """The stations between two scorings. stations: the causes behind -> the exact scoring there.
-
-    missing: the causes behind -> why no specification stands there. readings: how unfit pairs were read.
-    """
-
-    a: Scoring
-    b: Scoring
-    causes: Causes
-    stations: Mapping[frozenset[str], Scoring]
-    missing: Mapping[frozenset[str], str]
-    readings: tuple[str, ...]
-
-    @property
-    def needed(self) -> tuple[Scoring, ...]:
-        """The exact scorings that `measure` reads, each once; A and B themselves are not among them."""
-        return tuple(dict.fromkeys(scoring for scoring in self.stations.values() if scoring not in (self.a, self.b)))
-
-    @property
-    def titles(self) -> dict[str, str]:
-        """What a sentence calls each cause."""
-        errors = {ERROR_A: _route(self.a), ERROR_B: _route(self.b)}
-        if errors[ERROR_A] == errors[ERROR_B] and {ERROR_A, ERROR_B} <= set(self.causes):
-            errors = {ERROR_A: f"{errors[ERROR_A]} in the first answer", ERROR_B: f"{errors[ERROR_B]} in the second"}
-        return {**{axis: f"the {AXIS_NAMES[axis]}" for axis in AXES},
-                **{error: f"the approximation error of {route}" for error, route in errors.items()}}
-
-
-def chain(a: Scoring, b: Scoring, n: int, convex: bool = False) -> Chain:
-    """The stations from A to B, with n training examples. convex: whether all training ends at one optimum."""
-    axes = a.differing_axes(b)
-    start = () if a.exact else (ERROR_A,)
-    causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
-    stations: dict[frozenset[str], Scoring] = {}
-    missing, readings = {}, []
-    for size in range(len(axes) + 1):
-        for taken in combinations(axes, size):
-            parts = [(b if axis in taken else a) for axis in AXES]
-            found = intermediate(parts[0].behavior, parts[1].intervention, parts[2].process, n, convex)
-            behind = frozenset((*start, *taken))
-            if found.scoring is None:
-                missing[behind] = found.reading
-            else:
-                stations[behind] = found.scoring
-                readings += [found.reading] if found.reading else []
-    return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)))
+LEAST_SLACK = 0.0005
+"""Kendall distance that a sentence with three decimals can show."""
 
 
 @dataclass(frozen=True)
@@ -154,15 +102,29 @@ class Explanation:
 
     @property
     def sentence(self) -> str:
-        """The shares in words, largest first, in whole percent that add up to 100; of the means over seeds."""
+        """The shares in words, largest first, each rounded to whole percent; slack, orders and what was dropped."""
         if not self.links:
             return "Both are the same scores, so there is nothing to explain."
         if self.path == 0:
             return "Both rank every training example alike, so there is no way to share out."
-        ranked = sorted(zip(_percent([link.share for link in self.links]), self.links, strict=True),
+        ranked = sorted(zip([round(100 * link.share) for link in self.links], self.links, strict=True),
                         key=lambda pair: -pair[0])
         told = [f"{percent}% {link.title}" for percent, link in ranked if percent]
-        return ", ".join([told[0].replace("%", "% of the way is", 1), *told[1:]]) + "."
+        remarks = f" ({'; '.join(self._remarks)})" if self._remarks else ""
+        return ", ".join([told[0].replace("%", "% of the way is", 1), *told[1:]]) + f"{remarks}."
+
+    @property
+    def _remarks(self) -> list[str]:
+        """What the shares leave out, and what they are means over."""
+        causes = {cause for link in self.links for cause in link.causes}
+        axes = [axis for axis in AXES if axis in causes]
+        orders = "one feasible order" if self.orders == 1 else f"mean over {self.orders} feasible orders"
+        slack = [f"slack {self.slack:.3f} of {self.path:.3f}"] if self.slack > LEAST_SLACK else []
+        dropped = [f"{self.direct.n_dropped} constant queries dropped"] if self.direct.n_dropped else []
+        if len(axes) < 2:
+            return [*slack, *dropped]
+        ends = ["errors enter at the ends only"] if causes & {ERROR_A, ERROR_B} else []
+        return [*slack, f"{orders} of the axes", *ends, *dropped]
 
 
 @dataclass(frozen=True)
@@ -181,7 +143,8 @@ class Seed:
 def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
     """The explanation over all seeds.
 
-    Candidates that did not converge at a station are left out of all, and counted.
+    Candidates that did not converge at a station are left out of all, and counted; so are queries that a station
+    ranks as constant (`direct.n_dropped`), as in a comparison.
     Raises `InvalidInput` where the arrays of a seed do not belong to one problem.
     """
     common = [scoring for scoring in chain.needed if all(scoring in seed.exact for seed in seeds)]
@@ -242,10 +205,14 @@ def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores
     stack = np.stack([scores.oriented[:, kept] for scores in arrays])
     if np.isnan(stack).any():
         raise InvalidInput("Some scores are not numbers (NaN), so they have no ranking; leave those queries out.")
-    lengths = distance(torch.from_numpy(stack)).numpy()  # (M, M, m)
-    agreements = pairwise(stack, tuple(METRICS))
+    ranked = ~constant(stack).any(0)
+    if not ranked.any():
+        raise InvalidInput("Every query is ranked as constant at some station of the way, so there is nothing to share "
+                           "out; choose another behavior, or other queries.")
+    lengths = np.where(ranked, distance(torch.from_numpy(stack)).numpy(), np.nan)  # (M, M, m)
+    agreements = {name: np.where(ranked, values, np.nan) for name, values in pairwise(stack, tuple(METRICS)).items()}
     chains = list(_maximal_chains(sorted(at, key=len)))
-    links = _links(chain, chains, at, lengths, agreements)
+    links = _links(chain, chains, at, lengths[..., ranked], agreements)
     path = sum(link.length for link in links)
     direct = summarize(lengths[0, 1], interval_over="queries")
     whole = {name: summarize(values[0, 1], interval_over="queries") for name, values in agreements.items()}
@@ -264,7 +231,7 @@ def explain(problems: Problem | Sequence[Problem], a: Scoring | Scores, b: Scori
     options, problems = options or Options(), list(problems) if isinstance(problems, Sequence) else [problems]
     _alike(problems, [side for side in (a, b) if isinstance(side, Scores)])
     scorings = [side.scoring if isinstance(side, Scores) else side for side in (a, b)]
-    way = chain(scorings[0], scorings[1], problems[0].n, problems[0].convex)
+    way = chain(scorings[0], scorings[1], problems[0].n, ProblemFacts.of(problems[0]))
     seeds = []
     for problem in problems:
         wanted = [side for side in (a, b) if not isinstance(side, Scores)]
@@ -371,23 +338,3 @@ def _joined(titles: Mapping[str, str], causes: Causes) -> str:
 def _absent(behind: frozenset[str], why: str) -> str:
     taken = " and ".join(AXIS_NAMES[axis] for axis in AXES if axis in behind)
     return f"No specification has the {taken} of the second and the rest of the first: {why.split(';')[0]}."
-
-
-def _route(scoring: Scoring) -> str:
-    """An estimator's name inside a sentence: `conjugate gradients` rather than `inverse Hessian (Conjugate …)`."""
-    title = scoring.route.title
-    if isinstance(scoring, Claim):  # its owner named it
-        return title
-    if title.startswith("inverse Hessian ("):
-        title = title.removeprefix("inverse Hessian (").removesuffix(")")
-    return title[0].lower() + title[1:] if " " in title else title
-
-
-def _percent(shares: Sequence[float]) -> list[int]:
-    """Whole percents that add up to 100, by largest remainder."""
-    exact = [100.0 * share for share in shares]
-    whole = [int(value) for value in exact]
-    by_remainder = sorted(range(len(exact)), key=lambda place: whole[place] - exact[place])
-    for place in by_remainder[:100 - sum(whole)]:
-        whole[place] += 1
-    return whole

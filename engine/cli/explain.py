@@ -37,6 +37,7 @@ def explain(
     from engine.cli.explain_text import as_data, told
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output, json_text
+    from engine.scoring.identities import ProblemFacts
     from engine.scoring.verdict import verdict
 
     files = scores or ()
@@ -50,7 +51,7 @@ def explain(
     found = explanation.explain(problems, named[first], named[second], Options(budget=setting.budget))
     scorings = [_scoring(named[name]) for name in (first, second)]
     record = {"first": first, "second": second, "specs": [scoring.canonical() for scoring in scorings],
-              "verdict": verdict(*scorings).code, **as_data(found),
+              "verdict": verdict(scorings[0], scorings[1], ProblemFacts.of(problems[0])).code, **as_data(found),
               "data": [problem.fingerprint for problem in problems] if len(problems) > 1 else problems[0].fingerprint,
               "command": _command(data, specs, files, (first, second), out, setting)}
     atomic_write(out, json_text(record))

@@ -64,7 +64,7 @@ def compare(
     problem = read_problem(data, setting)
     brought = read_scores(scores or (), problem, beside=named)
     arrays = [*_computed(problem, list(named.values()), available), *brought.values()]
-    found = comparison.compare([arrays], [*named, *brought], metrics=tuple(metrics))
+    found = comparison.compare([arrays], [*named, *brought], metrics=tuple(metrics), problem=type(problem))
     if left_out := sum(found.left_out):
         print(f"{left_out} candidates are left out of the comparison because they did not converge everywhere.",
               file=sys.stderr)

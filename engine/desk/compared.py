@@ -59,7 +59,8 @@ def compared(desk: Desk, sources: Sequence[ProblemSource], scorings: Sequence[Sc
             found.append(tuple(scores))
     if waiting is not None:
         return waiting
-    comparison = desk.memory.kept(("comparison", *key), lambda: compare(found))
+    comparison = desk.memory.kept(("comparison", *key), lambda: compare(
+        found, problem=sources[0].problem_class))
     return Compared(key, tuple(sources), tuple(scorings), candidates, tuple(found), comparison)
 
 

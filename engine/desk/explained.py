@@ -9,6 +9,7 @@ from engine.basics.errors import InvalidInput
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
+from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -18,7 +19,8 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
     """Why A and B disagree; sides: the scores of both for each source. All that is missing is asked for at once."""
     n = len(desk.sample(sources[0])[1].y_train)
     a, b = (side.scoring for side in sides[0])
-    way = chain(a, b, n, sources[0].problem_class.convex)
+    facts = ProblemFacts.of(sources[0].problem_class, sides[0][0].provenance["sizes"]["classes"])
+    way = chain(a, b, n, facts)
     seeds, waiting = [], None
     for source, (first, second) in zip(sources, sides, strict=True):
         exact, reasons = _exact(desk, source, way, candidates, source.problem_class.live_seconds / len(sources))

@@ -108,6 +108,11 @@ def pairwise(
     return {name: to_output(result) for name, result in zip(chosen, results, strict=True)}
 
 
+def constant(stack: np.ndarray) -> np.ndarray:
+    """Which of the rows of (M, m, k) rank nothing, because all their scores are equal: (M, m)."""
+    return np.ptp(stack, -1) == 0
+
+
 def top_size(k: int, fraction: float) -> int:
     """How many of k candidates are the top `fraction`: fraction·k to the nearest integer (half up), at least 1."""
     if not 0.0 < fraction <= 1.0:

@@ -54,10 +54,18 @@ def precision_at(flags: np.ndarray, suspicion: np.ndarray, share: float) -> floa
     Where examples with equal scores stand across the border, the value expected of drawing among them.
     """
     flags, suspicion = checked(flags, suspicion)
-    size = max(1, top_size(len(flags), share))
-    border = np.partition(suspicion, -size)[-size]
-    above, level = suspicion > border, suspicion == border
-    return float((flags[above].sum() + (size - above.sum()) * flags[level].mean()) / size)
+    return expected_in_top(flags, suspicion, share) / top_size(len(flags), share)
+
+
+def expected_in_top(flags: np.ndarray, scores: np.ndarray, share: float) -> float:
+    """How many flagged examples are among the s = max(1, round(share · n)) largest scores.
+
+    Where examples with equal scores stand across the border, the value expected of drawing among them.
+    """
+    size = top_size(len(flags), share)
+    border = np.partition(scores, -size)[-size]
+    above, level = scores > border, scores == border
+    return float(flags[above].sum() + (size - above.sum()) * flags[level].mean())
 
 
 def precision_recall(flags: np.ndarray, suspicion: np.ndarray, points: int = 400) -> tuple[np.ndarray, np.ndarray]:

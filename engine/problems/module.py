@@ -53,7 +53,7 @@ class ModuleProblem(Problem):
     labels than classes, or logits or losses that are not finite.
     """
 
-    kind, noun = "module", "a neural network"
+    kind, noun, kept_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
     offers = frozenset({"gradients", "features", "tangents"})
     curvatures = (Hessian, GaussNewton)

@@ -54,7 +54,8 @@ class Problem(ABC):
     units are scored. All on `device`. `noun` is what a sentence calls such a model.
 
     What a kind of problem says of itself: `convex`, whether the objective has one optimum, at which all training
-    ends; `linear`, whether logits are linear in the parameters; `live_seconds`, how long a reader waits for scores at
+    ends; `linear`, whether logits are linear in the parameters; `kept_checkpoints`, whether a trajectory visits what
+    training kept, whatever its η and `every`; `live_seconds`, how long a reader waits for scores at
     once, and `live_device`, where they are computed then, as `pick_device` reads it; `offers`, what
     its estimators may need: `gradients` of losses and behaviors, `features` (the representation that a last linear
     layer reads), `tangents` (gradients of single outputs by parameters); `curvatures`, the matrices of its objective
@@ -65,6 +66,7 @@ class Problem(ABC):
     noun: ClassVar[str]
     convex: ClassVar[bool] = False
     linear: ClassVar[bool] = False
+    kept_checkpoints: ClassVar[bool] = False
     live_seconds: ClassVar[float]
     live_device: ClassVar[str]
     offers: ClassVar[frozenset[str]] = frozenset()

@@ -1,11 +1,15 @@
-"""The verdict on two scorings: derived from specification and estimator, never typed in by hand."""
+"""The verdict on two scorings: derived from specification and estimator, never typed in by hand.
+
+What the table of identities (`engine.scoring.identities`) knows of the two is said, and a difference is claimed only
+where it was measured.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.question.specification import AXIS_NAMES, Axis
+from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
 from engine.scoring.scoring import Scoring
 
 SAME = "same scores"
@@ -13,7 +17,13 @@ APPROXIMATION = "approximation error"
 MISMATCH = "specification mismatch"
 BOTH = "both"
 
-_MONOTONE_PAIR = {"query_loss", "soft_margin"}
+
+@dataclass(frozen=True)
+class Measured:
+    """What the two arrays at hand show. equal: to rounding. alike: every query ranks the candidates the same."""
+
+    equal: bool
+    alike: bool
 
 
 @dataclass(frozen=True)
@@ -21,7 +31,7 @@ class Verdict:
     """Why two score arrays may differ.
 
     kind: `same scores`, `approximation error`, `specification mismatch` or `both`. axes: those on which
-    the specifications differ. headline: the badge. reason: one or two sentences.
+    the questions differ; none where an identity makes them one question. headline: the badge. reason: some sentences.
     """
 
     kind: str
@@ -35,53 +45,127 @@ class Verdict:
         return f"{self.kind} on {{{','.join(self.axes)}}}" if self.axes else self.kind
 
 
-def verdict(a: Scoring, b: Scoring) -> Verdict:
-    """Compare two scorings: do they answer the same question, and does each answer it exactly?"""
+def verdict(a: Scoring, b: Scoring, facts: ProblemFacts = EVERY_PROBLEM, measured: Measured | None = None) -> Verdict:
+    """Compare two scorings: do they answer the same question, and does each answer it exactly?
+
+    facts: of the problem; without them only identities that hold of every problem count. measured: what their scores
+    show, where they are at hand.
+    """
+    known = relation(a, b, facts)
+    if known and known.gives is Gives.EQUAL:
+        return _same(a, b, known)
     axes = a.differing_axes(b)
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
-    if not axes and a.estimator == b.estimator:
-        return Verdict(SAME, (), "Same question, same answer", "Both are the same specification, scored the same way.")
-    if not axes and not approximate:
-        return Verdict(SAME, (), "Same question, same answer", "Both evaluate the same estimand exactly.")
-    if not axes and len(approximate) == 1:
-        reason = f"{_approximating(approximate)}, and the other answer is exact: all their difference is its error."
-        return Verdict(APPROXIMATION, (), _approximate_headline(approximate), reason)
-    if not axes:
-        return Verdict(APPROXIMATION, (), _approximate_headline(approximate), _approximation(approximate))
+    asked = relation(_exact(a), _exact(b), facts)
+    if asked and asked.gives is Gives.EQUAL:
+        return _approximate(a, b, approximate, asked.reasons, _tail(known, measured))
     if not approximate:
-        return Verdict(MISMATCH, axes, f"Different question: {_named(axes)}", _mismatch(a, b, axes))
-    return Verdict(BOTH, axes, f"Both: {_named(axes)}, and {_count(approximate)} approximate",
-                   f"{_mismatch(a, b, axes)} {_approximation(approximate)}")
+        return Verdict(MISMATCH, axes, f"Different question: {_named(axes)}{_yet(known, measured)}",
+                       _mismatch(a, b, axes, known, measured))
+    return Verdict(BOTH, axes, f"Both: {_named(axes)}, and {_count(approximate)} approximate{_yet(known, measured)}",
+                   _both(a, b, axes, approximate, known, asked, measured))
 
 
-def _named(axes: Sequence[Axis]) -> str:
+def _exact(scoring: Scoring) -> Scoring:
+    """The exact answer to the same question."""
+    return Scoring(behavior=scoring.behavior, intervention=scoring.intervention, process=scoring.process)
+
+
+def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
+    if a == b:
+        return Verdict(SAME, (), "Same question, same answer",
+                       "Both are the same specification, scored the same way.")
+    changes = _changes(a, b, a.differing_axes(b))
+    written = f"They are written differently ({changes}), and their" if changes else "Their"
+    return Verdict(SAME, (), "Same question, same answer", f"{written} scores are equal: {_because(known)}.")
+
+
+def _approximate(a: Scoring, b: Scoring, approximate, reasons, tail: str) -> Verdict:
+    one = f"{_sentence(reasons)} " if reasons else ""
+    if len(approximate) == 1:
+        text = f"{_approximating(approximate)}, and the other answer is exact: all their difference is its error."
+    else:
+        text = _approximation(approximate)
+    changes = _changes(a, b, a.differing_axes(b))
+    read = f"The two are one question, written differently ({changes}). " if changes else ""
+    return Verdict(APPROXIMATION, (), _approximate_headline(approximate), f"{read}{one}{text}{tail}")
+
+
+def _mismatch(a: Scoring, b: Scoring, axes, known: Relation | None, measured: Measured | None) -> str:
+    changes = _changes(a, b, axes)
+    if known:
+        return f"The questions differ ({changes}).{_tail(known, None)}"
+    if measured is None:
+        return f"They may differ even if both were computed exactly ({changes})."
+    if measured.equal or measured.alike:
+        return f"The questions differ ({changes}).{_tail(None, measured)}"
+    return f"They differ although both are computed exactly ({changes})."
+
+
+def _both(a: Scoring, b: Scoring, axes, approximate, known: Relation | None, asked: Relation | None,
+          measured: Measured | None) -> str:
+    """known: of the scores themselves; asked: of the exact answers to the two questions."""
+    changes = _changes(a, b, axes)
+    if known is None and asked is None:
+        first = f"They may differ even if both were computed exactly ({changes})."
+    else:
+        first = f"The questions differ ({changes}).{_tail(known or asked, None, '' if known else 'Computed exactly, ')}"
+    return f"{first} {_approximation(approximate)}{_tail(None, None if known else measured)}"
+
+
+def _tail(known: Relation | None, measured: Measured | None, where: str = "") -> str:
+    """A sentence on what the scores have in common although they may differ; empty where there is none."""
+    if known:
+        told = {Gives.PROPORTIONAL: "their scores are proportional for every query",
+                Gives.SHIFTED: "their scores are the same up to a constant a query",
+                Gives.RANKING: "they rank training examples the same"}[known.gives]
+        text = f"{where}{told}" if where else f"{told[0].upper()}{told[1:]}"
+        return f" {text}: {_because(known)}."
+    if measured and (measured.equal or measured.alike):
+        return f" They {'are equal' if measured.equal else 'rank alike'} here, reason unknown."
+    return ""
+
+
+def _yet(known: Relation | None, measured: Measured | None) -> str:
+    if known:
+        return "; same ranking"
+    if measured and measured.equal:
+        return "; equal here, reason unknown"
+    return "; same ranking here, reason unknown" if measured and measured.alike else ""
+
+
+def _because(known: Relation) -> str:
+    return "; ".join(known.reasons)
+
+
+def _sentence(reasons) -> str:
+    text = "; ".join(reasons)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _changes(a: Scoring, b: Scoring, axes) -> str:
+    return "; ".join(f"{AXIS_NAMES[axis]}: {a.axis(axis)} against {b.axis(axis)}" for axis in axes)
+
+
+def _named(axes) -> str:
     names = [AXIS_NAMES[axis] for axis in axes]
     listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
     return f"the {listed} {'differs' if len(names) == 1 else 'differ'}"
 
 
-def _count(approximate: Sequence[Scoring]) -> str:
+def _count(approximate) -> str:
     return "one answer is" if len(approximate) == 1 else "both answers are"
 
 
-def _approximate_headline(approximate: Sequence[Scoring]) -> str:
+def _approximate_headline(approximate) -> str:
     return f"Same question, {_count(approximate)} approximate"
 
 
-def _approximation(approximate: Sequence[Scoring]) -> str:
+def _approximation(approximate) -> str:
     return f"{_approximating(approximate)}; compare with `exact` under the same specification to see by how much."
 
 
-def _approximating(approximate: Sequence[Scoring]) -> str:
+def _approximating(approximate) -> str:
     titles = " and ".join(dict.fromkeys(scoring.route.title for scoring in approximate))
     verb = "approximates" if len({scoring.estimator for scoring in approximate}) == 1 else "approximate"
     return f"{titles[0].upper()}{titles[1:]} {verb} the estimand"
-
-
-def _mismatch(a: Scoring, b: Scoring, axes: tuple[Axis, ...]) -> str:
-    changes = "; ".join(f"{AXIS_NAMES[axis]}: {a.axis(axis)} against {b.axis(axis)}" for axis in axes)
-    text = f"They would differ even if both were computed exactly ({changes})."
-    if axes == ("B",) and {a.behavior, b.behavior} == _MONOTONE_PAIR and a.process.one_model:
-        text += (" Still, the soft margin is an increasing function of the query loss, so every exact process "
-                 "that ends at one model ranks training examples the same under both (Proposition 1).")
-    return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.metrics import detection as measures
-from engine.metrics.detection import auprc, precision_at
+from engine.metrics.detection import auprc, expected_in_top, precision_at
 
 __all__ = ["TOP", "auprc", "detection", "false_positive_rate", "precision_at", "top"]
 
@@ -20,8 +20,8 @@ def top(scores: np.ndarray, share: float) -> np.ndarray:
 
 
 def false_positive_rate(innocent: np.ndarray, scores: np.ndarray, share: float = TOP) -> float:
-    """The share of the innocent records that are among the top `share` of all."""
-    return float(innocent[top(scores, share)].sum() / max(1, innocent.sum()))
+    """The share of the innocent records that are among the top `share` of all: the top that `precision_at` counts."""
+    return expected_in_top(innocent, scores, share) / max(1, int(innocent.sum()))
 
 
 def detection(flags: np.ndarray, scores: np.ndarray) -> dict[str, float]:

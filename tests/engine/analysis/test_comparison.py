@@ -129,3 +129,26 @@ def test_on_a_problem_the_soft_margin_agrees_fully_and_the_logit_does_not():
     assert comparison.agreement("kendall_tau", 0, 1).mean == 1.0
     assert comparison.agreement("kendall_tau", 0, 2).mean < 0.95
     assert comparison.verdicts[0][1].axes == ("B",) and comparison.verdicts[1][1].kind == "same scores"
+
+
+def test_a_query_ranked_as_constant_is_dropped_for_every_metric():
+    """A constant array has no top either: which candidates are in it would be the order of the file."""
+    drawn = draw(1)
+    drawn[0][0].values[2] = 0.5
+    table = compare(drawn).table().set_index(["a", "b"])
+    assert table.groupby("metric")["n_dropped"].apply(list).to_dict() == {
+        name: [1, 1, 0] for name in ("kendall_tau", "sign_agreement", "top_overlap")}
+
+
+def test_verdicts_know_the_problem_and_what_was_measured():
+    problem = naive.problem(n=20, d=3, candidates=range(8), queries=3)
+    asked = [LOO, Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"}), STEP_LOSS]
+    found = compute(problem, asked)
+    known = compare([found], problem=type(problem)).verdicts
+    assert known[0][1].code == "same scores" and "one optimum" in known[0][1].reason
+    assert "They differ although both are computed exactly" in known[0][2].reason
+    unknown = compare([found]).verdicts[0][1]
+    assert unknown.code == "specification mismatch on {T}" and "equal here, reason unknown" in unknown.headline
+    values = ONCE.normal(size=(3, 8))
+    alike = compare([[scores(STEP_LOSS, values), scores(STEP_MARGIN, 2 * values + 1)]]).verdicts[0][1]
+    assert "rank alike here, reason unknown" in alike.reason

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from engine.applications.language.detection import false_positive_rate
 from engine.basics.errors import InvalidInput
+from engine.metrics.agreement import top_size
 from engine.metrics.detection import METRICS, detection, precision_at, precision_recall
 
 FLAGS = np.array([1, 0, 1, 1, 0, 0, 0, 0, 0, 0], dtype=bool)
@@ -49,3 +51,13 @@ def test_what_cannot_be_measured():
     with pytest.raises(InvalidInput, match="10 flags and 9 scores"):
         detection(FLAGS, SUSPICION[:9])
     assert all(np.isnan(value) for value in detection(FLAGS, SUSPICION * np.nan).values())
+
+
+@pytest.mark.parametrize("n", [20, 21, 24, 25])
+def test_precision_and_false_positives_count_the_same_top(n):
+    """Flagged and innocent records of one top add up to its size, ties and all."""
+    rng = np.random.default_rng(n)
+    flags, scores = np.arange(n) % 3 == 0, rng.integers(0, 4, n).astype(float)
+    found = precision_at(flags, scores, 0.1) * top_size(n, 0.1)
+    innocent = false_positive_rate(~flags, scores, 0.1) * (~flags).sum()
+    assert found + innocent == pytest.approx(top_size(n, 0.1))

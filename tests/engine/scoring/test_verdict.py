@@ -4,8 +4,9 @@ import itertools
 
 import pytest
 
+from engine.scoring.identities import ProblemFacts
 from engine.scoring.scoring import Scoring
-from engine.scoring.verdict import verdict
+from engine.scoring.verdict import Measured, verdict
 
 REMOVE, REOPTIMIZE = {"kind": "remove"}, {"kind": "reoptimize"}
 ADD, STEP = {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}
@@ -93,3 +94,54 @@ def test_proposition_1_is_silent_where_more_than_the_behavior_differs():
         found = verdict(STEP_LOSS, other)
         assert "Proposition" not in found.reason or found.axes == ("B",)
     assert "Proposition" not in verdict(STEP_LOSS, of("soft_margin", ADD, FIVE)).reason
+
+
+CONVEX, TWO = (ProblemFacts(convex=True, linear=True, classes=classes) for classes in (3, 2))
+RETRAIN = {"kind": "retrain", "seeds": 3}
+ONCE_UNROLLED = {"kind": "unrolled", "eta": 0.1, "steps": 1}
+DIFFERENT, EQUAL, ALIKE = Measured(False, False), Measured(True, True), Measured(False, True)
+
+
+@pytest.mark.parametrize(("a", "b", "facts"), [
+    (STEP_LOSS, of("query_loss", ADD, ONCE_UNROLLED), ProblemFacts()),
+    (of("query_loss", REMOVE, REOPTIMIZE), of("query_loss", REMOVE, RETRAIN), CONVEX),
+    (of("soft_margin", ADD, STEP), of("hard_margin", ADD, STEP), TWO),
+    (of("query_logit", ADD, STEP), of("query_logit", ADD, STEP, "first_order"), CONVEX),
+])
+def test_what_must_be_equal_is_the_same_whatever_it_is_called(a, b, facts):
+    for first, second in ((a, b), (b, a)):
+        found = verdict(first, second, facts, EQUAL)
+        assert found.code == "same scores" and "differ" not in found.headline + found.reason.replace("differently", "")
+        assert "equal: " in found.reason and "unknown" not in found.reason
+
+
+def test_an_approximation_of_an_equal_question_is_an_error_of_approximation():
+    found = verdict(STEP_LOSS, of("query_loss", ADD, ONCE_UNROLLED, "first_order"))
+    assert found.code == "approximation error" and "one step" in found.reason
+
+
+@pytest.mark.parametrize(("a", "b", "facts", "said"), [
+    (STEP_LOSS, of("probability", ADD, STEP), ProblemFacts(), "rank training examples the same"),
+    (of("query_logit", ADD, STEP), of("query_logit", ADD, {**STEP, "eta": 0.4}), CONVEX, "proportional"),
+    (of("query_loss", REMOVE, REOPTIMIZE), of("query_loss", REMOVE, {**REOPTIMIZE, "baseline": "reoptimized"}),
+     ProblemFacts(), "up to a constant"),
+    (of("query_loss", ADD, STEP, "first_order"), of("query_loss", ADD, {**STEP, "eta": 0.4}, "first_order"),
+     ProblemFacts(), "proportional"),
+])
+def test_a_different_question_with_the_same_ranking_says_so(a, b, facts, said):
+    found = verdict(a, b, facts, ALIKE)
+    assert found.axes and said in found.reason and "same ranking" in found.headline and "unknown" not in found.reason
+
+
+def test_a_difference_is_claimed_only_where_it_was_measured():
+    pair = STEP_LOSS, of("hard_margin", ADD, STEP)
+    assert "may differ" in verdict(*pair).reason
+    assert "They differ although both are computed exactly" in verdict(*pair, measured=DIFFERENT).reason
+    assert "may differ" in verdict(STEP_LOSS, of("hard_margin", ADD, STEP, "first_order"), measured=DIFFERENT).reason
+
+
+def test_what_agrees_without_a_known_reason_is_said_to():
+    pair = STEP_LOSS, of("hard_margin", ADD, STEP)
+    assert "are equal here, reason unknown" in verdict(*pair, measured=EQUAL).reason
+    assert "equal here, reason unknown" in verdict(*pair, measured=EQUAL).headline
+    assert "rank alike here, reason unknown" in verdict(*pair, measured=ALIKE).reason

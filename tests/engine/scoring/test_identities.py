@@ -1,0 +1,143 @@
+"""Every identity, on scores of real problems: softmax regression with two and three classes, and a small network."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from engine.estimators import ESTIMATORS
+from engine.models.recipe import Recipe
+from engine.problems.module import Checkpoint
+from engine.question.behaviors import BEHAVIORS
+from engine.question.specification import fitting
+from engine.scoring.compute import compute
+from engine.scoring.identities import EVERY_PROBLEM, IDENTITIES, Gives, ProblemFacts, relation
+from engine.scoring.scoring import Scoring
+from tests.engine import problems_for_tests as naive
+from tests.engine.exact import network_cases
+from tests.engine.single_thread import one_thread  # noqa: F401
+
+INTERVENTIONS = ({"kind": "remove"}, {"kind": "remove", "normalization": "n"}, {"kind": "upweight", "alpha": 0.01},
+                 {"kind": "infinitesimal"}, {"kind": "add_occurrence"}, {"kind": "auxiliary"})
+PROCESSES = (
+    *({"kind": "one_step", "eta": eta} for eta in (0.2, 0.6)),
+    *({"kind": "unrolled", "eta": 0.2, "steps": steps} for steps in (1, 3)),
+    *({"kind": "trajectory", "eta": eta, "checkpoints": 2, "every": every} for eta, every in ((0.2, 3), (0.6, 5))),
+    {"kind": "local_response", "damping": 3.0}, {"kind": "reoptimize", "damping": 3.0},
+    {"kind": "reoptimize"}, {"kind": "reoptimize", "baseline": "reoptimized"},
+    *({"kind": "retrain", "seeds": seeds} for seeds in (1, 2)))
+ROUTES = ("exact", "first_order", "cosine", "representer", "ntk", "ntk_last_layer", "cholesky", "cg", "lissa", "kfac",
+          "trak")
+
+
+def network():
+    recipe = Recipe(epochs=2, batch_size=4, learning_rate=0.1, checkpoints=2)
+    problem = network_cases.problem(network_cases.smooth, (4,), recipe=recipe, build=network_cases.smooth, n=10, l2=1.0,
+                                    queries=3, candidates=range(5))
+    problem.checkpoints = tuple(Checkpoint(scale * problem.theta, rate) for scale, rate in ((0.5, 0.2), (0.9, 0.1)))
+    return problem
+
+
+PROBLEMS = {"two classes": lambda: naive.problem(n=20, d=3, classes=2, queries=3, candidates=range(6)),
+            "two classes, intercept": lambda: naive.problem(n=20, d=3, classes=2, queries=3, candidates=range(6),
+                                                            intercept=True),
+            "three classes": lambda: naive.problem(n=20, d=3, classes=3, queries=3, candidates=range(6)),
+            "network": network}
+
+
+def scorings(problem):
+    """Every scoring of the tables above that the problem can answer."""
+    found = []
+    for behavior, intervention, process, route in itertools.product(BEHAVIORS, INTERVENTIONS, PROCESSES, ROUTES):
+        estimator = ESTIMATORS[route]
+        if process["kind"] not in fitting(intervention["kind"]) or not estimator.serves(problem):
+            continue
+        try:
+            found.append(Scoring.of(behavior, intervention, process, route))
+        except ValueError:
+            continue
+    return found
+
+
+def holds(gives, a, b):
+    """Whether oriented scores (m, k) have in common what is claimed, for every query."""
+    for one, other in zip(a, b, strict=True):
+        near = 1e-6 * np.abs(other).max()
+        if gives is Gives.EQUAL and not np.allclose(one, other, rtol=0, atol=near):
+            return False
+        if gives is Gives.PROPORTIONAL:
+            factor = one @ other / (other @ other)
+            if factor <= 0 or not np.allclose(one, factor * other, rtol=0, atol=factor * near):
+                return False
+        if gives is Gives.SHIFTED and np.ptp(one - other) > near:
+            return False
+        order = np.argsort(other, kind="stable")  # of candidates that are further apart than rounding
+        apart = np.diff(other[order]) > 1e-5 * np.abs(other).max()
+        if (np.diff(one[order])[apart] <= 0).any():
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_the_table_says_holds_of_the_scores(name, one_thread):  # noqa: F811
+    problem = PROBLEMS[name]()
+    facts, asked = ProblemFacts.of(problem), scorings(problem)
+    computed = compute(problem, asked)
+    assert all(scores.converged.all() for scores in computed)
+    arrays = {scores.scoring: scores.oriented for scores in computed}
+    related = {(a, b): relation(a, b, facts) for a, b in itertools.combinations(asked, 2)}
+    told = {pair: found for pair, found in related.items() if found is not None}
+    assert {found.gives for found in told.values()} == set(Gives) - ({Gives.SHIFTED} if facts.convex else set())
+    for (a, b), found in told.items():
+        assert holds(found.gives, arrays[a], arrays[b]), (a.title, b.title, found)
+        assert relation(b, a, facts).gives is found.gives
+
+
+def test_every_identity_is_used_somewhere():
+    used = set()
+    for build in PROBLEMS.values():
+        problem = build()
+        facts = ProblemFacts.of(problem)
+        used |= {one.name for one in IDENTITIES for scoring in scorings(problem) if one.read(scoring, facts)}
+    assert used == {one.name for one in IDENTITIES}
+
+
+ADD, REMOVE, REOPTIMIZE = {"kind": "add_occurrence"}, {"kind": "remove"}, {"kind": "reoptimize"}
+STEP = {"kind": "one_step", "eta": 0.1}
+CONVEX = ProblemFacts(convex=True, linear=True, classes=3)
+TWO = ProblemFacts(convex=True, linear=True, classes=2)
+KEPT = ProblemFacts(kept_checkpoints=True)
+
+
+@pytest.mark.parametrize(("a", "b", "facts", "gives"), [
+    (("query_loss", REMOVE, REOPTIMIZE), ("query_loss", REMOVE, {"kind": "retrain", "seeds": 3}), CONVEX, "equal"),
+    (("query_loss", REMOVE, REOPTIMIZE), ("query_loss", REMOVE, {"kind": "retrain"}), EVERY_PROBLEM, None),
+    (("query_loss", ADD, STEP), ("query_loss", ADD, {"kind": "unrolled", "eta": 0.1, "steps": 1}), EVERY_PROBLEM,
+     "equal"),
+    (("soft_margin", ADD, STEP), ("hard_margin", ADD, STEP), TWO, "equal"),
+    (("soft_margin", ADD, STEP), ("hard_margin", ADD, STEP), CONVEX, None),
+    (("query_loss", REMOVE, REOPTIMIZE), ("query_loss", REMOVE, {**REOPTIMIZE, "baseline": "reoptimized"}), CONVEX,
+     "equal"),
+    (("query_loss", REMOVE, REOPTIMIZE), ("query_loss", REMOVE, {**REOPTIMIZE, "baseline": "reoptimized"}),
+     EVERY_PROBLEM, "same up to a constant a query"),
+    (("query_loss", REMOVE, REOPTIMIZE), ("probability", REMOVE, {"kind": "retrain"}), CONVEX, "same ranking"),
+    (("query_loss", REMOVE, {"kind": "retrain"}), ("probability", REMOVE, {"kind": "retrain"}), EVERY_PROBLEM, None),
+    (("query_logit", ADD, STEP), ("query_logit", ADD, {**STEP, "eta": 0.5}), CONVEX, "proportional"),
+    (("query_logit", ADD, STEP), ("query_logit", ADD, {**STEP, "eta": 0.5}), EVERY_PROBLEM, None),
+    (("query_loss", ADD, STEP), ("query_loss", ADD, {**STEP, "eta": 0.5}), CONVEX, None),
+    (("query_loss", ADD, STEP, "first_order"), ("query_loss", ADD, {**STEP, "eta": 0.5}, "first_order"),
+     EVERY_PROBLEM, "proportional"),
+    (("query_loss", {"kind": "upweight", "alpha": 0.1}, REOPTIMIZE, "cg"),
+     ("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}, "cg"), EVERY_PROBLEM, "proportional"),
+    (("query_loss", {"kind": "auxiliary"}, STEP), ("hard_margin", {"kind": "auxiliary"}, STEP), EVERY_PROBLEM,
+     "same ranking"),
+    (("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "every": 5}), ("query_loss", ADD, {
+        "kind": "trajectory", "eta": 0.1, "every": 7}), KEPT, "equal"),
+    (("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "every": 5}), ("query_loss", ADD, {
+        "kind": "trajectory", "eta": 0.1, "every": 7}), CONVEX, None),
+])
+def test_pairs_of_the_table(a, b, facts, gives):
+    for first, second in ((a, b), (b, a)):
+        found = relation(Scoring.of(*first), Scoring.of(*second), facts)
+        assert (found.gives.value if found else None) == gives
+        assert found is None or found.reasons
