@@ -10,6 +10,7 @@ import sysconfig
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -101,7 +102,7 @@ def _named(function: types.FunctionType) -> dict:
     """The globals that the code names, and of the user's own modules the attributes that it names."""
     found: dict = {}
     for code in _codes(function.__code__):
-        owner: object = None
+        owner: Any = None
         for step in dis.get_instructions(code):
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in function.__globals__:
                 owner = found[step.argval] = function.__globals__[step.argval]

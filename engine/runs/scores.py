@@ -34,9 +34,15 @@ def load(result, scorings: Sequence[Scoring]) -> list[Scores]:
 
 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
-    """The scorings that a payload asks for, in its order."""
-    return [Scoring.parse({key: item for key, item in spec.items() if key != "behavior_fingerprint"})
-            for spec in data["scorings"]]
+    """The scorings that a payload asks for, in its order. Raises `InvalidInput` for one that is not known here."""
+    return [Scoring.read(spec) for spec in data["scorings"]]
+
+
+def check_queued(scorings: Sequence[Scoring]) -> None:
+    """Raises `InvalidInput` for what a worker, which is another process, cannot compute."""
+    for name in {scoring.behavior for scoring in scorings if scoring.readout.own}:
+        raise InvalidInput(f"The behavior `{name}` is known to this process alone, and this takes so long that a "
+                           "worker would compute it; ask for fewer candidates, or use `engine.scoring.compute` here.")
 
 
 def _groups(data: Mapping[str, Any]) -> list[list[int]]:
