@@ -23,6 +23,7 @@ SHAPE = (32, 32, 3)
 PLACE = Place("CIFAR-10", FOLDER, tuple(FILES.values()), "144 MB",
               f"set {DATA} to a folder that holds {FOLDER.as_posix()}/*.parquet")
 available = PLACE.available
+content = PLACE.content
 
 
 def load(*, download: bool = True) -> Dataset:

@@ -25,6 +25,7 @@ SHAPE = (28, 28)
 PLACE = Place("FashionMNIST", RAW, FILES, "31 MB", f"set {DATA} to a folder that holds {RAW.as_posix()}/*-ubyte.gz",
               packed=".gz")
 available = PLACE.available
+content = PLACE.content
 SILENCE = 30.0  # seconds without a byte after which a download is given up
 
 
