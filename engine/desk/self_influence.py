@@ -27,7 +27,7 @@ def asked_self_influence(desk: Desk, drawn: DrawnProblem, scoring: Scoring, cand
             with desk.computing:
                 return self_influence(chosen, scoring)
 
-        return desk.memory.kept(("self-influence", source.model_dump_json(), scoring.digest, count), compute)
+        return desk.memory.kept(("self-influence", source.key, scoring.digest, count), compute)
     payload = runs.payload(source, scoring, count)
     result = desk.jobs.result(runs.KIND, payload)
     if result is not None:

@@ -23,7 +23,7 @@ NUMERICS = 2
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
     """What determines the scores: source, scorings and how many of the drawn candidates are scored."""
     return {"source": source.model_dump(mode="json"), "scorings": [s.canonical() for s in scorings],
-            "candidates": candidates, "numerics": NUMERICS}
+            "contents": source.contents, "candidates": candidates, "numerics": NUMERICS}
 
 
 def load(result, scorings: Sequence[Scoring]) -> list[Scores]:
