@@ -31,7 +31,7 @@ def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> Non
         return
     row = _example(drawn.problem.n)
     try:
-        found = _followed(drawn.problem, source.model_dump_json(), row, alpha, behavior)
+        found = _followed(drawn.problem, source.key, row, alpha, behavior)
     except WhichfluenceError as error:
         st.info(str(error), icon=":material/route:")
         return

@@ -56,7 +56,7 @@ def first_look() -> FirstLook | Waiting:
     scores = desk().scores(source(), pair, source().n_train)
     if isinstance(scores, Waiting):
         return scores
-    return _first_look(source().model_dump_json(), tuple(scoring.digest for scoring in pair), scores)
+    return _first_look(source().key, tuple(scoring.digest for scoring in pair), scores)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)

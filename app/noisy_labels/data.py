@@ -19,11 +19,11 @@ from engine.store.results import Result, Store, home
 
 def drawn(source: NoisySource) -> NoisyData:
     """The data of a source, kept for a few of them."""
-    return _drawn(str(home()), source.model_dump_json())
+    return _drawn(str(home()), source.model_dump_json(), tuple(source.contents.values()))
 
 
 @st.cache_resource(show_spinner="Drawing the data", max_entries=4)
-def _drawn(root: str, source: str) -> NoisyData:
+def _drawn(root: str, source: str, contents: tuple[str, ...]) -> NoisyData:
     return NoisySource.model_validate_json(source).draw()
 
 

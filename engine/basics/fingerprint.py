@@ -1,33 +1,43 @@
-"""What tells two user functions of one name apart: code, defaults, and everything they close over."""
+"""What tells two user functions of one name apart: code, defaults, and all that they close over or name outside."""
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
+import sys
+import sysconfig
 import types
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 
 def fingerprint(thing: object) -> str:
-    """16 hexadecimal digits, the same in every process of one Python version; no address enters."""
+    """16 hexadecimal digits, the same in every process of one Python version; no address enters.
+
+    A function counts with its closure and with the values of the globals that its code names, functions among them
+    likewise. Of an installed library and of Python itself the name counts, not the code.
+    """
     digest = hashlib.sha256()
-    for part in _parts(thing, set()):
+    for part in _parts(thing, {}):
         digest.update(part)
         digest.update(b"\x00")
     return digest.hexdigest()[:16]
 
 
-def _parts(thing: object, seen: set[int]) -> Iterator[bytes]:
+def _parts(thing: object, seen: dict[int, object]) -> Iterator[bytes]:
+    """seen: what was met, by address; it is held, so that no address is given out again."""
     if thing is None or isinstance(thing, (bool, int, float, complex, str, bytes)):
         yield f"{type(thing).__name__}:{thing!r}".encode()
         return
     if id(thing) in seen:
         yield b"again"
         return
-    seen.add(id(thing))
+    seen[id(thing)] = thing
     yield type(thing).__qualname__.encode()
     if isinstance(thing, torch.Tensor):
         thing = thing.detach().cpu().numpy()
@@ -48,15 +58,85 @@ def _inside(thing: object) -> list:
     if isinstance(thing, types.MethodType):
         return [thing.__func__, thing.__self__]
     if isinstance(thing, types.FunctionType):
-        cells = [cell.cell_contents for cell in thing.__closure__ or ()]
-        return [thing.__code__, thing.__defaults__, thing.__kwdefaults__, *cells]
+        if _of_library(thing.__module__):
+            return [f"{thing.__module__}.{thing.__qualname__}"]
+        return [thing.__code__, thing.__defaults__, thing.__kwdefaults__, _closed_over(thing), _named(thing)]
     if isinstance(thing, dict):
         return [item for pair in sorted(thing.items(), key=lambda pair: str(pair[0])) for item in pair]
     if isinstance(thing, (list, tuple)):
         return list(thing)
     if isinstance(thing, (set, frozenset)):
-        return sorted(map(str, thing))
-    if hasattr(thing, "__dict__") and not isinstance(thing, (type, types.ModuleType)):
-        call = vars(type(thing)).get("__call__")
-        return [call if isinstance(call, types.FunctionType) else None, vars(thing)]
-    return [f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"]
+        return sorted(map(fingerprint, thing))
+    if isinstance(thing, type) and not _of_library(thing.__module__):
+        return [thing.__qualname__, [base for base in thing.__bases__ if base is not object],
+                {name: value for name, value in vars(thing).items() if name not in UNSAID}]
+    if isinstance(thing, (staticmethod, classmethod)):
+        return [thing.__func__]
+    if isinstance(thing, property):
+        return [thing.fget]
+    if isinstance(thing, types.ModuleType):
+        return [thing.__name__]
+    if isinstance(thing, (type, types.BuiltinFunctionType)):
+        return [f"{thing.__module__}.{thing.__qualname__}"]
+    if hasattr(thing, "__dict__"):
+        return [type(thing), vars(thing)]
+    said = repr(thing)
+    return [type(thing), "" if " at 0x" in said else said]
+
+
+UNSAID = frozenset({"__dict__", "__weakref__", "__module__", "__doc__", "__firstlineno__"})
+"""What a class holds that no result depends on."""
+
+
+def _closed_over(function: types.FunctionType) -> list:
+    found = []
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # a name that is not bound yet
+            found.append("unbound")
+    return found
+
+
+def _named(function: types.FunctionType) -> dict:
+    """The globals that the code names, and of the user's own modules the attributes that it names."""
+    found: dict = {}
+    for code in _codes(function.__code__):
+        owner: Any = None
+        for step in dis.get_instructions(code):
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in function.__globals__:
+                owner = found[step.argval] = function.__globals__[step.argval]
+            elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and _own_module(owner) and step.argval in vars(owner):
+                found[f"{owner.__name__}.{step.argval}"] = owner = vars(owner)[step.argval]
+            elif step.opname not in PASSED:
+                owner = None
+    return found
+
+
+PASSED = frozenset({"PUSH_NULL", "CACHE", "PRECALL", "EXTENDED_ARG"})
+"""Instructions that may stand between a name and its attribute."""
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code and that of the functions inside it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _codes(inner)
+
+
+def _own_module(thing: object) -> bool:
+    return isinstance(thing, types.ModuleType) and not _of_library(thing.__name__)
+
+
+@functools.lru_cache(maxsize=1024)
+def _of_library(name: str | None) -> bool:
+    """Whether a module is of an installed package, of Python or of this program, and no code of the user's."""
+    root = (name or "").partition(".")[0]
+    if root in sys.stdlib_module_names or root == __name__.partition(".")[0]:
+        return True
+    file = vars(sys.modules[root]).get("__file__") if root in sys.modules else None
+    return file is not None and any(Path(folder) in Path(file).parents for folder in _LIBRARIES)
+
+
+_LIBRARIES = frozenset(sysconfig.get_paths()[name] for name in ("purelib", "platlib", "stdlib"))

@@ -98,6 +98,6 @@ def _read(path: Path, problem: Problem) -> Scores:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         values, candidates, converged, residual = (arrays[name] for name in ("scores", "candidates", "converged",
                                                                              "residual"))
-    spec = {key: value for key, value in record["spec"].items() if key != "behavior_fingerprint"}
-    scoring = Claim.parse(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.parse(spec)
+    spec = record["spec"]
+    scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
     return Scores(scoring, values, candidates, converged, residual, record)

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from engine.basics.errors import InvalidInput
@@ -20,7 +19,7 @@ from engine.data.npz import load_npz
 from engine.data.sampling import Sample, draw
 
 __all__ = [
-    "DATASETS", "Arrays", "Dataset", "Sample", "Source", "describe", "draw", "from_arrays", "load",
+    "DATASETS", "Arrays", "Dataset", "Sample", "Source", "content", "describe", "draw", "from_arrays", "load",
     "load_image_folder", "load_npz", "title",
 ]  # fmt: skip
 
@@ -31,6 +30,8 @@ class Source:
 
     load: (**options) -> Dataset. available: () -> (loads without a network, a sentence on where it lies or what
     to do). needs_download: whether a machine without the files has to fetch them. note: one sentence.
+    content: () -> the digest of its files, empty where they are not here; None for a dataset without files, which is
+    told by what it loads.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Source:
     available: Callable[[], tuple[bool, str]]
     needs_download: bool = False
     note: str = ""
+    content: Callable[[], str] | None = None
 
 
 DATASETS: Registry[Source] = Registry("dataset")
@@ -46,8 +48,9 @@ for _source in (
     Source("digits", "Handwritten digits", digits.load, digits.available,
            note="8 × 8 pixels, 1,297 training and 500 test images; needs no download."),
     Source("fashion_mnist", "FashionMNIST", fashion_mnist.load, fashion_mnist.available, needs_download=True,
-           note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
+           content=fashion_mnist.content, note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
     Source("cifar10", "CIFAR-10", cifar10.load, cifar10.available, needs_download=True,
+           content=cifar10.content,
            note="32 × 32 pixels in three colours, 50,000 training and 10,000 test photographs; 144 MB."),
 ):  # fmt: skip
     DATASETS.add(_source.name, _source)
@@ -59,25 +62,37 @@ def load(name: str, **options: Any) -> Dataset:
     Raises InvalidInput for an unknown name or option, MissingData where files are needed and cannot be had.
     """
     if uploads.is_upload(name):
-        return _load_upload(name, home_folder())
+        return _load_upload(name, home_folder(), uploads.content(name))
     source = DATASETS[name]
     known = inspect.signature(source.load).parameters
     for option in options:
         if option not in known:
             raise InvalidInput(unknown(f"option of `{name}`", option, known) if known else
                                f"The dataset `{name}` has no options; leave out `{option}`.")
-    return _load(source, data_folder(), home_folder(), tuple(sorted(options.items())))
+    told = "" if source.content is None else source.content()
+    return _load(source, data_folder(), home_folder(), told, tuple(sorted(options.items())))
 
 
 @lru_cache(maxsize=4)
 def _load(source: Source, *key: Any) -> Dataset:
-    """The folders are part of the key, so that pointing them elsewhere takes effect at once."""
+    """Folders and files are part of the key, so that pointing or replacing them takes effect at once."""
     return source.load(**dict(key[-1]))
 
 
 @lru_cache(maxsize=2)
-def _load_upload(name: str, home: Path) -> Dataset:
+def _load_upload(name: str, *key: Any) -> Dataset:
     return uploads.load(name)
+
+
+def content(name: str) -> str:
+    """What the dataset holds, as a digest: of its files, else of what it loads; empty where it is not here.
+
+    Raises `InvalidInput` for an unknown name.
+    """
+    if uploads.is_upload(name):
+        return uploads.content(name)
+    source = DATASETS[name]
+    return load(name).fingerprint if source.content is None else source.content()
 
 
 def title(name: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+from engine.basics.contents import content as file_content
 from engine.basics.errors import MissingData, StoreError
 from engine.basics.files import atomic_write
 from engine.basics.folders import DATA, HOME, home_name
@@ -23,6 +23,7 @@ SHAPE = (32, 32, 3)
 PLACE = Place("CIFAR-10", FOLDER, tuple(FILES.values()), "144 MB",
               f"set {DATA} to a folder that holds {FOLDER.as_posix()}/*.parquet")
 available = PLACE.available
+content = PLACE.content
 
 
 def load(*, download: bool = True) -> Dataset:
@@ -78,7 +79,7 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise MissingData(_damaged(path)) from None
     if len(labels) == 0 or not 0 <= labels.min() <= labels.max() < len(CLASSES):
         raise MissingData(_damaged(path))
-    kept = downloads() / f"cifar10-{_state(path)}.npy"
+    kept = downloads() / f"cifar10-{file_content(path)[:16]}.npy"
     pixels = _kept(kept, len(labels))
     if pixels is None:
         pixels = _decode(path, len(labels))
@@ -86,11 +87,6 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
             kept.parent.mkdir(parents=True, exist_ok=True)
             atomic_write(kept, lambda file: np.save(file, pixels, allow_pickle=False))
     return pixels, labels
-
-
-def _state(path: Path) -> str:
-    stat = path.stat()
-    return hashlib.sha256(repr((path.name, stat.st_size, stat.st_mtime_ns)).encode()).hexdigest()[:16]
 
 
 def _kept(path: Path, n: int) -> np.ndarray | None:

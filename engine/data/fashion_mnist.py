@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import hashlib
 import shutil
 import socket
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.basics.contents import contents
 from engine.basics.errors import MissingData
 from engine.basics.folders import DATA, HOME, home_name
 from engine.data.dataset import Dataset
@@ -25,6 +25,7 @@ SHAPE = (28, 28)
 PLACE = Place("FashionMNIST", RAW, FILES, "31 MB", f"set {DATA} to a folder that holds {RAW.as_posix()}/*-ubyte.gz",
               packed=".gz")
 available = PLACE.available
+content = PLACE.content
 SILENCE = 30.0  # seconds without a byte after which a download is given up
 
 
@@ -61,9 +62,7 @@ def _plain(root: Path) -> Path:
     sources = PLACE.sources(root)
     if all(path.suffix != ".gz" for path in sources):
         return root
-    stats = [path.stat() for path in sources]
-    state = repr([(str(path.resolve()), s.st_size, s.st_mtime_ns) for path, s in zip(sources, stats, strict=True)])
-    target = downloads() / f"unpacked-{hashlib.sha256(state.encode()).hexdigest()[:16]}"
+    target = downloads() / f"unpacked-{contents(sources)[:16]}"
     if PLACE.lacking(target):
         with _staged(target) as stage:
             for name, path in zip(FILES, sources, strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.basics.contents import contents
 from engine.basics.errors import MissingData
 from engine.basics.folders import DATA, data_folder, home_folder, home_name
 
@@ -61,6 +62,11 @@ class Place:
             raise MissingData(self.forbidden())
         fetch()
         return downloads()
+
+    def content(self) -> str:
+        """The digest of what the files hold; empty where they are not all on this machine."""
+        root = self.root()
+        return "" if root is None else contents(self.sources(root))
 
     def available(self) -> tuple[bool, str]:
         """Whether the files can be read without a network, and a sentence on where they are or what to do."""

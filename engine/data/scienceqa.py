@@ -19,6 +19,7 @@ REPOSITORY = "derek-thomas/ScienceQA"
 PLACE = Place("ScienceQA", FILE.parent, (FILE.name,), "630 MB",
               f"set {DATA} to a folder that holds {FILE.as_posix()}, or give records of your own as JSONL")
 available = PLACE.available
+content = PLACE.content
 
 
 @dataclass(frozen=True)

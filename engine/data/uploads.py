@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import BinaryIO
 
+from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write
 from engine.basics.folders import home_folder
@@ -60,6 +61,12 @@ def load(name: str) -> Dataset:
     if path.suffix == ".npz":
         return load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays")
     return load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES)
+
+
+def content(name: str) -> str:
+    """The digest of what the kept file holds; empty where it is not here."""
+    path = _folder() / name
+    return file_content(path) if _NAME.fullmatch(name) and path.is_file() else ""
 
 
 def _folder() -> Path:

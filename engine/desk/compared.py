@@ -47,7 +47,7 @@ def compared(desk: Desk, sources: Sequence[ProblemSource], scorings: Sequence[Sc
     optima: how many candidates are scored where each costs much.
     """
     candidates = desk.candidate_count(sources[0], scorings, optima)
-    key = (tuple(source.model_dump_json() for source in sources), tuple(codes.encode(s) for s in scorings), candidates)
+    key = (tuple(source.key for source in sources), tuple(codes.encode(s) for s in scorings), candidates)
     found, waiting = [], None
     for source in sources:
         scores = desk.scores(source, scorings, candidates, source.problem_class.live_seconds / len(sources))

@@ -64,12 +64,12 @@ class Desk:
         drawn = self.memory.get(problem_key(source))
         if drawn is not None:
             return drawn.dataset, drawn.sample
-        return self.memory.kept(("sample", source.model_dump_json()), source.draw)
+        return self.memory.kept(("sample", source.key), source.draw)
 
     def candidate_count(self, source: ProblemSource, scorings: Sequence[Scoring], optima: int) -> int | None:
         """How many of the drawn candidates are scored: all, or `optima` where a candidate of any scoring costs much."""
         drawn = source.n_candidates or source.n_train
-        parameters = self.memory.kept(("parameters", source.model_dump_json()), source.parameters)
+        parameters = self.memory.kept(("parameters", source.key), source.parameters)
         if any(cost.is_slow(scoring, parameters) for scoring in scorings):
             return min(optima, drawn) if drawn else optima
         return drawn
@@ -134,7 +134,7 @@ class Desk:
 
 
 def _key(source: ProblemSource, scoring: Scoring, candidates: int | None) -> Hashable:
-    return "scores", source.model_dump_json(), scoring.digest, candidates
+    return "scores", source.key, scoring.digest, candidates
 
 
 def _prepare(source: ProblemSource) -> DrawnProblem:

@@ -135,7 +135,7 @@ def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, 
     if isinstance(unit, Waiting):
         return unit
     scaled = error_curves.at_alpha(unit, alpha)
-    key = ("error curves: point", source.model_dump_json(), candidates, behavior, alpha, solver)
+    key = ("error curves: point", source.key, candidates, behavior, alpha, solver)
     return Point(exact, scaled, desk.memory.kept(key, lambda: error_curves.agreement(exact, scaled)))
 
 
@@ -149,7 +149,7 @@ def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float,
 
 
 def _step_key(source: ProblemSource, eta: float) -> tuple:
-    return "step agreement", source.model_dump_json(), eta, error_curves.differentiable()
+    return "step agreement", source.key, eta, error_curves.differentiable()
 
 
 def _at_eta(run: ErrorRun, eta: float) -> dict[str, PerQuery]:

@@ -65,6 +65,7 @@ def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | N
             return run
     except StoreError:  # damaged: it is set aside, and computed anew
         pass
+    score_runs.check_queued(_scorings(source, panel))
     title = (f"Error curves over {SYMBOLS[panel]} on {problem_title(source)}, seed {source.seed}, "
              f"{candidates} candidates")
     job = desk.jobs.submit(score_runs.KIND, payload, title)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from engine.basics.errors import StoreError
+from engine.basics.errors import InvalidInput, StoreError
 from engine.desk.jobs import Jobs
 from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
@@ -35,6 +35,7 @@ def under_way(jobs: Jobs, source: ProblemSource, scorings: Sequence[Scoring], co
         if set(scorings) <= set(_computed({"kind": job.kind, "payload": job.payload}, source, count)):
             jobs.ensure_worker()
             return Waiting(job.title, job=job.id)
+    score_runs.check_queued(scorings)
     title = (f"{len(scorings)} specification{'s' if len(scorings) > 1 else ''} on {problem_title(source)}, "
              f"{count} candidates")
     return jobs.wait(score_runs.KIND, score_runs.payload(source, scorings, count), title)
@@ -45,5 +46,8 @@ def _computed(run: Mapping[str, Any], source: ProblemSource, count: int) -> tupl
     if run.get("kind") != score_runs.KIND:
         return ()
     payload = run["payload"]
-    computed = score_runs.scorings_of(payload)
+    try:
+        computed = score_runs.scorings_of(payload)
+    except InvalidInput:  # of a behavior that this process does not know
+        return ()
     return tuple(computed) if payload == score_runs.payload(source, computed, count) else ()

@@ -11,6 +11,7 @@ from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.problems import DrawnProblem
 from engine.runs import self_influence as runs
+from engine.runs.scores import check_queued
 from engine.scoring import cost
 from engine.scoring.scoring import Scoring
 
@@ -26,9 +27,10 @@ def asked_self_influence(desk: Desk, drawn: DrawnProblem, scoring: Scoring, cand
             with desk.computing:
                 return self_influence(chosen, scoring)
 
-        return desk.memory.kept(("self-influence", source.model_dump_json(), scoring.digest, count), compute)
+        return desk.memory.kept(("self-influence", source.key, scoring.digest, count), compute)
     payload = runs.payload(source, scoring, count)
     result = desk.jobs.result(runs.KIND, payload)
     if result is not None:
         return runs.load(result)
+    check_queued([scoring])
     return desk.jobs.wait(runs.KIND, payload, f"Self-influence of {count:,} candidates on {problem_title(source)}")

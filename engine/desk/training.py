@@ -33,7 +33,7 @@ class _Entry:
 
 def problem_key(source: ProblemSource) -> Hashable:
     """Where `Trainings` keeps the problem of a source in its memory."""
-    return "problem", source.model_dump_json()
+    return "problem", source.key
 
 
 class Trainings:

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from torch import nn
 
+from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.folders import home_folder
 from engine.models.checkpoint import load_checkpoint, save_checkpoint
@@ -49,6 +50,11 @@ def load(name: str, module: nn.Module) -> nn.Module:
     if not _path(name).is_file():
         raise MissingData(f"The weights `{name}` are no longer on this machine; give the checkpoint again.")
     return load_checkpoint(module, _path(name))
+
+
+def content(name: str) -> str:
+    """The digest of the kept weights; empty where there are none of that name."""
+    return file_content(_path(name)) if _NAME.fullmatch(name) and _path(name).is_file() else ""
 
 
 def _path(name: str) -> Path:

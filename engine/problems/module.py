@@ -86,6 +86,7 @@ class ModuleProblem(Problem):
         Only the selected parameters are taken: everything else stays as in the factual model.
         """
         names = self.network.names
+        vars(self).pop("fingerprint", None)
         self.checkpoints = tuple(
             Checkpoint(self.network.flatten({name: state[name] for name in names}).to(self.theta), rate)
             for state, rate in states)
@@ -269,5 +270,6 @@ class ModuleProblem(Problem):
 
     @property
     def described(self) -> str:
-        recipe = "" if self.recipe is None else self.recipe.canonical_json
-        return f"module:{self.network.fingerprint}:{self.l2!r}:{fingerprint(self.loss)}:{recipe}"
+        recipe = "" if self.recipe is None else f"{self.recipe.canonical_json}:{self.seed}"
+        path = fingerprint([(point.theta, float(point.learning_rate)) for point in self.checkpoints])
+        return f"module:{self.network.fingerprint}:{self.l2!r}:{fingerprint(self.loss)}:{recipe}:{path}"

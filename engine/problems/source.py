@@ -13,7 +13,7 @@ from torch import nn
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.basics.latest import Latest
-from engine.basics.values import Count, Number, Value
+from engine.basics.values import Count, Number, Value, canonical_json
 from engine.models import own_weights
 from engine.models.catalogue import build_model
 from engine.models.network import ALL, selected
@@ -26,6 +26,8 @@ from engine.problems.trained import trained, weights_file
 Size = Annotated[Count, Field(ge=1)]
 
 
+NUMERICS = 1
+"""Raised where the same training gives other weights."""
 SOFTMAX = "softmax"
 NETWORK_RECIPE = PAPER_CNN.model_copy(update={"checkpoints": 5})
 
@@ -60,6 +62,20 @@ class ProblemSource(Value):
         left_out = ("model", "selection", "recipe", "weights") if self.model == SOFTMAX else (
             () if self.weights else ("weights",))
         return {key: value for key, value in serialize(self).items() if key not in left_out}
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """What the names in it stand for on this machine, as digests; empty where it is not here.
+
+        Raises `InvalidInput` for a dataset that does not exist.
+        """
+        own = {"weights": own_weights.content(self.weights)} if self.weights else {}
+        return {"data": data.content(self.dataset), **own}
+
+    @property
+    def key(self) -> str:
+        """One text for one problem: the source and what its names stand for. Raises as `contents` does."""
+        return canonical_json({"source": self.model_dump(mode="json"), "contents": self.contents})
 
     @property
     def problem_class(self) -> type[Problem]:
@@ -119,13 +135,14 @@ class ProblemSource(Value):
     @property
     def is_trained(self) -> bool:
         """Whether `build` takes a moment only; softmax regression always does, next to a network."""
-        return self.model == SOFTMAX or bool(self.weights) or weights_file(self._identity).is_file()
+        return self.model == SOFTMAX or bool(self.weights) or weights_file(self.identity).is_file()
 
     @property
-    def _identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """What determines a network's weights."""
         given = {name: getattr(self, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
-        return {**given, "recipe": self.training_recipe.model_dump(mode="json")}
+        return {**given, "content": data.content(self.dataset), "numerics": NUMERICS,
+                "recipe": self.training_recipe.model_dump(mode="json")}
 
     def _network_problem(self, features: tuple[np.ndarray, ...], sample: data.Sample, device: str,
                          check: Callable[[], None], progress: Callable[[float], None]) -> ModuleProblem:
@@ -138,7 +155,7 @@ class ProblemSource(Value):
             return ModuleProblem(own_weights.load(self.weights, build()), features[0], sample.y_train, features[1],
                                  sample.y_query, sample.candidates, parameters=self.selection, l2=self.l2,
                                  seed=self.seed, device=device)
-        network = trained(self._identity, build, features[0], sample.y_train, recipe, self.seed, device=device,
+        network = trained(self.identity, build, features[0], sample.y_train, recipe, self.seed, device=device,
                           check=check, progress=progress)
         problem = ModuleProblem(network.module, features[0], sample.y_train, features[1], sample.y_query,
                                 sample.candidates, parameters=self.selection, l2=self.l2, recipe=recipe, build=build,
@@ -171,7 +188,7 @@ _LATEST: Latest[DrawnProblem] = Latest()
 
 def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) -> DrawnProblem:
     """`source.build(device, **watch)`, kept until another is asked for: the chunks of a run follow each other."""
-    return _LATEST.get((source, device), lambda: source.build(device, **watch))
+    return _LATEST.get((source.key, device), lambda: source.build(device, **watch))
 
 
 def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:

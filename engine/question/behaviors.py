@@ -28,6 +28,7 @@ class Behavior:
     value: (logits (..., C), labels (...)) -> (...)
     signal: the same arguments -> (..., C), ∂value/∂logits; None where no gradient exists.
     clause: how the behavior is spoken of inside an English question.
+    own: whether a user registered it in this process.
     """
 
     name: str
@@ -36,7 +37,12 @@ class Behavior:
     clause: str
     value: Readout
     signal: Readout | None
-    fingerprint: str = ""
+    own: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells a user's own readout from others of its name, as its code, closure and globals are now."""
+        return fingerprint(self.value) if self.own else ""
 
     @property
     def differentiable(self) -> bool:
@@ -161,8 +167,9 @@ def register_behavior(
     """Register a user's own B(logits, labels) under `name`; it then works in every specification.
 
     `value` maps (logits (..., C), labels (...)) to (...) and must treat examples independently. Its
-    gradient is taken by autograd. The code of the function is part of the specification's digest,
-    so that two different functions of one name are never taken for the same run.
+    gradient is taken by autograd. The function with its closure and the globals that it names is part of the
+    specification's digest, so that two different functions of one name are never taken for the same run. It is known
+    to this process alone: runs of the queue, which a worker computes, refuse it.
     """
     logits, labels = torch.randn(2, 3, 4, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.long)
     _try(name, value, logits, labels, differentiable)
@@ -173,7 +180,7 @@ def register_behavior(
         clause or f"the behavior “{title or name}” at the query",
         value,
         autograd_signal(value) if differentiable else None,
-        fingerprint(value),
+        own=True,
     )
     return BEHAVIORS.add(name, behavior, replace=replace)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
 
@@ -18,6 +18,8 @@ from engine.question.interventions import INTERVENTIONS, Intervention
 from engine.question.processes import PROCESSES, Process
 
 Axis = Literal["B", "P", "T"]
+OWN = "behavior_fingerprint"
+"""The key under which plain data tell which of a user's own behaviors is meant."""
 AXES: tuple[Axis, ...] = ("B", "P", "T")
 AXIS_NAMES = {"B": "behavior", "P": "intervention", "T": "training process"}
 
@@ -107,8 +109,20 @@ class Specification(Value):
         """Plain data that determines the estimand; a user's own behavior adds its source's fingerprint."""
         data = self.model_dump(mode="json")
         if self.readout.fingerprint:
-            data["behavior_fingerprint"] = self.readout.fingerprint
+            data[OWN] = self.readout.fingerprint
         return data
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Self:
+        """What `canonical` wrote down. Raises `InvalidInput` as `parse` does, and for a user's own behavior that is
+        not registered in this process, or is another function there."""
+        plain, name = {key: value for key, value in data.items() if key != OWN}, str(data.get("behavior"))
+        here = BEHAVIORS[name].fingerprint if name in BEHAVIORS else ""
+        if data.get(OWN, "") != here:
+            raise InvalidInput(f"The behavior `{name[:60]}` that is asked for is "
+                               f"{'another function' if here else 'not registered'} in this process; register the "
+                               "function that was meant, or compute in the process that knows it.")
+        return cls.parse(plain)
 
     @property
     def canonical_json(self) -> str:

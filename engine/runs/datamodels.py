@@ -24,7 +24,7 @@ def payload(source: ProblemSource, candidates: int, count: int = 30, share: floa
             ) -> dict[str, Any]:
     """What determines the models: source, how many of the drawn candidates, and the subsets of them."""
     return {"source": source.model_dump(mode="json"), "candidates": candidates, "subsets": count, "share": share,
-            "seed": seed, "numerics": NUMERICS}
+            "seed": seed, "contents": source.contents, "numerics": NUMERICS}
 
 
 def load(result: Result) -> Retrained:

@@ -34,7 +34,7 @@ def payload(setting: Setting, seed: int = 0, asked: Sequence[Record] = ()) -> di
     """What determines the scores. asked: records to explain in place of the task's own queries."""
     TASKS[setting.task.get("name", "")]
     return {"settings": {"numerics": NUMERICS, **setting.model_dump(mode="json")}, "seed": seed,
-            "asked": [record.model_dump(mode="json") for record in asked]}
+            "contents": stages.contents(setting), "asked": [record.model_dump(mode="json") for record in asked]}
 
 
 def asked(data: Mapping[str, Any], found: Attribution) -> tuple[Record, ...]:
@@ -49,6 +49,7 @@ def plan(data: Mapping[str, Any]) -> list[str]:
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
+    stages.check_contents(data)
     found = stages.attribution(data["settings"], data["seed"], context)
     queries = asked(data, found)
     if not found.behaviors([found.encoder.encode(record) for record in queries]):
@@ -160,6 +161,7 @@ def tokens_payload(data: Mapping[str, Any], record: int) -> dict[str, Any]:
 def _one_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     """What `data["run"]` cached is found on disk, or made again."""
     run = data["run"]
+    stages.check_contents(run)
     found = stages.trained(stages.attribution(run["settings"], run["seed"], context), context, 0.5)
     return _shaded(found, found.features(asked(run, found)), lambda estimator, name: [data["record"]], context)
 

@@ -11,6 +11,7 @@ from engine.applications.language.kept import Kept
 from engine.applications.language.tasks import TASKS
 from engine.basics.errors import WhichfluenceError
 from engine.jobs import JobQueue
+from engine.problems.problem import pick_device
 from engine.store.results import home
 
 
@@ -56,4 +57,5 @@ def _settings(payload: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]] | 
 
 
 def _digests(settings: Mapping[str, Any], seed: int) -> set[str]:
-    return {Attribution(stages.setting(settings), seed).digest[:kept.LENGTH]}
+    kinds = {"cpu", pick_device("auto").type}
+    return {Attribution(stages.setting(settings), seed, kind).digest[:kept.LENGTH] for kind in kinds}

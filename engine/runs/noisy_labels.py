@@ -14,6 +14,7 @@ from engine.applications.noisy_labels.source import NoisyData, NoisySource, Trai
 from engine.basics.latest import Latest
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output, Progress, Watch, run_job
+from engine.runs.prepared import check_contents
 from engine.store.results import Result
 
 KIND = "noisy_label_scores"
@@ -25,7 +26,8 @@ PARTS = {"similarity": ("random", "repsim", "ntk", AUGMENTED), "gradients": ("gr
 
 def payload(source: NoisySource, methods: Sequence[str] = MAIN) -> dict[str, Any]:
     """What determines the scores."""
-    return {"source": source.model_dump(mode="json"), "methods": sorted(methods), "numerics": NUMERICS}
+    return {"source": source.model_dump(mode="json"), "methods": sorted(methods),
+            "contents": source.contents, "numerics": NUMERICS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,9 @@ def weight(data: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
-    drawn = draw_kept(NoisySource.parse(data["source"]))
+    source = NoisySource.parse(data["source"])
+    check_contents(data, source.contents)
+    drawn = draw_kept(source)
     model = drawn.train(context.device, check=context.check,
                         progress=lambda share: context.progress(0.8 * share, "training the model"))
     found = suspicions(model, set(PARTS[key]) & set(data["methods"]), context.computing("scoring every label", 0.8))
@@ -120,7 +124,7 @@ _DRAWN: Latest[NoisyData] = Latest()
 def draw_kept(source: NoisySource) -> NoisyData:
     """`source.draw()`; the last drawn data are kept for every model and training seed."""
     of_the_model = {"model": "cnn", "selection": "all", "seed": 0, "recipe": NoisySource().recipe}
-    key = source.model_copy(update=of_the_model).model_dump_json()
+    key = source.model_copy(update=of_the_model).model_dump_json(), *source.contents.values()
     return _DRAWN.get(key, source.draw).with_source(source)
 
 

@@ -22,6 +22,7 @@ from engine.metrics.agreement import top_size
 from engine.metrics.intervals import t_interval
 from engine.models.training import train
 from engine.runs import noisy_labels as runs
+from engine.runs.prepared import check_contents
 from engine.store.results import Result
 
 KIND, WHAT_IF = "noisy_label_retraining", "noisy_label_what_if"
@@ -34,7 +35,7 @@ def payload(source: NoisySource, removed: Iterable[int] = (), relabelled: Mappin
     """One training: rows of the training set to remove, and rows with their new label. The order does not count."""
     return {"source": source.model_dump(mode="json"), "removed": sorted({int(row) for row in removed}),
             "relabelled": {str(row): int(label) for row, label in sorted((relabelled or {}).items())},
-            "numerics": NUMERICS}
+            "contents": source.contents, "numerics": NUMERICS}
 
 
 def most_suspicious(suspicion: np.ndarray, share: float) -> np.ndarray:
@@ -89,8 +90,9 @@ def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[i
 def _run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     from engine.problems.problem import pick_device
 
-    device = str(pick_device(context.device))
-    drawn = runs.draw_kept(NoisySource.parse(data["source"]))
+    device, source = str(pick_device(context.device)), NoisySource.parse(data["source"])
+    check_contents(data, source.contents)
+    drawn = runs.draw_kept(source)
     relabelled = {int(row): label for row, label in data["relabelled"].items()}
     accuracy = retrained_accuracy(drawn, data["removed"], relabelled, device, context)
     return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": drawn.fingerprint})

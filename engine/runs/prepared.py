@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.basics.errors import InvalidInput
 from engine.jobs import Context
 from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
 
 
 def drawn_problem(data: Mapping[str, Any], context: Context, share: float) -> DrawnProblem:
-    """The drawn problem of `data["source"]`; its training is the first `share` of the chunk."""
-    return build_kept(ProblemSource.parse(data["source"]), context.device, check=context.check,
+    """The drawn problem of `data["source"]`; its training is the first `share` of the chunk. Raises as
+    `check_contents` does."""
+    source = ProblemSource.parse(data["source"])
+    check_contents(data, source.contents)
+    return build_kept(source, context.device, check=context.check,
                       progress=lambda done: context.progress(share * done, "training the model"))
+
+
+def check_contents(data: Mapping[str, Any], here: Mapping[str, str]) -> None:
+    """Raises `InvalidInput` where a name in a payload stands for something else than when it was made.
+
+    here: what the names stand for now. What was not known then, or in a payload of an earlier version, may be all.
+    """
+    for name, asked in data.get("contents", {}).items():
+        if asked and asked != here.get(name):
+            raise InvalidInput(f"The {name} of this run have changed since it was asked for; ask again.")
 
 
 def first_candidates(data: Mapping[str, Any], context: Context) -> Problem:

@@ -24,7 +24,7 @@ NUMERICS = 2
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
     """What determines the scores: source, scorings and how many of the drawn candidates are scored."""
     return {"source": source.model_dump(mode="json"), "scorings": [s.canonical() for s in scorings],
-            "candidates": candidates, "numerics": NUMERICS}
+            "contents": source.contents, "candidates": candidates, "numerics": NUMERICS}
 
 
 def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
@@ -35,9 +35,15 @@ def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
 
 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
-    """The scorings that a payload asks for, in its order."""
-    return [Scoring.parse({key: item for key, item in spec.items() if key != "behavior_fingerprint"})
-            for spec in data["scorings"]]
+    """The scorings that a payload asks for, in its order. Raises `InvalidInput` for one that is not known here."""
+    return [Scoring.read(spec) for spec in data["scorings"]]
+
+
+def check_queued(scorings: Sequence[Scoring]) -> None:
+    """Raises `InvalidInput` for what a worker, which is another process, cannot compute."""
+    for name in {scoring.behavior for scoring in scorings if scoring.readout.own}:
+        raise InvalidInput(f"The behavior `{name}` is known to this process alone, and this takes so long that a "
+                           "worker would compute it; ask for fewer candidates, or use `engine.scoring.compute` here.")
 
 
 def _groups(data: Mapping[str, Any]) -> list[list[int]]:

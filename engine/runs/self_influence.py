@@ -24,7 +24,7 @@ NUMERICS = 1
 def payload(source: ProblemSource, scoring: Scoring, candidates: int) -> dict[str, Any]:
     """What determines the values: source, scoring and how many of the drawn candidates are scored."""
     return {"source": source.model_dump(mode="json"), "scorings": [scoring.canonical()], "candidates": candidates,
-            "numerics": NUMERICS}
+            "contents": source.contents, "numerics": NUMERICS}
 
 
 def load(result: Result) -> np.ndarray:

@@ -18,7 +18,7 @@ NUMERICS = 1
 def payload(source: ProblemSource) -> dict[str, Any]:
     """What determines the weights; how many queries and candidates are drawn does not."""
     plain = source.model_copy(update={"n_test": None, "n_queries": None, "n_candidates": None})
-    return {"source": plain.model_dump(mode="json"), "numerics": NUMERICS}
+    return {"source": plain.model_dump(mode="json"), "contents": source.contents, "numerics": NUMERICS}
 
 
 def plan(data: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import Any
 
 from engine.estimators import ESTIMATORS
 from engine.estimators.influence_function import InfluenceFunction
@@ -121,7 +122,7 @@ def _readings(scoring: Scoring, facts: ProblemFacts) -> Mapping[Scoring, Relatio
     return found
 
 
-def _as(scoring: Scoring, **parts) -> Scoring:
+def _as(scoring: Scoring, **parts: Any) -> Scoring:
     kept = {name: getattr(scoring, name) for name in ("behavior", "intervention", "process", "estimator")}
     return Scoring(**{**kept, **parts})
 

@@ -6,6 +6,7 @@ where it was measured.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.question.specification import AXIS_NAMES, Axis
@@ -80,7 +81,7 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
     return Verdict(SAME, (), "Same question, same answer", f"{written} scores are equal: {_because(known)}.")
 
 
-def _approximate(a: Scoring, b: Scoring, approximate, reasons, tail: str) -> Verdict:
+def _approximate(a: Scoring, b: Scoring, approximate: Sequence[Scoring], reasons: Sequence[str], tail: str) -> Verdict:
     one = f"{_sentence(reasons)} " if reasons else ""
     if len(approximate) == 1:
         text = f"{_approximating(approximate)}, and the other answer is exact: all their difference is its error."
@@ -91,7 +92,7 @@ def _approximate(a: Scoring, b: Scoring, approximate, reasons, tail: str) -> Ver
     return Verdict(APPROXIMATION, (), _approximate_headline(approximate), f"{read}{one}{text}{tail}")
 
 
-def _mismatch(a: Scoring, b: Scoring, axes, known: Relation | None, measured: Measured | None) -> str:
+def _mismatch(a: Scoring, b: Scoring, axes: Sequence[Axis], known: Relation | None, measured: Measured | None) -> str:
     changes = _changes(a, b, axes)
     if known:
         return f"The questions differ ({changes}).{_tail(known, None)}"
@@ -102,8 +103,8 @@ def _mismatch(a: Scoring, b: Scoring, axes, known: Relation | None, measured: Me
     return f"They differ although both are computed exactly ({changes})."
 
 
-def _both(a: Scoring, b: Scoring, axes, approximate, known: Relation | None, asked: Relation | None,
-          measured: Measured | None) -> str:
+def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], approximate: Sequence[Scoring], known: Relation | None,
+          asked: Relation | None, measured: Measured | None) -> str:
     """known: of the scores themselves; asked: of the exact answers to the two questions."""
     changes = _changes(a, b, axes)
     if known is None and asked is None:
@@ -138,34 +139,34 @@ def _because(known: Relation) -> str:
     return "; ".join(known.reasons)
 
 
-def _sentence(reasons) -> str:
+def _sentence(reasons: Sequence[str]) -> str:
     text = "; ".join(reasons)
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _changes(a: Scoring, b: Scoring, axes) -> str:
+def _changes(a: Scoring, b: Scoring, axes: Sequence[Axis]) -> str:
     return "; ".join(f"{AXIS_NAMES[axis]}: {a.axis(axis)} against {b.axis(axis)}" for axis in axes)
 
 
-def _named(axes) -> str:
+def _named(axes: Sequence[Axis]) -> str:
     names = [AXIS_NAMES[axis] for axis in axes]
     listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
     return f"the {listed} {'differs' if len(names) == 1 else 'differ'}"
 
 
-def _count(approximate) -> str:
+def _count(approximate: Sequence[Scoring]) -> str:
     return "one answer is" if len(approximate) == 1 else "both answers are"
 
 
-def _approximate_headline(approximate) -> str:
+def _approximate_headline(approximate: Sequence[Scoring]) -> str:
     return f"Same question, {_count(approximate)} approximate"
 
 
-def _approximation(approximate) -> str:
+def _approximation(approximate: Sequence[Scoring]) -> str:
     return f"{_approximating(approximate)}; compare with `exact` under the same specification to see by how much."
 
 
-def _approximating(approximate) -> str:
+def _approximating(approximate: Sequence[Scoring]) -> str:
     titles = " and ".join(dict.fromkeys(scoring.route.title for scoring in approximate))
     verb = "approximates" if len({scoring.estimator for scoring in approximate}) == 1 else "approximate"
     return f"{titles[0].upper()}{titles[1:]} {verb} the estimand"

@@ -12,7 +12,6 @@ FOREIGN: dict[str, dict[str, str]] = {
         "engine/applications/language/encoding.py": "not every tokenizer has a chat template",
         "engine/applications/language/lora.py": "only the layers that peft adapts have it",
         "engine/applications/language/models.py": "transformers' configurations and models differ in what they state",
-        "engine/basics/fingerprint.py": "any object at all is named",
         "engine/cli/program.py": "only some of Typer's errors know their command",
         "engine/data/archive.py": "only errors of the operating system have it",
         "engine/gradients/chunks.py": "a module may return what is no tensor",

@@ -51,8 +51,8 @@ class Setting(Value):
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, device: str, adapters: tuple, root: Path):
-    """A model with adapters and its tokenizer; the last one stays in memory."""
+def _loaded(name: str, device: str, adapters: tuple, root: Path, files: str):
+    """A model with adapters and its tokenizer; the last one stays in memory, while its files are what they were."""
     model, tokenizer = models.load(name, device)
     return lora.attach(model, Recipe(**dict(adapters))), tokenizer
 
@@ -87,7 +87,8 @@ class Attribution:
     @cached_property
     def _both(self):
         adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
-        return _loaded(self.setting.model, self.device, tuple(sorted(adapters.items())), home())
+        return _loaded(self.setting.model, self.device, tuple(sorted(adapters.items())), home(),
+                       models.identity(self.setting.model)["files"])
 
     @cached_property
     def train_records(self) -> tuple[Record, ...]:
@@ -104,9 +105,10 @@ class Attribution:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the trained weights."""
+        """What determines the trained weights; the kind of device does, since it decides the precision."""
         return {"model": models.identity(self.setting.model), "records": fingerprint(self.train_records),
-                "recipe": self.setting.recipe.model_dump(mode="json"), "seed": self.seed, "numerics": NUMERICS}
+                "recipe": self.setting.recipe.model_dump(mode="json"), "seed": self.seed, "numerics": NUMERICS,
+                "device": self.device.partition(":")[0]}
 
     @cached_property
     def digest(self) -> str:
@@ -120,6 +122,7 @@ class Attribution:
     def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
         """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
         lives, so that nobody removes it."""
+        self._both  # noqa: B018 - what has to be fetched has no revision, and so no digest, before
         self._hold = kept.Hold(self.digest)
         kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
                                 "records": len(self.encoded), "part": self.keep is not None,

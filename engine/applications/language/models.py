@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import logging
@@ -16,12 +15,15 @@ from typing import Any
 
 import torch
 
+from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import home_folder
 
 MODELS = "WHICHFLUENCE_MODELS"
 OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
 """Whose models are meant by names that the presets use without an owner."""
+FILES = (".gguf", ".safetensors", ".bin", ".json", ".jinja", ".txt", ".model")
+"""The suffixes of what weights, configuration and tokenizer are read from."""
 SLACK = 1.35
 """Memory beyond the weights that a batch of short records needs, as a factor; long records need more."""
 
@@ -76,8 +78,9 @@ def load(name: str, device: str = "cpu"):
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     with _hub(place), _quiet():
-        tokenizer = AutoTokenizer.from_pretrained(place.source)
-        options: dict[str, Any] = {"device_map": "auto"} if spread else {}
+        told = _told(place)
+        tokenizer = AutoTokenizer.from_pretrained(place.source, **told)
+        options: dict[str, Any] = {**told, "device_map": "auto"} if spread else told
         model: Any = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
     model = model if spread else model.to(device)
     model.config.use_cache = False
@@ -85,23 +88,40 @@ def load(name: str, device: str = "cpu"):
 
 
 def identity(name: str) -> dict[str, str]:
-    """What tells two models of one name apart: the name, and a fingerprint of the local files' sizes and heads."""
+    """What tells two models of one name apart: the name, with every byte of local files or the revision on the hub.
+
+    A model of the hub that was not fetched yet has no revision: `hub`, alone.
+    """
     place = find(name)
     if not place.local:
-        return {"name": place.name, "files": "hub"}
-    digest = hashlib.sha256()
-    for path in sorted(Path(place.source).iterdir()):
-        if path.suffix in (".gguf", ".safetensors", ".json"):
-            with path.open("rb") as file:
-                digest.update(f"{path.name}:{path.stat().st_size}".encode() + file.read(1 << 20))
-    return {"name": place.name, "files": digest.hexdigest()[:16]}
+        revision = _revision(place)
+        return {"name": place.name, "files": f"hub:{revision}" if revision else "hub"}
+    files = [path for path in Path(place.source).iterdir() if path.suffix in FILES and path.is_file()]
+    return {"name": place.name, "files": contents(files)[:16]}
+
+
+def _revision(place: Place) -> str | None:
+    """The commit that the hub's main branch stood at when the model was fetched; None where it was not."""
+    from huggingface_hub import try_to_load_from_cache
+
+    try:
+        found = try_to_load_from_cache(place.source, "config.json")
+    except ValueError:  # no name that the hub can have
+        return None
+    return Path(found).parent.name if isinstance(found, str) else None
 
 
 def _config(place: Place):
     from transformers import AutoConfig
 
     with _hub(place):
-        return AutoConfig.from_pretrained(place.source)
+        return AutoConfig.from_pretrained(place.source, **_told(place))
+
+
+def _told(place: Place) -> dict[str, str]:
+    """The revision to load: the one that was fetched, so that it is the one of `identity`."""
+    revision = None if place.local else _revision(place)
+    return {"revision": revision} if revision else {}
 
 
 def _check_causal(name: str, config) -> None:
@@ -198,9 +218,7 @@ def _converted(place: Place) -> Place:
     """A GGUF file as safetensors in our own folder, converted the first time: loading it again takes no time."""
     if not place.gguf:
         return place
-    file = Path(place.source) / place.gguf
-    stat = file.stat()
-    mark = hashlib.sha256(f"{place.gguf}:{stat.st_size}:{stat.st_mtime_ns}".encode()).hexdigest()[:12]
+    mark = content(Path(place.source) / place.gguf)[:12]
     target = home_folder() / "models" / f"{place.name}-{mark}"
     if not (target / "config.json").is_file():
         _convert(place, target)

@@ -7,15 +7,24 @@ projected gradients. What chunks leave under HOME/language is found again by dig
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from engine.applications.language import models
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.lora import Recipe
+from engine.basics.contents import contents as files_content
+from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name, versions_of
+from engine.data import scienceqa
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
+
+UNKNOWN = ""
+UNFETCHED = (UNKNOWN, "hub")
+"""What stands for files that were not on this machine when a run was asked for."""
 
 
 def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **options) -> Attribution:
@@ -27,6 +36,21 @@ def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **option
 def setting(chosen: Mapping[str, Any]) -> Setting:
     """What of a preset determines the attribution."""
     return Setting.parse({name: chosen[name] for name in Setting.model_fields if name in chosen})
+
+
+def contents(chosen: Setting) -> dict[str, str]:
+    """What the files behind the names in a setting hold: the model's, and those that the task is drawn from."""
+    files = [path for key in ("train", "queries") if isinstance(path := chosen.task.get(key), str)]
+    task = files_content([Path(path) for path in files if Path(path).is_file()]) if files else scienceqa.content()
+    return {"model": models.identity(chosen.model)["files"], "task": task}
+
+
+def check_contents(data: Mapping[str, Any]) -> None:
+    """Raises `InvalidInput` where the files are no longer those that the payload was made for."""
+    asked, found = data.get("contents", {}), contents(setting(data["settings"]))
+    for part, what in (("model", "model"), ("task", "records")):
+        if asked.get(part, UNKNOWN) not in (found[part], *UNFETCHED):
+            raise InvalidInput(f"The files of this run's {what} have changed since it was asked for; ask again.")
 
 
 def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:

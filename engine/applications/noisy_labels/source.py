@@ -25,7 +25,7 @@ from engine.models.network import LAST_BLOCK
 from engine.models.recipe import Recipe
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import pick_device
-from engine.problems.source import as_inputs, average_pool, input_shape
+from engine.problems.source import NUMERICS, as_inputs, average_pool, input_shape
 from engine.problems.trained import trained, weights_file
 
 SMALL_RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
@@ -94,7 +94,13 @@ class NoisySource(Value):
     @property
     def identity(self) -> dict[str, Any]:
         """What determines the trained weights: nothing of how they are read."""
-        return {**self.model_dump(mode="json", exclude={"selection", "n_test"}), "kind": "noisy_labels"}
+        return {**self.model_dump(mode="json", exclude={"selection", "n_test"}), "kind": "noisy_labels",
+                "contents": self.contents, "numerics": NUMERICS}
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """What the dataset's name stands for on this machine, as a digest; empty where it is not here."""
+        return {"data": data.content(self.dataset)}
 
     @property
     def is_trained(self) -> bool:

@@ -15,6 +15,7 @@ from engine.desk.training import problem_key
 from engine.exact.optima import training_data
 from engine.jobs import run_job
 from engine.problems import ProblemSource
+from engine.question.behaviors import BEHAVIORS, register_behavior
 from engine.runs import scores as score_runs
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -226,3 +227,16 @@ class TestDigitsAnswerWithinASecond:
     def test_300_candidates_re_optimised(self, desk, intervention):
         scoring = Scoring.of("query_loss", intervention, {"kind": "reoptimize"})
         assert best_seconds(desk, [scoring], 300) < 1.0
+
+
+def test_a_users_own_behavior_is_answered_at_once_and_refused_where_it_would_be_queued(desk):
+    register_behavior("mine", lambda logits, labels: logits[..., 0], replace=True)
+    try:
+        ready(desk)
+        mine = Scoring.of("mine", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+        with pytest.raises(InvalidInput, match="`mine` is known to this process alone"):
+            desk.scores(SOURCE, [mine], CANDIDATES, live_seconds=-1.0)
+        assert not desk.jobs.queue.jobs()
+        assert desk.scores(SOURCE, [mine], CANDIDATES)[0].values.shape == (12, CANDIDATES)
+    finally:
+        BEHAVIORS.remove("mine")

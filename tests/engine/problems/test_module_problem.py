@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from engine.basics.errors import InvalidInput
+from engine.models.recipe import Recipe
 from engine.problems import ModuleProblem
 
 N, QUERIES, FEATURES, CLASSES = 20, 5, 4, 3
@@ -119,3 +120,27 @@ def test_weights_that_are_not_finite_are_refused():
         problem.facts  # noqa: B018
     with pytest.raises(InvalidInput, match="logits that are not finite"):
         problem.query_logits  # noqa: B018
+
+
+@pytest.mark.parametrize("change", ["weights", "rate", "order", "number", "seed"])
+def test_checkpoints_and_seed_are_part_of_the_fingerprint(change):
+    """Scores along two trajectories of one model are never taken for the same."""
+    def made(seed=0):
+        torch.manual_seed(0)
+        recipe = Recipe(epochs=2, batch_size=4, learning_rate=0.1)
+        return ModuleProblem(torch.nn.Linear(3, 2), torch.eye(3), [0, 1, 0], torch.eye(3), [0, 1, 1], recipe=recipe,
+                             seed=seed)
+
+    def state(factor):
+        return {name: factor * value for name, value in made().network.module.state_dict().items()}
+
+    points = [(state(0.5), 0.1), (state(0.8), 0.05)]
+    others = {"weights": [(state(0.6), 0.1), points[1]], "rate": [(points[0][0], 0.2), points[1]],
+              "order": points[::-1], "number": points[:1], "seed": points}
+    first, other = made(), made(seed=int(change == "seed"))
+    first.keep_checkpoints(points)
+    told = other.fingerprint
+    other.keep_checkpoints(points if change == "seed" else others[change])
+    assert first.fingerprint not in (told, other.fingerprint)
+    other.keep_checkpoints(points)
+    assert (other.fingerprint == first.fingerprint) == (change != "seed")

@@ -6,6 +6,7 @@ import pytest
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import Watch, job_digest, run_job
 from engine.problems import ProblemSource
+from engine.question.behaviors import BEHAVIORS, register_behavior
 from engine.runs import scores as score_runs
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -121,3 +122,37 @@ def test_a_number_of_candidates_that_cannot_be_had(source, asked, drawn, tmp_pat
         assert "candidates" in str(refusal)
     else:
         assert result.array("candidates").shape == (drawn,)
+
+
+def own_behavior(factor):
+    register_behavior("mine", lambda logits, labels: factor * logits[..., 0], replace=True)
+    return Scoring.of("mine", ADD, STEP)
+
+
+@pytest.fixture
+def unregistered():
+    yield
+    BEHAVIORS.remove("mine")
+
+
+def test_a_users_own_behavior_runs_where_it_is_registered(tmp_path, unregistered):
+    data = score_runs.payload(SOURCE, [own_behavior(2.0)])
+    own_behavior(3.0)
+    with pytest.raises(InvalidInput, match="`mine` that is asked for is another function in this process"):
+        run_job(score_runs.KIND, data, tmp_path)
+    own_behavior(2.0)
+    found = score_runs.load(run_job(score_runs.KIND, data, tmp_path), [own_behavior(2.0)])[0]
+    np.testing.assert_array_equal(found.values, compute(SOURCE.build().problem, own_behavior(2.0))[0].values)
+
+
+def test_a_worker_that_does_not_know_a_behavior_says_so(tmp_path):
+    data = score_runs.payload(SOURCE, SCORINGS[1:2])
+    data["scorings"][0] |= {"behavior": "mine", "behavior_fingerprint": "0" * 16}
+    with pytest.raises(InvalidInput, match="`mine` that is asked for is not registered in this process"):
+        run_job(score_runs.KIND, data, tmp_path)
+
+
+def test_a_users_own_behavior_is_not_queued(unregistered):
+    with pytest.raises(InvalidInput, match="`mine` is known to this process alone"):
+        score_runs.check_queued([SCORINGS[0], own_behavior(2.0)])
+    score_runs.check_queued(SCORINGS)

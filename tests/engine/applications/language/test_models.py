@@ -1,6 +1,7 @@
 """Finding and loading models: local ones by name, and one sentence for what cannot be used."""
 
 import json
+import os
 
 import pytest
 import torch
@@ -94,3 +95,31 @@ def test_the_local_gguf_model(monkeypatch, tmp_path):
     assert encoder.end == "<|im_end|>" and encoder.tokenizer.decode([found.ids[found.answer]]) == " B"
     assert encoder.tokenizer.decode([found.ids[at] for at in found.explanation]) == " Mugs."
     assert passes.batches([found], 1) is not None
+
+
+def test_every_byte_of_the_weights_counts(model_folder, tmp_path):
+    """A byte beyond the first MiB, under the same size and time of change."""
+    weights, before = tmp_path / "model.safetensors", bytearray(3 << 20)
+    for path in model_folder.glob("*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    weights.write_bytes(before)
+    told, times = models.identity(str(tmp_path)), weights.stat()
+    before[-1] = 1
+    weights.write_bytes(before)
+    os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert models.identity(str(tmp_path)) != told
+
+
+def test_a_model_of_the_hub_is_told_by_its_revision(tmp_path, monkeypatch):
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
+    assert models.identity("someone/hosted") == {"name": "someone/hosted", "files": "hub"}
+    folder, found = tmp_path / "models--someone--hosted", []
+    (folder / "refs").mkdir(parents=True)
+    for commit in ("a" * 40, "b" * 40):
+        (folder / "snapshots" / commit).mkdir(parents=True)
+        (folder / "snapshots" / commit / "config.json").write_text("{}")
+        (folder / "refs" / "main").write_text(commit)
+        found.append(models.identity("someone/hosted")["files"])
+    assert found == ["hub:" + "a" * 40, "hub:" + "b" * 40]
