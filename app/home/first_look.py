@@ -16,7 +16,7 @@ from engine.data import Dataset
 from engine.desk import Waiting
 from engine.problems import ProblemSource
 from engine.scoring.scoring import Scoring
-from engine.scoring.verdict import Verdict, verdict
+from engine.scoring.verdict import Verdict
 
 SIDE = 104
 
@@ -70,10 +70,11 @@ def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
     rows = [int(_scores[0].candidates[best[side, query]]) for side in (0, 1)]
     answers = tuple(Answer(_scores[side].scoring, int(sample.train_index[rows[side]]),
                            names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
-    agreement = compare([_scores]).agreement("kendall_tau", 0, 1)
+    found = compare([_scores], problem=source().problem_class)
+    agreement = found.agreement("kendall_tau", 0, 1)
     return FirstLook(int(sample.query_index[query]), names[sample.y_query[query]], answers,
                      comparisons.plus_minus(agreement.mean, agreement.ci95), agreement.n_queries,
-                     len(_scores[0].candidates), verdict(*(scores.scoring for scores in _scores)))
+                     len(_scores[0].candidates), found.verdicts[0][1])
 
 
 def show(found: FirstLook) -> None:

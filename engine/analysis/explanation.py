@@ -120,7 +120,8 @@ class Explanation:
         axes = [axis for axis in AXES if axis in causes]
         orders = "one feasible order" if self.orders == 1 else f"mean over {self.orders} feasible orders"
         slack = [f"slack {self.slack:.3f} of {self.path:.3f}"] if self.slack > LEAST_SLACK else []
-        dropped = [f"{self.direct.n_dropped} constant queries dropped"] if self.direct.n_dropped else []
+        count = self.direct.n_dropped
+        dropped = [f"{count} constant {'query' if count == 1 else 'queries'} dropped"] if count else []
         if len(axes) < 2:
             return [*slack, *dropped]
         ends = ["errors enter at the ends only"] if causes & {ERROR_A, ERROR_B} else []
