@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -62,8 +63,13 @@ def texts(at: AppTest) -> list[str]:
 
 
 def says(at: AppTest, words: str) -> bool:
-    """Whether any text on the page contains `words`."""
-    return any(words in text for text in texts(at))
+    """Whether any text on the page contains `words`, as written or as Markdown shows it."""
+    return any(words in text or words in shown(text) for text in texts(at))
+
+
+def shown(text: str) -> str:
+    """A text as a reader sees it, where Markdown's own characters were escaped."""
+    return html.unescape(re.sub(r"\\([^\w\s])", r"\1", text))
 
 
 def sound(at: AppTest) -> AppTest:

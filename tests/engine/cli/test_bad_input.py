@@ -162,7 +162,7 @@ def upweight(alpha):
     ({"behavior": "query_loss"}, "missing"),
     (step(0), "eta"), (step(-0.1), "eta"), (step(1e9), "eta"), (step("much"), "eta"), (step(True), "eta"),
     (step(10**400), "eta"), (step(None), "eta"),
-    (upweight(0), "alpha"), (upweight(-1e-3), "alpha"), (upweight(50), "alpha"),
+    (upweight(0), "α of `upweight` is 0"), (upweight(-0.5), "weight α = -0.5"), (upweight(-1), "alpha"),
     ({**STEP, "behavior": "correct", "estimator": "first_order"}, "no gradient"),
     ({**UPWEIGHT, "behavior": "correct", "estimator": "lissa"}, "no gradient"),
     ({**UPWEIGHT, "intervention": {"kind": "relabel", "label": 99}}, "99"),

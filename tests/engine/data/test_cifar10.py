@@ -189,6 +189,7 @@ def test_it_is_registered(folders, monkeypatch):
     assert "WHICHFLUENCE_DATA is not set" in source.available()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.skipif(not REAL, reason="WHICHFLUENCE_DATA is not set")
 def test_real_files(tmp_path, monkeypatch):

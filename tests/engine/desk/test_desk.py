@@ -86,7 +86,7 @@ class TestLive:
     def test_kept_scores_answer_although_their_problem_was_dropped(self, desk, counted):
         found = desk.scores(SOURCE, [STEP], CANDIDATES)
         desk.memory.clear()
-        desk.memory.put(("scores", SOURCE.model_dump_json(), STEP.digest, CANDIDATES), found[0])
+        desk.memory.put(("scores", SOURCE.key, STEP.digest, CANDIDATES), found[0])
         assert desk.scores(SOURCE, [STEP], CANDIDATES)[0] is found[0]
         assert problem_key(SOURCE) not in desk.memory and len(counted) == 1
 

@@ -78,6 +78,7 @@ def holds(gives, a, b):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_what_the_table_says_holds_of_the_scores(name, one_thread):  # noqa: F811
     problem = PROBLEMS[name]()

@@ -66,6 +66,7 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", CASES, ids=lambda case: case["model"])
 def test_they_equal_a_loop_over_examples(changes):
     trained = model(**changes)
