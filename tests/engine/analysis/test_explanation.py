@@ -318,7 +318,7 @@ def test_queries_that_a_station_ranks_as_constant_are_dropped_and_counted():
     assert found.direct.n_dropped == 1 and found.direct.mean == 1
     assert [link.length for link in found.links] == [pytest.approx(1 / 6), pytest.approx(5 / 6)]
     assert all(value == value for link in found.links for value in link.agreement.values())
-    assert "constant queries dropped" in found.sentence
+    assert "1 constant query dropped" in found.sentence
     with pytest.raises(InvalidInput, match="ranked as constant"):
         measure(chain(a, b, 10), [Seed(*ends, {exact: rows(exact, [[5] * 4, [7] * 4])})])
 
