@@ -70,7 +70,8 @@ STYLE = """
   font-weight: 650; letter-spacing: -.01em; }
 .st-key-wf-guide { max-width: 62rem; }
 .st-key-wf-guide [data-testid="stBaseButton-tertiary"] { text-align: left; }
-:is(.st-key-choice-find, .st-key-choice-guide, .st-key-choice-heading) { min-height: 4.25rem; }
+:is(.st-key-choice-find, .st-key-choice-guide, .st-key-choice-heading, .st-key-choice-experiment, .st-key-choice-preset,
+  .st-key-choice-measure) { min-height: 4.25rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li) { max-width: 54rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li, td code) { overflow-wrap: anywhere; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] td code { white-space: normal; }
