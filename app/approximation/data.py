@@ -83,10 +83,11 @@ def residuals(points: Mapping[str, Point]) -> pd.DataFrame:
     """How well each solver solved its linear systems: relative residuals over the candidates."""
     rows = []
     for series, point in points.items():
-        residual = point.approximate.residual
+        residual, found = point.approximate.residual, point.approximate.convergence
+        reached = f"{found.kept:,}" if "tolerance" in found.facts else "it has none"
         rows.append({"solver": series, "median residual": float(np.median(residual)),
-                     "largest residual": float(residual.max()), "met its tolerance": int(
-                         point.approximate.converged.sum()), "candidates": len(residual)})
+                     "largest residual": found.largest, "met its tolerance": reached,
+                     "worse than nothing": found.worse, "candidates": found.of})
     return pd.DataFrame(rows)
 
 

@@ -160,13 +160,12 @@ def metrics(point: Point) -> None:
 def provenance(point: Point) -> None:
     """One line on sizes and exactness."""
     facts = point.exact.provenance
-    sizes, convergence = facts["sizes"], facts["convergence"]
+    sizes = facts["sizes"]
     network = "selection" in facts
     if point.exact.scoring.process.kind == "one_step":
         how = f"{'every step taken' if network else 'closed form'}, {facts['wall_seconds']:.2f} s"
     else:
-        how = (f"{'L-BFGS' if network else 'Newton'}, {convergence['converged']} of "
-               f"{convergence['of']} converged, largest final gradient norm {convergence['largest_residual']:.1e}")
+        how = f"{'L-BFGS' if network else 'Newton'}, {point.exact.convergence.summary}"
     chips.note(f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} "
                f"queries · one draw · exact scores: {how}")
 
@@ -184,8 +183,9 @@ def residual_table(points: Mapping[str, Point]) -> None:
     """What each solver left unsolved."""
     glossary.markdown("**How well the linear systems were solved**")
     glossary.caption(
-        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve; 0 is solved, 1 is as far "
-        "off as answering zero. LiSSA and other fixed-length methods have no tolerance of their own to meet.")
+        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve; 0 is solved, 1 is what zero scores "
+        "have, so that a candidate above 1 is answered worse than by nothing. LiSSA and other fixed-length methods "
+        "have no tolerance of their own to meet.")
     table = error_curves.residuals(error_curves.by_title(points))
     formats = {name: st.column_config.NumberColumn(format="%.1e") for name in ("median residual", "largest residual")}
     st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns, formats),

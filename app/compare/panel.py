@@ -14,7 +14,7 @@ from app.widgets import chips, choice, downloads, glossary, pictures, specificat
 from app.widgets.desk import desk
 from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS, Agreement, Metric
-from engine.scoring import cost
+from engine.scoring.convergence import Convergence
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -22,7 +22,6 @@ SHORTS = {metric.short: name for name, metric in METRICS.items()}
 CLICKS, HANDLED = "compare:clicks", "compare:handled"
 FIRST, SECOND = "compare:first", "compare:second"
 ALL = "all"
-UNSOLVED = 0.1  # relative residual above which a linear system counts as far from solved
 POINTS = 5_000  # candidates up to which the scatter of one query shows every one of them
 
 
@@ -114,22 +113,11 @@ def questions(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> 
 
 def how_computed(seeds: Sequence[Scores]) -> str:
     """Exact or not, and how well it was solved: over all seeds."""
-    scoring, worst = seeds[0].scoring, max(float(scores.residual.max(initial=0.0)) for scores in seeds)
-    flagged = sum(int((~scores.converged).sum()) for scores in seeds)
-    if cost.is_optimum(scoring):
-        text = f"Exact: every candidate re-optimised, largest gradient norm {worst:.1e}"
-    elif scoring.exact:
-        taken = ", every step taken" if "selection" in seeds[0].provenance else ", closed form"
-        text = "Exact" + (f": relative residual of the linear solve at most {worst:.1e}" if worst else taken)
-    elif not worst:
-        text = "Approximate: the first-order term only"
-    else:
-        far = "; the linear system is far from solved" if worst > UNSOLVED else ""
-        text = f"Approximate: relative residual of the linear solve at most {worst:.1e}{far}"
-    if any(scores.provenance["convergence"].get("negative_curvature") for scores in seeds):
-        text += "; the Hessian plus damping is not positive definite, so signs may be wrong"
-    text = f"{text} · {flagged} candidates did not converge" if flagged else text
-    return f"{text}. {_scale(scoring)}"
+    scoring, found = seeds[0].scoring, Convergence.joined([scores.convergence for scores in seeds])
+    text, missed = f"{'Exact' if scoring.exact else 'Approximate'}: {found.summary}", found.of - found.kept
+    if missed:
+        text += f" · {missed:,} candidates did not {'converge' if scoring.exact else 'reach the tolerance'}"
+    return " ".join((f"{text}.", *found.remarks(scoring.route.title), _scale(scoring)))
 
 
 def _scale(scoring: Scoring) -> str:

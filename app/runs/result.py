@@ -47,8 +47,7 @@ def _table(title: str, table: pd.DataFrame) -> None:
 
 def _scorings(job: Job, result: Result) -> None:
     st.dataframe(data.scored(job, result), hide_index=True, width="stretch",
-                 alt="The specifications that this run scored",
-                 column_config={"largest residual": st.column_config.NumberColumn(format="%.1e")})
+                 alt="The specifications that this run scored")
     glossary.caption("The scores themselves are arrays (queries × candidates); download them below.")
 
 

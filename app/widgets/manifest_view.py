@@ -12,6 +12,7 @@ import streamlit as st
 from app.widgets import glossary
 from app.widgets.times import spell
 from engine import data
+from engine.curvature.solution import RELATIVE
 
 Facts = list[tuple[str, str]]
 
@@ -62,15 +63,20 @@ def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:
     norms += [run["factual_gradient_norm"] for run in runs if "factual_gradient_norm" in run]
     accuracies = [run["factual"]["test_accuracy"] for run in runs if "factual" in run]
     found = [run["convergence"] for run in runs if "convergence" in run]
-    flagged = [c["flagged"] if "flagged" in c else c["of"] - c["converged"] for c in found]
-    residuals = [c.get("largest_gradient_norm", c.get("largest_residual")) for c in found]
-    residuals = [residual for residual in residuals if residual is not None]
+    flagged = [c["flagged"] if "flagged" in c else c["of"] - c["converged"] for c in found
+               if "flagged" in c or "converged" in c]
+    linear = [c["largest_residual"] for c in found if c.get(RELATIVE)]
+    norms_after = [c.get("largest_gradient_norm", c.get("largest_residual")) for c in found if not c.get(RELATIVE)]
+    norms_after = [norm for norm in norms_after if norm is not None]
+    worse = sum(c.get("worse_than_nothing", 0) for c in found)
     return [
         ("Gradient norm of the trained model", f"at most {max(norms):.1e}" if norms else ""),
         ("Its test accuracy", _span(accuracies)),
         ("Candidates that did not converge", f"{sum(flagged):,} flagged and left out" if sum(flagged) else
          ("none" if flagged else "")),
-        ("Largest gradient norm after re-optimising", f"{max(residuals):.1e}" if residuals and max(residuals) else ""),
+        ("Largest gradient norm after re-optimising", f"{max(norms_after):.1e}" if any(norms_after) else ""),
+        ("Largest relative residual of a linear system", f"{max(linear):.1e}" if linear else ""),
+        ("Answers worse than answering nothing", f"{worse:,}, with a relative residual above 1" if worse else ""),
     ]
 
 

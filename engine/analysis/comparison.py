@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 from engine.basics.errors import InvalidInput
 from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
 from engine.problems import Problem
+from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -77,17 +78,21 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     metrics = tuple(metrics or METRICS)
     found = [_pairwise(stack, metrics, fraction) for stack in stacks]
     per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in metrics}
-    verdicts = _verdicts(scorings, stacks, per_query.get("kendall_tau"), _facts(seeds[0][0], problem))
+    remarks = [_remarks([arrays[place] for arrays in seeds]) for place in range(len(scorings))]
+    verdicts = _verdicts(scorings, stacks, per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks)
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query, tuple(left_out), verdicts)
 
 
 def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,
-              facts: ProblemFacts) -> tuple[tuple[Verdict, ...], ...]:
-    """Of all pairs, by the table of identities and by what stacks (M, m, k) of the seeds and taus (S, M, M, m) show."""
+              facts: ProblemFacts, remarks: Sequence[tuple[str, ...]]) -> tuple[tuple[Verdict, ...], ...]:
+    """Of all pairs, by the table of identities and by what stacks (M, m, k) of the seeds and taus (S, M, M, m) show.
+
+    remarks (M): on how each scoring was computed.
+    """
     shown = {}
     for a, b in combinations(range(len(scorings)), 2):
-        shown[a, b] = shown[b, a] = measured([stack[[a, b]] for stack in stacks],
-                                             None if taus is None else taus[:, a, b])
+        seen = measured([stack[[a, b]] for stack in stacks], None if taus is None else taus[:, a, b])
+        shown[a, b] = shown[b, a] = replace(seen, remarks=tuple(dict.fromkeys((*remarks[a], *remarks[b]))))
     return tuple(tuple(verdict(a, b, facts, shown.get((i, j))) for j, b in enumerate(scorings))
                  for i, a in enumerate(scorings))
 
@@ -98,6 +103,11 @@ def measured(stacks: Sequence[np.ndarray], taus: np.ndarray | None) -> Measured:
                 for a, b in stacks)
     defined = np.array([]) if taus is None else taus[~np.isnan(taus)]
     return Measured(equal, equal or bool(defined.size and (defined > 1 - 1e-12).all()))
+
+
+def _remarks(seeds: Sequence[Scores]) -> tuple[str, ...]:
+    """What a reader must know of how one scoring was computed, over all seeds."""
+    return Convergence.joined([scores.convergence for scores in seeds]).remarks(seeds[0].scoring.route.title)
 
 
 def _pairwise(stack: np.ndarray, metrics: Sequence[str], fraction: float) -> dict[str, np.ndarray]:

@@ -21,6 +21,7 @@ from engine.metrics.agreement import Agreement, pairwise, summarize
 from engine.metrics.intervals import t_interval
 from engine.problems import Problem
 from engine.question.specification import Specification
+from engine.scoring.convergence import Convergence
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -184,7 +185,7 @@ def bring(problem: Problem, table: Table, specification: Specification, name: st
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
                   **problem.sizes},
         "brought": {"axes": axes, "sign": SIGNS[sign], "array": table.name, "shape": list(table.values.shape)},
-        "convergence": {"converged": int(usable.sum()), "of": len(usable), "largest_residual": 0.0},
+        "convergence": Convergence.measured(False, usable, np.zeros(len(usable)), {}).written,
         "device": "brought", "wall_seconds": 0.0,
     }
     return Scores(claim, values, problem.candidates.cpu().numpy(), usable, np.zeros(len(usable)), provenance)

@@ -72,7 +72,7 @@ def compare(
 
 
 def _computed(problem: Problem, scorings: list[Scoring], available: int) -> list[Scores]:
-    """The scores, with a bar where stderr is a terminal and a warning where a candidate did not converge."""
+    """The scores, with a bar where stderr is a terminal and a warning where they are not to be taken at their word."""
     from engine.cli.progress import progress
     from engine.desk import answer
 
@@ -84,8 +84,10 @@ def _computed(problem: Problem, scorings: list[Scoring], available: int) -> list
 
 
 def _warn(scores: Scores) -> None:
-    flagged = int((~scores.converged).sum())
-    if flagged:
-        print(f"{flagged} of {len(scores.converged)} candidates did not converge under {scores.scoring.title} (largest "
-              f"residual {scores.residual.max():.1e}) and are flagged; leave them out, or try another --l2.",
-              file=sys.stderr)
+    found = scores.convergence
+    if found.kept < found.of:
+        goal = "converge" if found.exact else "reach the solver's tolerance"
+        print(f"{found.of - found.kept} of {found.of} candidates did not {goal} under {scores.scoring.title} (largest "
+              f"residual {found.largest:.1e}) and are flagged; leave them out, or try another --l2.", file=sys.stderr)
+    for remark in found.remarks(scores.scoring.route.title):
+        print(remark, file=sys.stderr)

@@ -12,6 +12,8 @@ from engine.curvature.solution import InverseHessian, Solution
 
 LIMIT = 4_000
 """Up to so many parameters the matrix is built (128 MB in float64) and factored."""
+TOLERANCE = 1e-6
+"""The relative residual that a factorisation has to meet."""
 
 
 def dense(operator: Operator) -> Tensor:
@@ -23,7 +25,8 @@ def dense(operator: Operator) -> Tensor:
 def solve(operator: Operator, rhs: Tensor) -> Solution:
     """(H + δI)⁻¹ rhs by an LDLᵀ factorisation of the full matrix in float64; rhs (P, b).
 
-    Also right where H + δI is indefinite: the response of a stationary branch with an invertible Hessian. H is kept
+    Where H + δI is indefinite, x solves the linear system all the same, but θ_D is no minimum of the objective, so
+    that x is not how an optimum moves: info["negative_curvature"] says so, with the smallest eigenvalue of H. H is kept
     on the problem for every damping. Raises `InvalidInput` above LIMIT parameters and where the matrix is singular.
     """
     if operator.size > LIMIT:
@@ -36,7 +39,18 @@ def solve(operator: Operator, rhs: Tensor) -> Solution:
         raise InvalidInput("The Hessian plus damping is singular; raise the damping or l2.")
     x = torch.linalg.ldl_solve(factored, pivots, rhs.double())
     fault = (damped @ x - rhs.double()).norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
-    return Solution(x.to(rhs.dtype), fault, fault < 1e-6, {"factored": 1.0})
+    told = {"factored": 1.0, "tolerance": TOLERANCE, **_definiteness(operator, hessian, damped)}
+    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told)
+
+
+def _definiteness(operator: Operator, hessian: Tensor, damped: Tensor) -> dict[str, float]:
+    """Whether H + δI has a negative eigenvalue beyond rounding: where Cholesky fails, by the eigenvalues of H."""
+    if not torch.linalg.cholesky_ex(damped).info.item():
+        return {"negative_curvature": 0.0}
+    values = operator.memo("dense_eigenvalues", lambda: torch.linalg.eigvalsh(hessian))
+    rounding = 10 * len(values) ** 0.5 * torch.finfo(operator.dtype).eps * values.abs().max().item()
+    smallest = values[0].item()
+    return {"negative_curvature": float(smallest + operator.damping < -rounding), "smallest_eigenvalue": smallest}
 
 
 DENSE = InverseHessian("exact", "Dense factorisation", "direct factorisation", solve, (Hessian,), exact=True)

@@ -15,6 +15,9 @@ from engine.basics.options import Options
 from engine.curvature.model import Curved
 from engine.curvature.operator import Operator
 
+RELATIVE = "relative_residual"
+"""Of a work's counts: 1 where its residual is that of a linear system, relative to the right-hand side."""
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -28,6 +31,11 @@ class Solution:
     residual: Tensor
     converged: Tensor
     info: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def told(self) -> dict[str, float]:
+        """The info, with what the residual is: relative, so that zero scores have 1; a gradient norm is not."""
+        return {**self.info, RELATIVE: 1.0}
 
 
 class Curves(Protocol):

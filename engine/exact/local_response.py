@@ -106,7 +106,7 @@ def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change
         changes.append(linear.moved(solution.x))
         converged.append(solution.converged)
         residuals.append(solution.residual)
-        info = {key: max(info.get(key, value), value) for key, value in solution.info.items()}
+        info = {key: max(info.get(key, value), value) for key, value in solution.told.items()}
     return changes, torch.cat(converged), torch.cat(residuals), info
 
 

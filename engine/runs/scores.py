@@ -12,6 +12,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
 from engine.runs.prepared import drawn_problem
 from engine.scoring.compute import compute
+from engine.scoring.convergence import Convergence
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
@@ -107,13 +108,11 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
 
 def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One provenance for a scoring out of those of its slices."""
-    convergence = [part["convergence"] for part in parts]
+    convergence = [Convergence.read(parts[0]["exact"], part["convergence"]) for part in parts]
     return {**parts[0],
             "sizes": {**parts[0]["sizes"], "candidates": sum(part["sizes"]["candidates"] for part in parts)},
             "wall_seconds": round(sum(part["wall_seconds"] for part in parts), 3),
-            "convergence": {"converged": sum(c["converged"] for c in convergence),
-                            "of": sum(c["of"] for c in convergence),
-                            "largest_residual": max(c["largest_residual"] for c in convergence)}}
+            "convergence": Convergence.joined(convergence).written}
 
 
 JOB = JobKind(KIND, plan, run_chunk, finish)

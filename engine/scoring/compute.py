@@ -10,13 +10,11 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.provenance import device_name, versions
-from engine.exact.response import Response
 from engine.problems import Problem
 from engine.question.processes import Process
+from engine.scoring.convergence import Convergence, added
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
-
-ADDITIVE = ("single_passes", "double_passes", "flops")
 
 
 def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Options | None = None) -> list[Scores]:
@@ -65,7 +63,7 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
             response = by_intervention[scorings[place].intervention]
             values = response.scores(scorings[place].readout, problem.query_labels)
             columns[place].append((values, response.converged, response.residual))
-            spent[place] = _added(spent.get(place, {}), response)
+            spent[place] = added(spent.get(place, {}), response.work)
         options.progress((number + 1) / len(chunks))
     seconds = time.perf_counter() - started
     return {place: _gather(problem, scorings[place], columns[place], spent[place], seconds) for place in members}
@@ -85,12 +83,6 @@ def _chunk(problem: Problem, interventions: int, process: Process, budget: int) 
     return max(1, (budget // 4) // one)
 
 
-def _added(sums: dict, response: Response) -> dict:
-    """Counts added up over chunks; settings and iteration counts at their largest."""
-    return {key: sums.get(key, 0) + value if key in ADDITIVE else max(sums.get(key, value), value)
-            for key, value in response.work.items()}
-
-
 def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Tensor, ...]], spent: dict,
             seconds: float) -> Scores:
     values, converged, residual = (torch.cat(column, dim=-1).cpu().numpy() for column in zip(*columns, strict=True))
@@ -100,8 +92,7 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
                   **problem.sizes},
         **problem.facts,
-        "convergence": {"converged": int(converged.sum()), "of": len(converged),
-                        "largest_residual": float(residual.max(initial=0.0)), **spent},
+        "convergence": Convergence.measured(scoring.exact, converged, residual, spent).written,
         "device": device_name(str(problem.device)), "versions": versions(), "wall_seconds": round(seconds, 3),
     }
     return Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.scoring.convergence import Convergence
 from engine.scoring.scoring import Scoring
 
 
@@ -14,7 +15,9 @@ from engine.scoring.scoring import Scoring
 class Scores:
     """Raw scores in the sense of the estimand: B(θ_k^cf) − B(θ_D), or dB/dα for `infinitesimal`.
 
-    values (m, k) float64; candidates (k,) indices into the training set; converged (k,) bool;
+    values (m, k) float64; candidates (k,) indices into the training set; converged (k,) bool: of an exact answer,
+    whether it met its tolerance; of an approximation, whether its solver met the tolerance that it has, or, where it
+    has none, whether the solution is finite, which says nothing of how good it is (see `convergence`).
     residual (k,): final gradient norm of a re-optimisation, or relative residual of a linear solve.
     A column that did not converge is kept and flagged, and left out by `trusted`.
     """
@@ -35,3 +38,9 @@ class Scores:
     def trusted(self) -> np.ndarray:
         """Oriented scores with NaN in the columns of candidates that did not converge."""
         return np.where(self.converged, self.oriented, np.nan)
+
+    @property
+    def convergence(self) -> Convergence:
+        """How well they were computed; what the manifest does not tell of the solver is unknown."""
+        return Convergence.measured(self.scoring.exact, self.converged, self.residual,
+                                    Convergence.facts_of(self.provenance.get("convergence", {})))

@@ -7,7 +7,7 @@ where it was measured.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.question.specification import AXIS_NAMES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
@@ -21,10 +21,14 @@ BOTH = "both"
 
 @dataclass(frozen=True)
 class Measured:
-    """What the two arrays at hand show. equal: to rounding. alike: every query ranks the candidates the same."""
+    """What the two arrays at hand show.
+
+    equal: to rounding. alike: every query ranks the candidates the same. remarks: sentences on how they were computed.
+    """
 
     equal: bool
     alike: bool
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,12 @@ def verdict(a: Scoring, b: Scoring, facts: ProblemFacts = EVERY_PROBLEM, measure
     facts: of the problem; without them only identities that hold of every problem count. measured: what their scores
     show, where they are at hand.
     """
+    found = _verdict(a, b, facts, measured)
+    remarks = "".join(f" {remark}" for remark in measured.remarks) if measured else ""
+    return replace(found, reason=f"{found.reason}{remarks}")
+
+
+def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | None) -> Verdict:
     known = relation(a, b, facts)
     if known and known.gives is Gives.EQUAL:
         return _same(a, b, known)

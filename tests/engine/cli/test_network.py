@@ -83,6 +83,17 @@ def test_selected_parameters_and_earlier_weights(folder):
                                    atol=1e-7)
 
 
+OWN = ["--model", "own_models:tiny", "--checkpoint", "weights.safetensors"]
+
+
+def test_an_indefinite_hessian_is_told(folder, capsys):
+    (folder / "spec.json").write_text(json.dumps({"behavior": "query_loss", "intervention": {"kind": "infinitesimal"},
+                                                  "process": {"kind": "local_response", "damping": 1e-3}}))
+    assert influence(*OWN) == 0
+    assert "no minimum of that objective" in capsys.readouterr().err
+    assert json.loads((folder / "scores.json").read_text())["convergence"]["negative_curvature"] == 1
+
+
 def test_without_weights_it_is_trained_once(folder):
     assert influence("--model", "mlp") == 0
     kept = list((folder / "home" / "models").glob("*.safetensors"))

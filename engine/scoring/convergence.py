@@ -1,0 +1,137 @@
+r"""How well an answer was computed: the one rule by which manifests, tables, notes and verdicts speak of convergence.
+
+- An *exact* answer converged for the candidates whose computation met its tolerance.
+- An *approximate* answer never "converged". It shows its residual, and where the relative residual
+  ‖(H + δI)x − g‖ / ‖g‖ of its linear system is above 1 it is worse than answering nothing: zero scores, x = 0, have 1.
+  That a solver's iterations reached their own tolerance is a fact about the solver.
+- A gradient norm is no relative residual, so that nothing is read off its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.basics.values import short
+from engine.curvature.solution import RELATIVE
+
+ADDITIVE = ("single_passes", "double_passes", "flops")
+COUNTS = ("converged", "kept", "of", "largest_residual", "worse_than_nothing")
+NOTHING = 1.0
+"""The relative residual of zero scores."""
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Of an answer for `of` candidates.
+
+    kept: candidates that met the tolerance; of an approximation without one, those whose solution is finite. largest:
+    residual; worse: candidates with a relative residual above that of zero scores. facts: of the solver.
+    """
+
+    exact: bool
+    of: int
+    kept: int
+    largest: float
+    worse: int
+    facts: Mapping[str, float]
+
+    @classmethod
+    def measured(cls, exact: bool, converged: np.ndarray, residual: np.ndarray,
+                 facts: Mapping[str, float]) -> Convergence:
+        """From converged (k,) and residual (k,), NaN where it was not measured."""
+        known = residual[~np.isnan(residual)]
+        worse = int((known > NOTHING).sum()) if facts.get(RELATIVE) else 0
+        return cls(exact, len(converged), int(converged.sum()), float(known.max(initial=0.0)), worse, dict(facts))
+
+    @classmethod
+    def read(cls, exact: bool, told: Mapping[str, Any]) -> Convergence:
+        """What `written` wrote into a manifest."""
+        kept = told["kept"] if "kept" in told else told["converged"]
+        return cls(exact, told["of"], kept, told["largest_residual"], told.get("worse_than_nothing", 0),
+                   cls.facts_of(told))
+
+    @staticmethod
+    def facts_of(told: Mapping[str, Any]) -> dict[str, float]:
+        """What a manifest tells of the solver alone."""
+        return {key: value for key, value in told.items() if key not in COUNTS}
+
+    @classmethod
+    def joined(cls, parts: Sequence[Convergence]) -> Convergence:
+        """One of several slices, or seeds, of the same answer."""
+        facts: dict[str, float] = {}
+        for part in parts:
+            facts = added(facts, part.facts)
+        return cls(parts[0].exact, sum(part.of for part in parts), sum(part.kept for part in parts),
+                   max(part.largest for part in parts), sum(part.worse for part in parts), facts)
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """For a manifest: only an exact answer has a number `converged`."""
+        worse = {"worse_than_nothing": self.worse} if self.relative else {}
+        return {"converged" if self.exact else "kept": self.kept, "of": self.of, "largest_residual": self.largest,
+                **worse, **self.facts}
+
+    @property
+    def relative(self) -> bool:
+        """Whether the residual is that of a linear system, relative to its right-hand side."""
+        return bool(self.facts.get(RELATIVE))
+
+    @property
+    def indefinite(self) -> bool:
+        """Whether the damped Hessian was found to have negative eigenvalues."""
+        return bool(self.facts.get("negative_curvature"))
+
+    @property
+    def measure(self) -> str:
+        """What the residual is; empty where nothing was left to solve."""
+        if not self.relative:
+            return "gradient norm" if self.largest else ""
+        return "relative residual" + (" against the Gauss–Newton matrix" if self.facts.get("residual_of_gauss_newton")
+                                      else "")
+
+    @property
+    def summary(self) -> str:
+        """One clause: how many converged and how far, or what an approximation leaves unsolved."""
+        left = f"{self.measure} at most {self.largest:.1e}" if self.measure else ""
+        goal = f"tolerance {short(self.facts['tolerance'])}" if "tolerance" in self.facts else ""
+        if self.exact:
+            if not left and self.kept == self.of:
+                return "computed directly, nothing to converge"
+            told = ", ".join(part for part in (left, goal) if part)
+            return f"{self.kept:,} of {self.of:,} converged" + (f" ({told})" if told else "")
+        if not left:
+            return "no system was solved, so there is no residual"
+        reached = f"{self.kept:,} of {self.of:,} reached the solver's {goal}" if goal else ""
+        worse = f"worse than answering nothing for {self.worse:,} of {self.of:,} candidates" if self.worse else ""
+        return "; ".join(part for part in (left, reached, worse) if part)
+
+    def remarks(self, title: str) -> tuple[str, ...]:
+        """What a reader must know before using the answer of the estimator `title`: a sentence each."""
+        found = []
+        if self.worse and not self.exact:
+            found.append(f"{_opened(title)} is worse than answering nothing for {self.worse:,} of {self.of:,} "
+                         f"candidates: its {self.measure} is above 1, which zero scores have (largest "
+                         f"{_number(self.largest)}).")
+        if self.indefinite:
+            found.append("The Hessian plus damping has negative eigenvalues, so θ_D is no minimum of that objective: "
+                         f"the answer {'is' if self.exact else 'approximates'} the solution of the linear system, not "
+                         "how an optimum moves.")
+        return tuple(found)
+
+
+def added(sums: Mapping[str, float], work: Mapping[str, float]) -> dict[str, float]:
+    """Counts added up over chunks; settings and iteration counts at their largest."""
+    return {**sums, **{key: sums.get(key, 0) + value if key in ADDITIVE else max(sums.get(key, value), value)
+                       for key, value in work.items()}}
+
+
+def _opened(title: str) -> str:
+    return f"{title[0].upper()}{title[1:]}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if 100 <= value < 1e6 else f"{value:.2g}"

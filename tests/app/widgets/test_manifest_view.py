@@ -1,0 +1,23 @@
+"""The manifest's facts: what converged, and what was only approximated, each by its own measure."""
+
+from app.widgets import manifest_view
+from engine.curvature.solution import RELATIVE
+
+EXACT = {"converged": 9, "of": 10, "largest_residual": 1e-11}
+APPROXIMATE = {"kept": 10, "of": 10, "largest_residual": 7358.0, "worse_than_nothing": 4, RELATIVE: 1.0}
+
+
+def facts(*runs):
+    return dict(manifest_view.facts({"runs": [{"convergence": run} for run in runs]}))
+
+
+def test_a_relative_residual_is_no_gradient_norm():
+    found = facts(EXACT, APPROXIMATE)
+    assert found["Candidates that did not converge"].startswith("1 flagged")
+    assert found["Largest gradient norm after re-optimising"] == "1.0e-11"
+    assert found["Largest relative residual of a linear system"] == "7.4e+03"
+    assert found["Answers worse than answering nothing"].startswith("4")
+
+
+def test_an_approximation_alone_is_not_said_to_have_converged():
+    assert not any("converge" in term or "gradient norm" in term for term in facts(APPROXIMATE))

@@ -1,0 +1,110 @@
+"""What is said of convergence: an exact answer met its tolerance, an approximate one shows what it leaves unsolved."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from engine.analysis.comparison import compare
+from engine.curvature.solution import RELATIVE
+from engine.scoring.compute import compute
+from engine.scoring.convergence import Convergence
+from engine.scoring.scoring import Scoring
+from tests.engine.curvature.networks import converged, dense_hessian, problem
+
+INFINITESIMAL = {"kind": "infinitesimal"}
+LINEAR = {RELATIVE: 1.0}
+
+
+def response(estimator="exact", damping=1e-3, behavior="query_loss"):
+    return Scoring.of(behavior, INFINITESIMAL, {"kind": "local_response", "damping": damping}, estimator)
+
+
+def scored(problem, *scorings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return compute(problem, list(scorings))
+
+
+def of(exact, residual, facts):
+    residual = np.array(residual)
+    return Convergence.measured(exact, np.ones(len(residual), bool), residual, facts)
+
+
+def test_only_an_exact_answer_is_said_to_converge():
+    exact, approximate = scored(converged(), response(), response("datainf"))
+    assert "converged" in exact.convergence.summary and "tolerance 1e-6" in exact.convergence.summary
+    assert exact.provenance["convergence"]["converged"] == exact.provenance["convergence"]["of"] == 30
+    told = approximate.provenance["convergence"]
+    assert "converged" not in told and "converged" not in approximate.convergence.summary
+    assert "relative residual" in approximate.convergence.summary and told["kept"] == 30
+
+
+def test_above_the_residual_of_zero_scores_an_approximation_is_worse_than_answering_nothing():
+    found = of(False, [0.5, 7358.0, 1.0, np.nan], LINEAR)
+    assert found.worse == 1 and found.largest == 7358.0 and "worse than answering nothing for 1 of 4" in found.summary
+    assert ["7,358" in remark and "DataInf" in remark for remark in found.remarks("DataInf")] == [True]
+    assert of(False, [0.99], LINEAR).remarks("DataInf") == ()
+
+
+def test_the_measured_residual_is_what_zero_scores_would_have():
+    """DataInf on a network whose gradients are correlated: its count is that of columns above ‖g‖."""
+    p = problem("mlp", l2=0.0)
+    found = scored(p, response("datainf", damping=1e-4))[0]
+    assert found.convergence.worse == (found.residual > 1).sum() > 0
+    assert found.provenance["convergence"]["worse_than_nothing"] == found.convergence.worse
+
+
+@pytest.mark.parametrize(("facts", "measure"), [({}, "gradient norm"), (LINEAR, "relative residual"), (
+    {**LINEAR, "residual_of_gauss_newton": 1.0}, "relative residual against the Gauss–Newton matrix")])
+def test_a_gradient_norm_is_no_relative_residual(facts, measure):
+    found = of(True, [3.0, 0.1], facts)
+    assert found.measure == measure and found.worse == (1 if facts else 0)
+    assert found.remarks("exact") == (), "an exact answer above its tolerance did not converge, and that is said"
+
+
+def test_reaching_a_tolerance_is_a_fact_about_the_solver():
+    found = scored(converged(), response("cg", damping=0.1))[0].convergence
+    assert "30 of 30 reached the solver's tolerance" in found.summary and "converged" not in found.summary
+
+
+def test_a_closed_form_has_nothing_to_converge():
+    step = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+    exact, first = scored(converged(), step, Scoring.of(step.behavior, step.intervention, step.process, "first_order"))
+    assert exact.convergence.measure == first.convergence.measure == ""
+    assert "nothing to converge" in exact.convergence.summary and "no residual" in first.convergence.summary
+
+
+@pytest.mark.parametrize("estimator", ["exact", "cg"])
+def test_an_indefinite_hessian_is_no_minimum_and_the_answer_says_so(estimator):
+    p = problem("mlp", loss="squared_probability_error", l2=0.0)
+    smallest = torch.linalg.eigvalsh(dense_hessian(p))[0].item()
+    assert smallest < -0.02
+    for damping, indefinite in ((1e-3, True), (-smallest + 0.1, False)):
+        found = scored(p, response(estimator, damping))[0]
+        said = [remark for remark in found.convergence.remarks(estimator) if "no minimum" in remark]
+        assert len(said) == indefinite and found.convergence.indefinite == indefinite
+        assert bool(found.provenance["convergence"]["negative_curvature"]) == indefinite
+
+
+def test_rounding_is_no_negative_curvature():
+    """A singular Hessian without damping to speak of: softmax shifts leave a direction flat."""
+    p = problem("linear", l2=0.0)
+    assert abs(torch.linalg.eigvalsh(dense_hessian(p))[0].item()) < 1e-12
+    found = scored(p, response(damping=1e-15))[0]
+    assert not found.convergence.indefinite
+
+
+def test_the_verdict_says_it_too():
+    p = problem("mlp", loss="squared_probability_error", l2=0.0)
+    exact, bad = scored(p, response(), response("datainf"))
+    reason = compare([[exact, bad]]).verdicts[0][1].reason
+    assert "no minimum" in reason and ("worse than answering nothing" in reason) == bool(bad.convergence.worse)
+
+
+def test_parts_join_without_losing_what_is_known():
+    parts = [of(True, [1e-9, 2e-9], {**LINEAR, "tolerance": 1e-6, "negative_curvature": 1.0}), of(True, [3e-9], LINEAR)]
+    found = Convergence.joined(parts)
+    assert found.of == found.kept == 3 and found.largest == 3e-9 and found.indefinite
+    assert Convergence.read(True, found.written) == found
