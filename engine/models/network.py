@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from engine.basics.errors import InvalidInput
+from engine.models.readout import readout
 
 ALL, LAST_BLOCK, LAST_LAYER = "all", "last_block", "last_layer"
 
@@ -28,9 +29,10 @@ class Network:
     """f_θ with the P selected parameters as θ; all others, and all buffers, stay as they are.
 
     parameters: `all`, `last_block` (the head and the block before it: of a residual network the last residual
-    block), `last_layer` (the last module with parameters of its own), or a regular expression that is searched
-    for in the parameters' names. The module is copied, so that the user's own is left alone. lock: to be held by
-    whoever shares the network with other threads, because calls with other parameters change the module for a moment.
+    block), `last_layer` (the last module with parameters of its own), both by the order in which the module registers
+    its parts, or a regular expression that is searched for in the parameters' names. The module is copied, so that the
+    user's own is left alone. lock: to be held by whoever shares the network with other threads, because calls with
+    other parameters change the module for a moment.
 
     Raises `InvalidInput` where nothing is selected or the expression is not one.
     """
@@ -43,6 +45,7 @@ class Network:
         self.device, self.dtype = torch.device(device), dtype
         self.lock = threading.RLock()
         self.selection = parameters
+        self._readout: str | None = None
         self.names = selected(self.module, parameters)
         own = dict(self.module.named_parameters())
         self.shapes = {name: tuple(own[name].shape) for name in self.names}
@@ -77,27 +80,22 @@ class Network:
         with torch.no_grad():
             return torch.cat([self.logits(part, theta) for part in x.split(batch)])
 
-    @cached_property
-    def readout(self) -> str:
-        """The name of the last linear layer, which reads the logits off the representation.
+    def head(self, x: Tensor) -> nn.Linear:
+        """The linear layer whose output the logits are, as a forward pass of x (b, …) shows; it is looked for once.
 
-        Raises `InvalidInput` where the model does not end in one.
+        Raises `InvalidInput` where there is none: see `engine.models.readout`.
         """
-        name = list(self.module.named_parameters())[-1][0].rpartition(".")[0]
-        if not isinstance(self.module.get_submodule(name), nn.Linear):
-            raise InvalidInput("The model does not end in a linear layer, so it has no representation to compare; use "
-                               "an estimator that reads gradients.")
-        return name
-
-    @property
-    def head(self) -> nn.Linear:
-        """The layer that `readout` names, and its errors."""
-        return cast(nn.Linear, self.module.get_submodule(self.readout))
+        if self._readout is None:
+            self._readout = readout(self.module, x[:2])
+        return cast(nn.Linear, self.module.get_submodule(self._readout))
 
     def features(self, x: Tensor, batch: int = 512) -> Tensor:
-        """φ(x): the representation (b, F) that the last linear layer reads, with a 1 appended for its bias."""
+        """φ(x): the representation (b, F) that the last linear layer reads, with a 1 appended for its bias.
+
+        Raises as `head` does.
+        """
         kept: list[Tensor] = []
-        layer = self.head
+        layer = self.head(x)
         hook = layer.register_forward_pre_hook(lambda _, inputs: kept.append(inputs[0].flatten(1)))
         try:
             self.predict(x, batch=batch)

@@ -20,7 +20,7 @@ from engine.basics.fingerprint import fingerprint
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.models.losses import Loss, per_example_cross_entropy
-from engine.models.network import ALL, Network
+from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
 from engine.models.recipe import Recipe
 from engine.models.training import train
 from engine.problems.memory import Memory
@@ -79,6 +79,7 @@ class ModuleProblem(Problem):
         super().__init__(Examples(self._inputs(x_train), y, self._inputs(x_query), self._labels(y_query), chosen),
                          shared)
         self._classes = self.of_model("classes", self._checked_classes)
+        self.of_model("selection", self._check_selection)
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
         """Set the training run's checkpoints from state dicts and learning rates, in the order of training.
@@ -135,6 +136,21 @@ class ModuleProblem(Problem):
             raise InvalidInput(f"The labels go up to {top}, but the model has {classes} classes; use a model with "
                                f"at least {top + 1} outputs, and number the classes from 0.")
         return classes
+
+    def _check_selection(self) -> None:
+        """Raises `InvalidInput` where `last_layer` or `last_block`, which go by the order in which a module registers
+        its parts, leave out the layer that the logits come from."""
+        if self.network.selection not in (LAST_LAYER, LAST_BLOCK):
+            return
+        try:
+            head = self.network.head(self.queries)
+        except InvalidInput:  # no such layer is known; the names are taken as they come
+            return
+        own = dict(self.network.module.named_parameters())
+        if not any(own[name] is head.weight for name in self.network.names):
+            raise InvalidInput(f"The selection `{self.network.selection}` takes what the model registers last, but its "
+                               "logits come from another layer; name the parameters by a regular expression, such as "
+                               "`^head\\.`.")
 
     @property
     def classes(self) -> int:
@@ -200,15 +216,7 @@ class ModuleProblem(Problem):
 
     def readout_similarity(self, rows: Tensor) -> Tensor:
         """φ is what the last layer reads, with a 1 appended where it has a bias."""
-        network = self.network
-        features = network.features(self.queries)
-        layer = network.head
-        weight = layer.weight if layer.bias is None else torch.cat([layer.weight, layer.bias[:, None]], 1)
-        found, expected = features @ weight.T if features.shape[1] == weight.shape[1] else None, self.query_logits
-        if found is None or found.shape != expected.shape or not torch.allclose(found, expected, rtol=1e-3, atol=1e-3):
-            raise InvalidInput("The logits are not the output of the model's last linear layer, so the auxiliary step "
-                               "on that layer says nothing of them; use the intervention `add_occurrence`.")
-        return features @ network.features(self.x[rows]).T
+        return self.network.features(self.queries) @ self.network.features(self.x[rows]).T
 
     def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
         """The last checkpoints that the training run kept, with step sizes η·lr_t / max lr of the run.

@@ -42,7 +42,7 @@ def score(model: TrainedModel, wanted: Collection[str], options: Options) -> dic
     members = one_hot(problem.query_labels, classes).to(trusted.dtype)  # (m, C)
     weights = members / members.sum(0).clamp_min(1)
     centroids = weights.T @ trusted  # (C, F)
-    width = problem.network.head.in_features
+    width = problem.network.head(problem.queries).in_features
     cosine = cosine_similarity(features[:, :width], centroids[labels, :width], dim=1)
     options.check()
     found = {}
@@ -59,7 +59,7 @@ def _augmented(model: TrainedModel, cosine: Tensor, weights: Tensor) -> dict[Pai
     problem = model.problem
     own = one_hot(problem.y, problem.classes).to(cosine.dtype)  # (n, C)
     training = model.logits.softmax(-1) - own
-    head = problem.network.head.weight  # (C, F)
+    head = problem.network.head(problem.queries).weight  # (C, F)
     identity = torch.eye(problem.classes, dtype=cosine.dtype, device=cosine.device)
     behaviors = {title: (weights.T @ signal_of(BEHAVIORS[name], problem.query_logits, problem.query_labels))[problem.y]
                  for name, title in BEHAVIOR_TITLES.items()}  # (n, C) each
