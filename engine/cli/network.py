@@ -10,10 +10,12 @@ from torch import nn
 
 from engine.basics.errors import InvalidInput
 from engine.cli.setting import Fit, Network
+from engine.cli.spec_files import read_recipe
 from engine.data.arrays import Arrays
 from engine.data.dataset import digest
 from engine.models.catalogue import build_model
 from engine.models.checkpoint import load_checkpoint, read_state
+from engine.models.recipe import Recipe
 from engine.problems import ModuleProblem
 from engine.problems.problem import pick_device
 from engine.problems.source import NETWORK_RECIPE
@@ -25,7 +27,7 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
     shape = input_shape(network.shape, arrays.x_train.shape[1])
     build = builder(network.model, shape, arrays.n_classes)
     x, queries = (part.reshape(len(part), *shape).astype("float32") for part in (arrays.x_train, arrays.x_query))
-    recipe = NETWORK_RECIPE.model_copy(update={"weight_decay": fit.l2})
+    recipe = _recipe(fit, network)
     if network.checkpoint is None:
         identity = {"data": digest(x, arrays.y_train), "model": f"{network.model}:{build()}", "seed": 0,
                     "recipe": recipe.model_dump(mode="json")}
@@ -34,10 +36,21 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
     else:
         module = load_checkpoint(build(), network.checkpoint)
         states = tuple((read_state(path), 1.0) for path in network.trajectory or ())
+    known = network.checkpoint is None or network.recipe is not None
     problem = ModuleProblem(module, x, arrays.y_train, queries, arrays.y_query, arrays.candidates,
-                            parameters=network.parameters, l2=fit.l2, recipe=recipe, build=build, device=fit.device)
+                            parameters=network.parameters, l2=fit.l2, recipe=recipe if known else None, build=build,
+                            device=fit.device)
     problem.keep_checkpoints(states)
     return problem
+
+
+def _recipe(fit: Fit, network: Network) -> Recipe:
+    """How the network is trained, with --l2 as its weight decay. Raises `InvalidInput` for a file that says another."""
+    given = read_recipe(network.recipe) if network.recipe else NETWORK_RECIPE
+    if network.recipe and "weight_decay" in given.model_fields_set and given.weight_decay != fit.l2:
+        raise InvalidInput(f"The recipe's weight_decay is {given.weight_decay:g} and --l2 is {fit.l2:g}, which are one "
+                           "penalty; give the same for both, or leave weight_decay out.")
+    return given.model_copy(update={"weight_decay": fit.l2})
 
 
 def input_shape(text: str, features: int) -> tuple[int, ...]:

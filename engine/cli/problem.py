@@ -22,8 +22,8 @@ def read_problem(data: Path, setting: Setting) -> Problem:
         return _named(data, fit, network)
     if network.model == SOFTMAX:
         if network != Network():
-            raise InvalidInput("--checkpoint, --shape, --parameters and --trajectory are of a network; name it with "
-                               "--model.")
+            raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory and --recipe are of a network; name "
+                               "it with --model.")
         return SoftmaxProblem.from_arrays(load_npz(data), l2=fit.l2, intercept=fit.intercept, device=fit.device)
     if fit.intercept:
         raise InvalidInput("--intercept is of softmax regression; a network has its own biases.")

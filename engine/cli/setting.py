@@ -36,6 +36,9 @@ Parameters = Annotated[str, typer.Option(help="Which of the network's parameters
 Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earlier point of the training, for the "
                                                             "process `trajectory`; repeat it in order.",
                                                        metavar="FILE")]
+RecipeFile = Annotated[Path | None, typer.Option(help="How the network is trained, and, with --checkpoint, was "
+                                                      "trained, as JSON: what `retrain` repeats.",
+                                                 metavar="JSON")]
 
 
 def budget(memory: float) -> int:
@@ -68,8 +71,9 @@ class Network:
 
     model: a name that `list` shows, any classification model of torchvision, or MODULE:FUNCTION, a function of
     your own (shape, classes) -> torch module that Python can import. checkpoint: its trained weights; without
-    one it is trained by the paper's recipe. shape: of one input, as `3,32,32`; flat where left out. trajectory:
-    the weights at earlier points of its training, in order, for the process `trajectory`.
+    one it is trained by the recipe. shape: of one input, as `3,32,32`; flat where left out. trajectory: the weights
+    at earlier points of its training, in order, for the process `trajectory`. recipe: how it is trained, by default
+    as the paper's; of a checkpoint nothing is known without one, and it cannot be trained anew.
     """
 
     model: Model = SOFTMAX
@@ -77,6 +81,7 @@ class Network:
     shape: Shape = ""
     parameters: Parameters = ALL
     trajectory: Trajectory = None
+    recipe: RecipeFile = None
 
     @property
     def arguments(self) -> list[str]:
@@ -85,7 +90,7 @@ class Network:
             return []
         given = [("--model", self.model), ("--checkpoint", self.checkpoint), ("--shape", self.shape or None),
                  ("--parameters", self.parameters if self.parameters != ALL else None),
-                 *(("--trajectory", path) for path in self.trajectory or ())]
+                 *(("--trajectory", path) for path in self.trajectory or ()), ("--recipe", self.recipe)]
         return [word for option, value in given if value is not None for word in (option, short(value))]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
+from engine.models.recipe import Recipe
 from engine.problems import ProblemSource
 from engine.scoring.scoring import Scoring
 
@@ -56,6 +57,11 @@ def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
 def read_source(path: Path) -> ProblemSource:
     """The problem that problem.json names by dataset, sizes, model and seed."""
     return ProblemSource.parse(_read(path))
+
+
+def read_recipe(path: Path) -> Recipe:
+    """How a network is trained, as a JSON object."""
+    return Recipe.parse(_read(path))
 
 
 def parse_source(text: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import Count, Number, Value, canonical_json
+from engine.basics.values import Count, Number, Value, canonical_json, short
 
 
 class Recipe(Value):
@@ -46,6 +46,14 @@ class Recipe(Value):
     def canonical_json(self) -> str:
         """One text for one recipe."""
         return canonical_json(self.model_dump(mode="json"))
+
+    @property
+    def sentence(self) -> str:
+        """How a model is trained, in one English sentence."""
+        momentum = f", momentum {short(self.momentum)}" if self.momentum else ""
+        decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
+        return (f"Trained for {self.epochs:,} epochs of stochastic gradient descent in batches of {self.batch_size:,}, "
+                f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}.")
 
     def rate(self, epoch: int) -> float:
         """The learning rate in epoch 0, 1, …."""

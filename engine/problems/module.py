@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -234,9 +235,14 @@ class ModuleProblem(Problem):
     def training(self) -> tuple[Recipe, Callable[[], nn.Module]]:
         """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""
         if self.recipe is None or self.build is None:
-            raise InvalidInput("How this model was trained is not known, so it cannot be trained again; give the "
-                               "problem a `recipe` and a `build`, or use the process `reoptimize`.")
+            raise InvalidInput("How this model was trained is not known, so it cannot be trained again; give its "
+                               "`recipe` (on the command line --recipe, in Python with `build`), or use the process "
+                               "`reoptimize`.")
         return self.recipe, self.build
+
+    @property
+    def trained_by(self) -> str:
+        return self.recipe.sentence if self.recipe else ""
 
     def retrained_outputs(self, weights: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
         """From scratch by the problem's recipe and seed."""
@@ -270,9 +276,10 @@ class ModuleProblem(Problem):
         return {"parameters": self.parameters, "classes": self.classes}
 
     @property
-    def facts(self) -> dict[str, float | str]:
+    def facts(self) -> dict[str, Any]:
         loss, gradient = self.factual
-        return {"l2": self.l2, "selection": self.network.selection, "precision": str(self.network.dtype)[6:],
+        recipe = {} if self.recipe is None else {"recipe": self.recipe.model_dump(mode="json")}
+        return {**recipe, "l2": self.l2, "selection": self.network.selection, "precision": str(self.network.dtype)[6:],
                 "factual_loss": loss, "factual_gradient_norm": gradient.double().norm().item(),
                 "model": self.network.fingerprint}
 

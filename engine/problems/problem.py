@@ -148,6 +148,11 @@ class Problem(ABC):
         Raises `InvalidInput` where the training run has fewer.
         """
 
+    @property
+    def trained_by(self) -> str:
+        """A sentence on the training that `retrain` repeats; empty where training ends at the one optimum anyway."""
+        return ""
+
     def factored_response(self, damping: float) -> Callable[[Tensor], Tensor] | None:
         """Rows v (b, P) -> (H + damping·I)⁻¹ v, where a factor of the Hessian can be held; else None."""
         return None

@@ -38,8 +38,8 @@ class ProblemSource(Value):
     model: `softmax` for softmax regression, or a network by the name that `engine.models.catalogue` knows it under,
     trained by `recipe` (default: the paper's for its CNN) with l2 as weight decay and the seed of the draw.
     selection: which of a network's parameters count, as `engine.models.network.Network` reads it. weights: a user's
-    own trained weights by the name that `engine.models.own_weights` keeps them under, in place of training; how they
-    came about is not known, so that there are no checkpoints and no retraining.
+    own trained weights by the name that `engine.models.own_weights` keeps them under, in place of training; there are
+    no checkpoints then, and no retraining unless a recipe is given, because how they came about is not known.
     """
 
     dataset: str = "digits"
@@ -154,7 +154,7 @@ class ProblemSource(Value):
         if self.weights:
             return ModuleProblem(own_weights.load(self.weights, build()), features[0], sample.y_train, features[1],
                                  sample.y_query, sample.candidates, parameters=self.selection, l2=self.l2,
-                                 seed=self.seed, device=device)
+                                 recipe=recipe if self.recipe else None, build=build, seed=self.seed, device=device)
         network = trained(self.identity, build, features[0], sample.y_train, recipe, self.seed, device=device,
                           check=check, progress=progress)
         problem = ModuleProblem(network.module, features[0], sample.y_train, features[1], sample.y_query,

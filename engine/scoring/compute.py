@@ -83,11 +83,16 @@ def _chunk(problem: Problem, interventions: int, process: Process, budget: int) 
     return max(1, (budget // 4) // one)
 
 
+def _question(problem: Problem, scoring: Scoring) -> str:
+    """With how a model is trained anew, where the answer depends on it."""
+    return f"{scoring.question} {problem.trained_by}".strip() if scoring.process.random else scoring.question
+
+
 def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Tensor, ...]], spent: dict,
             seconds: float) -> Scores:
     values, converged, residual = (torch.cat(column, dim=-1).cpu().numpy() for column in zip(*columns, strict=True))
     provenance = {
-        "spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,
+        "spec": scoring.canonical(), "digest": scoring.digest, "question": _question(problem, scoring),
         "orientation": scoring.orientation, "exact": scoring.exact, "data": problem.fingerprint,
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
                   **problem.sizes},

@@ -84,6 +84,36 @@ def test_selected_parameters_and_earlier_weights(folder):
 
 
 OWN = ["--model", "own_models:tiny", "--checkpoint", "weights.safetensors"]
+RETRAIN = {"behavior": "query_loss", "intervention": {"kind": "remove"}, "process": {"kind": "retrain"}}
+
+
+def test_given_weights_are_not_retrained_by_a_recipe_that_nobody_gave(folder, capsys):
+    (folder / "spec.json").write_text(json.dumps(RETRAIN))
+    assert influence(*OWN) == 2
+    assert "How this model was trained is not known" in (said := capsys.readouterr().err) and "--recipe" in said
+    assert not (folder / "scores.npz").exists()
+    (folder / "specs.json").write_text(json.dumps([{"name": "step", "spec": STEP}]))
+    assert main(["datamodel", "--data", "problem.npz", "--specs", "specs.json", "--out", "lds.csv", *OWN]) == 2
+    assert "--recipe" in capsys.readouterr().err
+
+
+def test_a_recipe_is_in_the_manifest_and_in_the_question(folder, capsys):
+    (folder / "spec.json").write_text(json.dumps(RETRAIN))
+    (folder / "recipe.json").write_text(json.dumps({"epochs": 2, "batch_size": 6, "learning_rate": 0.02}))
+    assert influence(*OWN, "--recipe", "recipe.json") == 0, capsys.readouterr().err
+    first = json.loads((folder / "scores.json").read_text())
+    assert first["recipe"] == {**first["recipe"], "epochs": 2, "batch_size": 6, "weight_decay": 1e-4}
+    assert "2 epochs" in first["question"] and "--recipe recipe.json" in first["command"]
+    (folder / "recipe.json").write_text(json.dumps({"epochs": 3, "batch_size": 6, "learning_rate": 0.02}))
+    assert influence(*OWN, "--recipe", "recipe.json") == 0
+    assert json.loads((folder / "scores.json").read_text())["data"] != first["data"]
+
+
+def test_a_recipe_with_another_penalty_is_refused(folder, capsys):
+    (folder / "recipe.json").write_text(json.dumps({"epochs": 2, "batch_size": 6, "learning_rate": 0.02,
+                                                    "weight_decay": 0.5}))
+    assert influence(*OWN, "--recipe", "recipe.json") == 2
+    assert "weight_decay is 0.5 and --l2 is 0.0001" in capsys.readouterr().err
 
 
 def test_an_indefinite_hessian_is_told(folder, capsys):

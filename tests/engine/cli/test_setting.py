@@ -13,7 +13,7 @@ from engine.models import network
 from engine.problems import source
 
 PROBLEM = ["--device", "--l2", "--intercept", "--memory", "--model", "--checkpoint", "--shape", "--parameters",
-           "--trajectory"]
+           "--trajectory", "--recipe"]
 
 
 @pytest.mark.parametrize("name", ["influence", "compare", "explain", "datamodel", "self-influence", "bring"])

@@ -8,6 +8,7 @@ import torch
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.models import own_weights
+from engine.models.recipe import Recipe
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
 from engine.scoring.controlled import step_scoring
@@ -46,6 +47,22 @@ def test_the_problem_has_the_weights_and_trains_nothing():
         intervention = {"kind": "remove" if process["kind"] == "retrain" else "add_occurrence"}
         with pytest.raises(InvalidInput):
             compute(problem, Scoring.of("query_loss", intervention, process))
+
+
+def test_retraining_own_weights_needs_the_recipe_that_they_were_trained_by():
+    source, removed = own_source(SOURCE.build_module()), Scoring.of("query_loss", {"kind": "remove"},
+                                                                    {"kind": "retrain"})
+    with pytest.raises(InvalidInput, match="How this model was trained is not known.*give its `recipe`"):
+        compute(source.build().problem, removed)
+    recipe = Recipe(epochs=1, batch_size=20, learning_rate=0.03)
+    given = source.model_copy(update={"recipe": recipe})
+    found = compute(given.build().problem, removed)[0]
+    assert found.provenance["recipe"]["learning_rate"] == 0.03 and found.provenance["recipe"]["epochs"] == 1
+    assert "learning rate 0.03" in found.provenance["question"] and removed.question in found.provenance["question"]
+    other = source.model_copy(update={"recipe": recipe.model_copy(update={"epochs": 2})})
+    assert given.key != other.key and given.build().problem.fingerprint != other.build().problem.fingerprint
+    assert "learning rate" not in compute(given.build().problem, step_scoring("query_loss", 0.1))[0].provenance[
+        "question"], "a step does not depend on how the model was trained"
 
 
 def test_a_trained_source_is_written_as_before():
