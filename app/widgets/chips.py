@@ -59,9 +59,8 @@ def question(scoring: Scoring, against: Scoring | None = None) -> None:
 def _sentence(scoring: Scoring, against: Scoring | None) -> str:
     """The question, with the words of every axis on which it differs from the other one marked."""
     text = escape(scoring.question)
-    clauses = {"B": scoring.readout.clause, "P": scoring.intervention.clause, "T": scoring.process.clause}
     for axis in scoring.differing_axes(against) if against is not None else ():
-        clause = escape(clauses[axis])
+        clause = escape(scoring.clause(axis))
         text = text.replace(clause, f'<mark class="wf-mark {axis}">{clause}</mark>', 1)
     return text
 

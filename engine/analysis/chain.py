@@ -43,13 +43,18 @@ class Chain:
         errors = {ERROR_A: _route(self.a), ERROR_B: _route(self.b)}
         if errors[ERROR_A] == errors[ERROR_B] and {ERROR_A, ERROR_B} <= set(self.causes):
             errors = {ERROR_A: f"{errors[ERROR_A]} in the first answer", ERROR_B: f"{errors[ERROR_B]} in the second"}
+        sides = {ERROR_A: self.a, ERROR_B: self.b}
         return {**{axis: f"the {AXIS_NAMES[axis]}" for axis in AXES},
-                **{error: f"the approximation error of {route}" for error, route in errors.items()}}
+                **{error: f"{_own_question(sides[error])}the approximation error of {route}"
+                   for error, route in errors.items()}}
 
 
 def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -> Chain:
-    """The stations from A to B, with n training examples. Those that an identity makes equal are one scoring."""
-    axes = a.differing_axes(b)
+    """The stations from A to B, with n training examples. Those that an identity makes equal are one scoring.
+
+    What an estimator's own question departs by has no exact scores, so that it counts with the estimator's error.
+    """
+    axes = a.specification.differing_axes(b.specification)
     start = () if a.exact else (ERROR_A,)
     causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
     asked: dict[frozenset[str], Scoring] = {}
@@ -91,6 +96,11 @@ def _known(stations: Mapping[frozenset[str], Scoring], facts: ProblemFacts) -> l
             said.append(f"The {AXIS_NAMES[next(axis for axis in AXES if axis in causes)]} changes no ranking: "
                         f"{'; '.join(found.reasons)}.")
     return said
+
+
+def _own_question(scoring: Scoring) -> str:
+    """What stands in one link with a scoring's approximation error; empty for most."""
+    return "".join(f"the other question ({departure.title}) with " for departure in scoring.departures)
 
 
 def _route(scoring: Scoring) -> str:

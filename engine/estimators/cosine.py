@@ -3,8 +3,9 @@ r"""Similarities scaled to [−1, 1]: the cosine of gradients, and of representa
     one_step, add_occurrence   −η cos(∇B(q), ∇ℓ(z_k))         gradient similarity, Charpiat et al. (2019)
     one_step, auxiliary         η cos(φ(q), φ(x_k))            representation similarity, Hanawa et al. (2021)
 
-They target the same steps as their inner products, with every example's update scaled to length one; the scale of
-a query does not change its ranking, that of a candidate does.
+They answer another question than their inner products: that of a step in which every example's update is scaled to
+length one, to first order. The length of a query's gradient, by which they divide too, is a factor a query and changes
+no ranking; that of a candidate does.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from engine.estimators.first_order import along, shared_gradients
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.products import query_norms
 from engine.problems import ModuleProblem
+from engine.question.departure import NORMALISED
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
 
@@ -59,4 +61,5 @@ COSINE = Estimator(
     needs_gradient=True,
     routes={"one_step": one_step},
     needs=("gradients", "features"),
+    departures={"add_occurrence": (NORMALISED,), "auxiliary": (NORMALISED,)},
 )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from engine.basics.errors import InvalidInput
 from engine.exact.response import Response
 from engine.problems import PROBLEMS, Problem
+from engine.question.departure import Departure
+from engine.question.interventions import Intervention
 from engine.question.specification import Specification
 
 Respond = Callable[..., list[Response]]
@@ -20,7 +22,8 @@ class Estimator:
     routes: process kind -> respond(problem, interventions, process, candidates, options) -> responses, one an
     intervention. needs: what a problem must offer (see `engine.problems.problem.Problem`).
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
-    needs_gradient: whether it reads the behavior through its gradient.
+    needs_gradient: whether it reads the behavior through its gradient. departures: of which intervention kind -> where
+    the question that it answers is another one than the specification's.
     """
 
     name: str
@@ -32,6 +35,11 @@ class Estimator:
     routes: Mapping[str, Respond] = field(default_factory=dict, repr=False)
     needs: Sequence[str] = ()
     unfit_interventions: Sequence[str] = ()
+    departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict, repr=False)
+
+    def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
+        """How the specification that it implies departs from one with this intervention."""
+        return self.departures.get(intervention.kind, ())
 
     def refusal(self, specification: Specification, kind: str | None = None) -> str | None:
         """Why this estimator cannot target a specification, on problems of a kind if one is named; None if it can."""

@@ -1,8 +1,9 @@
 r"""Tangent-kernel similarity: η ⟨∇f_y(q), ∇f_y(x_k)⟩, y the query's class (Jacot et al. 2018; paper, Eq. 4).
 
 One step on the auxiliary loss −f_y(x_k), to first order in the selected parameters: the similarity construction with
-the feature map φ(x) = ∇_θ f_y(x). `ntk_last_layer` keeps the gradient of the last linear layer alone, where the
-kernel is φ(q)ᵀφ(x_k) for the representation φ.
+the feature map φ(x) = ∇_θ f_y(x). The plain auxiliary step moves the readout alone, so `ntk` answers another question;
+`ntk_last_layer` keeps the gradient of the last linear layer, where the kernel is φ(q)ᵀφ(x_k) for the representation φ,
+and answers the plain one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
 from engine.problems import ModuleProblem
+from engine.question.departure import ALL_PARAMETERS
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
 
@@ -57,7 +59,7 @@ NTK = Estimator(
     "ntk", "tangent kernel", False,
     "First order of the auxiliary step in all selected parameters: the neural tangent kernel.",
     "Jacot et al. 2018", needs_gradient=True, routes={"one_step": full}, needs=("tangents",),
-    unfit_interventions=("add_occurrence",),
+    unfit_interventions=("add_occurrence",), departures={"auxiliary": (ALL_PARAMETERS,)},
 )
 NTK_LAST_LAYER = Estimator(
     "ntk_last_layer", "tangent kernel, last layer", False,

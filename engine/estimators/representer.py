@@ -2,8 +2,9 @@ r"""Representer points: f(q) = Σ_k α_k φ(x_k)ᵀφ(q) with α_k = −s_ℓ(z_
 
 At a stationary point of the last layer under an ℓ2 penalty λ/2 ‖W‖² the logits are such a sum over the training
 set, so that a term says how much z_k holds the logits up. It equals the first-order term of a step of size
-η = 1/(n λ) on z_k in the last layer alone; here it is scaled to the η that was asked for, so it approximates
-`one_step` with every layer before the last held fixed.
+η = 1/(n λ) on z_k in the last layer alone; here it is scaled to the η that was asked for, so it answers for
+`one_step` with every layer before the last held fixed, which is another question than that of a step of the whole
+network.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.exact.response import Part, Response
 from engine.problems import ModuleProblem
+from engine.question.departure import LAST_LAYER
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
 
@@ -41,5 +43,5 @@ REPRESENTER = Estimator(
     "representer", "representer points", False,
     "The example's term in the last layer's expansion over the training set.",
     "Yeh et al. 2018", needs_gradient=True, routes={"one_step": one_step}, needs=("features",),
-    unfit_interventions=("auxiliary",),
+    unfit_interventions=("auxiliary",), departures={"add_occurrence": (LAST_LAYER,)},
 )

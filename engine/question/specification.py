@@ -14,6 +14,7 @@ from pydantic import field_validator, model_validator
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Value, canonical_json
 from engine.question.behaviors import BEHAVIORS, Behavior
+from engine.question.departure import Departure
 from engine.question.interventions import INTERVENTIONS, Intervention
 from engine.question.processes import PROCESSES, Process
 
@@ -71,15 +72,31 @@ class Specification(Value):
     def readout(self) -> Behavior:
         return BEHAVIORS[self.behavior]
 
+    @property
+    def departures(self) -> tuple[Departure, ...]:
+        """Where an estimator's own question is another one: none of a specification without an estimator."""
+        return ()
+
+    def departures_on(self, axis: Axis) -> tuple[Departure, ...]:
+        """The departures on one axis."""
+        return tuple(departure for departure in self.departures if departure.axis == axis)
+
     def axis(self, axis: Axis) -> str:
-        """The chip of one axis: its short title."""
-        return {"B": self.readout, "P": self.intervention, "T": self.process}[axis].title
+        """The chip of one axis: its short title, with the departures from it."""
+        own = {"B": self.readout, "P": self.intervention, "T": self.process}[axis].title
+        return ", ".join((own, *(departure.title for departure in self.departures_on(axis))))
+
+    def clause(self, axis: Axis) -> str:
+        """The words of one axis in the question, with the departures from it."""
+        own = {"B": self.readout, "P": self.intervention, "T": self.process}[axis].clause
+        return ", ".join((own, *(departure.clause for departure in self.departures_on(axis))))
 
     def differing_axes(self, other: Specification) -> tuple[Axis, ...]:
-        """The axes on which two specifications differ, in the order B, P, T."""
+        """The axes on which two specifications differ, departures included, in the order B, P, T."""
         pairs = ((self.behavior, other.behavior), (self.intervention, other.intervention),
                  (self.process, other.process))
-        return tuple(axis for axis, (a, b) in zip(AXES, pairs, strict=True) if a != b)
+        return tuple(axis for axis, (a, b) in zip(AXES, pairs, strict=True)
+                     if a != b or self.departures_on(axis) != other.departures_on(axis))
 
     @property
     def title(self) -> str:
@@ -88,17 +105,18 @@ class Specification(Value):
     @property
     def question(self) -> str:
         """The counterfactual question in one English sentence."""
-        intervention, behavior = self.intervention.clause, self.readout.clause
+        intervention, behavior, process = self.clause("P"), self.clause("B"), self.clause("T")
         if self.process.derivative:
-            return f"If {intervention}, at what rate would {behavior} change, {self.process.clause}?"
-        comma = "," if self.process.clause.startswith("and ") else ""
-        return f"If {intervention}{comma} {self.process.clause}, by how much would {behavior} change?"
+            return f"If {intervention}, at what rate would {behavior} change, {process}?"
+        comma = "," if process.startswith("and ") else ""
+        return f"If {intervention}{comma} {process}, by how much would {behavior} change?"
 
     @property
     def latex(self) -> str:
         """The estimand as LaTeX: B and its counterfactual parameters under P and T."""
         behavior = self.readout.formula
         theta = self.process.latex.replace("{P}", self.intervention.latex)
+        theta += "".join(rf"\ \text{{({departure.title})}}" for departure in self.departures)
         if self.process.derivative:
             return (r"I_{\mathcal S}(q,k)=\nabla_\theta B(q;\theta_{\mathcal D})^\top\frac{d\theta_k}{d\alpha},"
                     rf"\quad B={behavior},\quad \frac{{d\theta_k}}{{d\alpha}}={theta}")

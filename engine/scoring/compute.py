@@ -93,6 +93,7 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
     values, converged, residual = (torch.cat(column, dim=-1).cpu().numpy() for column in zip(*columns, strict=True))
     provenance = {
         "spec": scoring.canonical(), "digest": scoring.digest, "question": _question(problem, scoring),
+        **({"answers_for": [departure.answers_for for departure in scoring.departures]} if scoring.departures else {}),
         "orientation": scoring.orientation, "exact": scoring.exact, "data": problem.fingerprint,
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
                   **problem.sizes},

@@ -10,6 +10,7 @@ from pydantic import model_validator
 
 from engine.basics.values import canonical_json
 from engine.estimators import ESTIMATORS, Estimator
+from engine.question.departure import Departure
 from engine.question.interventions import Intervention
 from engine.question.processes import Process
 from engine.question.specification import Specification
@@ -46,6 +47,11 @@ class Scoring(Specification):
     @property
     def exact(self) -> bool:
         return self.route.exact
+
+    @property
+    def departures(self) -> tuple[Departure, ...]:
+        """Where the question that its estimator answers is another one than the specification's: the implied S."""
+        return self.route.implied(self.intervention)
 
     @property
     def title(self) -> str:

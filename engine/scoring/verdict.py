@@ -67,7 +67,7 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
         return _same(a, b, known)
     axes = a.differing_axes(b)
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
-    asked = relation(_exact(a), _exact(b), facts)
+    asked = _asked(a, b, facts)
     if asked and asked.gives is Gives.EQUAL:
         return _approximate(a, b, approximate, asked.reasons, _tail(known, measured))
     if not approximate:
@@ -75,6 +75,13 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
                        _mismatch(a, b, axes, known, measured))
     return Verdict(BOTH, axes, f"Both: {_named(axes)}, and {_count(approximate)} approximate{_yet(known, measured)}",
                    _both(a, b, axes, approximate, known, asked, measured))
+
+
+def _asked(a: Scoring, b: Scoring, facts: ProblemFacts) -> Relation | None:
+    """What the exact answers to the two questions have in common. Of departures no identity knows anything."""
+    if a.departures or b.departures:
+        return Relation(Gives.EQUAL) if not a.differing_axes(b) else None
+    return relation(_exact(a), _exact(b), facts)
 
 
 def _exact(scoring: Scoring) -> Scoring:
@@ -121,7 +128,10 @@ def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], approximate: Sequence[Sc
         first = f"They may differ even if both were computed exactly ({changes})."
     else:
         first = f"The questions differ ({changes}).{_tail(known or asked, None, '' if known else 'Computed exactly, ')}"
-    return f"{first} {_approximation(approximate)}{_tail(None, None if known else measured)}"
+    own = "".join(f" {_opened(_titles([scoring]))} answers for {departure.answers_for}."
+                  for scoring, other in ((a, b), (b, a)) for departure in scoring.departures
+                  if departure not in other.departures)
+    return f"{first}{own} {_approximation(approximate)}{_tail(None, None if known else measured)}"
 
 
 def _tail(known: Relation | None, measured: Measured | None, where: str = "") -> str:
@@ -173,10 +183,26 @@ def _approximate_headline(approximate: Sequence[Scoring]) -> str:
 
 
 def _approximation(approximate: Sequence[Scoring]) -> str:
-    return f"{_approximating(approximate)}; compare with `exact` under the same specification to see by how much."
+    """Who approximates what, and with which exact scores that can be measured."""
+    plain = [scoring for scoring in approximate if not scoring.departures]
+    departed = [scoring for scoring in approximate if scoring.departures]
+    said = []
+    if plain:
+        said.append(f"{_approximating(plain)}; compare with `exact` under the same specification to see by how much.")
+    if departed:
+        verb = "approximates its" if len({scoring.estimator for scoring in departed}) == 1 else "approximate their"
+        said.append(f"{_opened(_titles(departed))} {verb} own estimand, which has no exact route here.")
+    return " ".join(said)
 
 
 def _approximating(approximate: Sequence[Scoring]) -> str:
-    titles = " and ".join(dict.fromkeys(scoring.route.title for scoring in approximate))
     verb = "approximates" if len({scoring.estimator for scoring in approximate}) == 1 else "approximate"
-    return f"{titles[0].upper()}{titles[1:]} {verb} the estimand"
+    return f"{_opened(_titles(approximate))} {verb} the estimand"
+
+
+def _titles(scorings: Sequence[Scoring]) -> str:
+    return " and ".join(dict.fromkeys(scoring.route.title for scoring in scorings))
+
+
+def _opened(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"

@@ -67,6 +67,17 @@ def test_cosine_of_gradients(problem, behavior):
                                -0.3 * normalize(queries) @ normalize(own).T)
 
 
+def test_a_cosine_is_the_change_under_an_update_of_length_one(problem):
+    """B(θ − t ∇ℓ/‖∇ℓ‖) − B(θ) for a small t, per length of the query's gradient."""
+    queries, own = gradients(problem)
+    behavior, t = BEHAVIORS["query_loss"], 1e-6
+    found = scores(problem, "query_loss", ADD, {**STEP, "eta": t}, "cosine") * queries.norm(dim=1, keepdim=True)
+    for place, gradient in enumerate(own):
+        values = [behavior.value(problem.outputs(problem.queries, problem.theta - step * gradient / gradient.norm()),
+                                 problem.query_labels) for step in (t, -t)]
+        torch.testing.assert_close(found[:, place], (values[0] - values[1]) / 2, rtol=1e-5, atol=1e-12)
+
+
 def representations(problem, x):
     hidden = problem.network.module[1](problem.network.module[0](x))
     return torch.cat([hidden, torch.ones(len(x), 1)], 1)

@@ -145,3 +145,36 @@ def test_what_agrees_without_a_known_reason_is_said_to():
     assert "are equal here, reason unknown" in verdict(*pair, measured=EQUAL).reason
     assert "equal here, reason unknown" in verdict(*pair, measured=EQUAL).headline
     assert "rank alike here, reason unknown" in verdict(*pair, measured=ALIKE).reason
+
+
+AUXILIARY = {"kind": "auxiliary"}
+LOGIT_STEP = of("query_logit", AUXILIARY, STEP)
+
+
+@pytest.mark.parametrize(("departed", "plain", "said"), [
+    (of("query_loss", ADD, STEP, "cosine"), STEP_LOSS, "Cosine similarity answers for updates normalised to length"),
+    (of("query_loss", ADD, STEP, "cosine"), of("query_loss", ADD, STEP, "first_order"), "normalised to length one"),
+    (of("query_logit", AUXILIARY, STEP, "cosine"), LOGIT_STEP, "normalised to length one"),
+    (of("query_loss", ADD, STEP, "representer"), STEP_LOSS, "the last layer alone"),
+    (of("query_loss", ADD, STEP, "representer"), of("query_loss", ADD, STEP, "cosine"), "the last layer alone"),
+    (of("query_logit", AUXILIARY, STEP, "ntk"), LOGIT_STEP, "all selected parameters"),
+])
+def test_an_estimator_of_another_question_is_no_bad_answer_to_this_one(departed, plain, said):
+    for pair in ((departed, plain), (plain, departed)):
+        found = verdict(*pair)
+        assert found.code == "both on {T}" and said in found.reason and "training process differs" in found.headline
+        assert departed.axis("T") in found.reason and "all their difference is its error" not in found.reason
+    assert verdict(departed, departed).code == "same scores"
+
+
+def test_the_last_layers_kernel_answers_the_plain_question():
+    assert verdict(of("query_logit", AUXILIARY, STEP, "ntk_last_layer"), LOGIT_STEP).code == "approximation error"
+
+
+def test_what_an_estimator_implies_is_in_its_question_and_not_in_its_digest():
+    cosine, first = of("query_loss", ADD, STEP, "cosine"), of("query_loss", ADD, STEP, "first_order")
+    assert "its update scaled to length one, by how much" in cosine.question and "length one" not in first.question
+    assert cosine.axis("T") == f"{first.axis('T')}, normalised" and "normalised" in cosine.latex
+    assert cosine.differing_axes(first) == ("T",) and cosine.differing_axes(cosine) == ()
+    assert cosine.specification == first.specification and cosine.canonical() == {**first.canonical(),
+                                                                                  "estimator": "cosine"}

@@ -1,0 +1,28 @@
+"""Departures: where the question that an estimator answers is another one than the specification says.
+
+A cosine is no bad answer to the question of a plain step. It answers another question, which no plain specification
+names: the specification with its departure. Pure values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Departure:
+    """axis: on which. title: beside the axis's own. clause: after the axis's clause in the question. answers_for: what
+    the estimator answers for, to end a sentence with."""
+
+    axis: Literal["B", "P", "T"]
+    title: str
+    clause: str
+    answers_for: str
+
+
+NORMALISED = Departure("T", "normalised", "its update scaled to length one", "updates normalised to length one")
+LAST_LAYER = Departure("T", "last layer alone", "in the last layer alone",
+                       "a step that moves the last layer alone, with every layer before it frozen")
+ALL_PARAMETERS = Departure("T", "all parameters", "in all selected parameters instead of the readout alone",
+                           "a step in all selected parameters, where the plain auxiliary step moves the readout alone")
