@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.noisy_labels import data, panel, review_desk, state, what_if
+from app.noisy_labels import agreement, data, panel, review_desk, state, what_if
 from app.widgets import glossary
 
 
@@ -18,9 +18,15 @@ def main() -> None:
         panel.ask(source, drawn)
         return
     pair = panel.pair(list(scored.suspicion))
-    view = state.view()
+    panel.origin(drawn)
+    measured = panel.measured(drawn)
+    view = state.view(measured)
+    if not measured:
+        panel.why_not()
     if view == "detection":
         panel.detection(source, drawn, scored, pair)
+    elif view == "agreement":
+        agreement.show(source, scored, pair)
     elif view == "desk":
         review_desk.show(drawn, scored, pair)
     else:

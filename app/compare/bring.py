@@ -20,9 +20,11 @@ from app.widgets.plain_text import plain
 from app.widgets.selectors import pick, radio, text
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
-from engine.brought.claim import AXES, MEANING, SIGNS, Preview, agreement_with, axes_that_fit, bring, preview
+from engine.brought.claim import MEANING, SIGNS, agreement_with, bring
 from engine.brought.files import Table
 from engine.brought.kept import Kept
+from engine.brought.matching import AXES, LISTED, ORDERS, axes_that_fit
+from engine.brought.reading import Preview, preview
 from engine.desk import Waiting
 from engine.desk.compared import Compared
 from engine.desk.explained import explained
@@ -36,7 +38,7 @@ from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
 
 CORNER = 8
-CLAIM, CALLED, AXIS, SIGN, AGAINST = "claim", "called", "axes", "sign", "against"
+CLAIM, CALLED, AXIS, SIGN, AGAINST, ORDER = "claim", "called", "axes", "sign", "against", "stand"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +78,11 @@ def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
     problem = _problem(found)
     glossary.markdown(
         f"The table needs **{len(problem.queries):,} queries** and **{len(problem.candidates):,} candidates**"
-        + (f" (or all {problem.n:,} training examples)." if problem.n != len(problem.candidates) else ".")
+        + (f" (or all {problem.n:,} training examples)." if problem.n != len(problem.candidates) else
+           ", named, or in the order of the candidates or of the training set.")
         + (f" They are those of seed {found.sources[0].seed}, the first of {len(found.sources)}."
            if len(found.sources) > 1 else ""))
-    brought_files.uploader(problem, forgotten=(CALLED, AXIS, SIGN))
+    brought_files.uploader(problem, forgotten=(CALLED, AXIS, SIGN, ORDER))
     loaded = brought_files.table()
     if loaded is None:
         return None
@@ -88,31 +91,35 @@ def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
     reference = _exact(found, claimed)
     if reference is None:
         return None
-    seen = preview(problem, table, reference.oriented)
+    seen = preview(problem, table, reference)
     _corner(table)
-    axes, sign = _reading(problem, table, seen)
-    brought = bring(problem, table, claimed.specification, name, axes, sign)
+    axes, order, sign = read = _reading(problem, table, seen)
+    automatic = seen.certain and read == (seen.likely.axes, seen.likely.order, seen.likely.sign)
+    brought = bring(problem, table, claimed.specification, name, axes, sign, seen.told(*read, automatic), order)
+    _decided(brought)
     agreement = _agreement(reference, brought)
     place = _against(names)
     other = found.scores[0][place]
     why = _explained(found, brought, other)
     if why is None:
         return None
-    command = commands(found.drawn_sources[0], claimed.specification, name, kept, table, axes, sign)
+    command = commands(found.drawn_sources[0], claimed.specification, name, kept, table, read)
     downloads.chart_extras("brought", explanation_view.links_table(why), [other.scoring], command=command)
     return Shown(brought, reference, agreement, other, names[place], why, command)
 
 
-def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kept, table: Table, axes: str,
-             sign: int) -> str:
-    """The commands that read the file and explain it again, beside the downloaded specification."""
+def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kept, table: Table,
+             read: tuple[str, str, int]) -> str:
+    """The commands that read the file and explain it again, beside the downloaded specification. read: axes, order
+    and sign."""
+    axes, order, sign = read
     file, written = downloads.problem_file(source)
     claim = {part: value for part, value in claimed.model_dump(mode="json").items()
              if part in Specification.model_fields}
     given = ["bring", "--scores", kept.file, "--data", file, "--spec", "claim.json", "--out", "brought.npz", "--name",
              name, *(["--key", kept.key] if kept.key else []),
              *(["--first-row", table.first_row.kind] if Path(kept.file).suffix.lower() == ".csv" else []),
-             "--axes", axes, "--sign", SIGNS[sign]]
+             "--axes", axes, *(["--order", order] if order != LISTED else []), "--sign", SIGNS[sign]]
     return "\n".join([written, f"echo {shlex.quote(json.dumps(claim))} > claim.json",
                       f"python -m engine {shlex.join(given)}",
                       f"python -m engine explain --data {file} --specs brought-specs.json --scores brought.npz "
@@ -174,8 +181,8 @@ def _corner(table: Table) -> None:
                  key="bring:corner")
 
 
-def _reading(problem, table: Table, seen: Preview) -> tuple[str, int]:
-    """Axes and sign, set to what the data say, for the reader to change."""
+def _reading(problem, table: Table, seen: Preview) -> tuple[str, str, int]:
+    """Axes, order of the training examples and sign, set to what the data say, for the reader to change."""
     for reason in seen.reasons:
         glossary.markdown(f"- {reason}")
     left, right = st.columns(2, gap="large")
@@ -183,9 +190,20 @@ def _reading(problem, table: Table, seen: Preview) -> tuple[str, int]:
     sign = radio(SIGN, "Sign", list(MEANING), seen.likely.sign if seen.certain else 1,
                  lambda value: f"{'+' if value > 0 else '−'}: {MEANING[value]}", right)
     if not seen.certain:
-        st.warning("The data do not tell the sign; choose it by what the program's documentation says.",
-                   icon=":material/help:")
-    return axes, sign
+        st.warning("The data do not tell the sign, nor whether rows and columns are matched. Check the order of "
+                   "queries and training examples first; then choose the sign by what the program's documentation "
+                   "says.", icon=":material/help:")
+    orders = seen.orders(axes) or [LISTED]
+    order = radio(ORDER, "Training examples stand", orders, orders[0], ORDERS.get, left) if len(orders) > 1 else (
+        orders[0])
+    return axes, order, sign
+
+
+def _decided(brought: Scores) -> None:
+    """Who or what decided the sign, and how good the reference is."""
+    decided = brought.provenance["brought"]["sign_decided"]
+    glossary.caption(f"Sign decided by {decided['by']}. Reference: {plain(decided['reference'])}, "
+                     f"{decided['reference_quality']}.")
 
 
 def _agreement(reference: Scores, brought: Scores) -> dict[str, Agreement]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -55,6 +56,7 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
                  "behavior.", icon=":material/error:")
         return
     _head(wanted, manifest["facts"], reading.harmful)
+    _sketch(manifest["sketch"])
     shown = _filtered(reading.listed(tables["records"]), reading)
     if shown.empty:
         st.info("No record is in the top tenth of one and not of the other.", icon=":material/filter_alt_off:")
@@ -77,6 +79,14 @@ def _head(wanted: Asked, facts: Mapping[str, int], harmful: bool) -> None:
     st.subheader("Records that harm it most" if harmful else "Records that teach it")
     glossary.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
                      "Rank 1 " + ("opposes" if harmful else "supports") + f" the behavior most, {asked_about}.")
+
+
+def _sketch(told: Mapping[str, Any]) -> None:
+    """How far the scores depend on the draw of the projection; a warning where that is too far."""
+    if told["met"]:
+        glossary.caption(told["sentence"])
+    else:
+        st.warning(told["sentence"], icon=":material/help:")
 
 
 def _filtered(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import Any
 
@@ -70,4 +71,4 @@ def seconds(source: NoisySource, trainings: float = 3.5) -> float:
 def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:
     """The command line that recomputes the scores, or what `name` computes."""
     return (f"python -m engine {name} --source "
-            f"{shlex.quote(source.model_dump_json(exclude_defaults=True))} --out {out}")
+            f"{shlex.quote(json.dumps(source.stated))} --out {out}")

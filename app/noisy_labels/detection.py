@@ -34,14 +34,21 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
     for column, metric in zip(st.columns(len(METRICS)), METRICS, strict=True):
         column.metric(metric, f"{own[metric]:.3f}", help=_meaning(metric, noisy.mean()))
     glossary.caption(
-        f"{pair.title} · {int(noisy.sum()):,} of {len(noisy):,} labels are wrong, so a shuffled order has AUPRC "
-        f"and P@k near {noisy.mean():.2f} and AUROC near 0.50 · training seed {source.seed}, one run: intervals "
-        "over seeds are in the tables of the Paper page.")
+        f"{pair.title} · {_known(drawn)}, so a shuffled order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
+        f"near 0.50 · training seed {source.seed}, one run: intervals over seeds are in the tables of the Paper page.")
     left, right = st.columns([1, 1.15], gap="medium")
     with left:
         _curves(source, scored.suspicion, noisy, pair, own["AUPRC"])
     with right:
         _pairs(source, table, pair)
+
+
+def _known(drawn: NoisyData) -> str:
+    """How many labels are known to be wrong; of a user's own, others may be."""
+    wrong, count = int(drawn.flags.noisy.sum()), len(drawn.flags)
+    made = f" ({drawn.made_wrong:,} of them made wrong here; others may be)" if drawn.source.is_own and (
+        drawn.made_wrong) else ""
+    return f"{wrong:,} of {count:,} labels are wrong{made}"
 
 
 def _curves(source: NoisySource, suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray, pair: Pair,

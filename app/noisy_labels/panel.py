@@ -13,16 +13,16 @@ from app.noisy_labels.question import question
 from app.widgets import glossary, job_panel, labels
 from app.widgets.plain_text import plain
 from app.widgets.times import spell
+from engine.applications.noisy_labels.origin import IN_DOUBT
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import title
 from engine.desk import Waiting
 from engine.runs.noisy_labels import Scored
 
-WHY_NOT = ("Nobody says which labels of these data are wrong, so precision, recall and the table cannot be measured. "
-           "Rankings, their agreement, the review desk and retraining work all the same. To measure detection, make "
-           "some labels wrong in the sidebar, or bring flags: an array `flags` in the npz, or a file "
-           "`wrong_labels.txt` in the folder.")
+WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of them a method finds cannot be measured. "
+           "The labels are ranked by suspicion: look at the top of the ranking here, and decide. To measure "
+           "detection, bring flags: an array `flags` in the npz, or a file `wrong_labels.txt` in the folder.")
 
 
 def ask(source: NoisySource, drawn: NoisyData) -> None:
@@ -31,15 +31,13 @@ def ask(source: NoisySource, drawn: NoisyData) -> None:
     if job is not None and job.state != "done":
         job_panel.wait(Waiting(job.title, job=job.id))
     with st.container(border=True):
-        wrong = "" if drawn.flags is None else f", {int(drawn.flags.noisy.sum()):,} of them made wrong"
-        if source.noise == 0:
-            wrong = ", as they came"
+        wrong = f", {drawn.made_wrong:,} of them made wrong" if drawn.made_wrong else ", as they came"
         glossary.markdown(f"**Search {len(drawn.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
         glossary.caption(
             f"{plain(labels.model_heading(source.model))}: it is trained on the labels as they are, for "
-            f"{source.recipe.epochs} epochs; every method then ranks them against "
-            f"{len(drawn.evidence.trusted_y):,} trusted examples. About {spell(data.seconds(source))} on "
-            "two processor cores; you can close the browser meanwhile.")
+            f"{source.recipe.epochs} epochs; every method then ranks them against trusted examples. About "
+            f"{spell(data.seconds(source))} on two processor cores; you can close the browser meanwhile.")
+        origin(drawn)
         st.button("Find suspicious labels", type="primary", key="find", icon=":material/search:",
                   on_click=job_panel.act, args=(data.start_scoring, source))
     st.code(data.command(source), language="bash", wrap_lines=True)
@@ -55,12 +53,27 @@ def skipped(drawn: NoisyData) -> None:
         st.dataframe(pd.DataFrame({"file": names}), hide_index=True)
 
 
-def detection(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
-    """Precision, recall and the table of all pairs; without flags, why they are missing."""
-    if drawn.flags is None or not drawn.flags.noisy.any():
-        st.info(WHY_NOT, icon=":material/help:")
+def origin(drawn: NoisyData) -> None:
+    """Where the trusted examples come from; a warning where their own labels are in doubt."""
+    if drawn.source.trusted_from == IN_DOUBT:
+        st.warning(drawn.trusted_origin, icon=":material/help:")
     else:
-        detections.show(source, drawn, scored, pair)
+        glossary.caption(drawn.trusted_origin)
+
+
+def measured(drawn: NoisyData) -> bool:
+    """Whether it is known of some labels that they are wrong, so that detection can be measured."""
+    return drawn.flags is not None and bool(drawn.flags.noisy.any())
+
+
+def why_not() -> None:
+    """Says why detection is not measured."""
+    st.info(WHY_NOT, icon=":material/help:")
+
+
+def detection(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+    """Precision, recall and the table of all pairs, and how far their rankings agree."""
+    detections.show(source, drawn, scored, pair)
     agreement.show(source, scored, pair)
 
 

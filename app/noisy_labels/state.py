@@ -11,15 +11,20 @@ from app.widgets import choice, glossary, labels, pickers
 from app.widgets.selectors import pick, segments
 from engine import data
 from engine.applications.noisy_labels import limits
+from engine.applications.noisy_labels.origin import IN_DOUBT, VERIFIED
 from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
+from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisySource
 from engine.data import uploads
 from engine.metrics.detection import SHARES, precision_title
 from engine.models.cifar_forms import FORMS
 
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
+UNMEASURED = {"desk": "Review desk", "agreement": "Agreement", "whatif": "What if"}
+"""Where nobody knows which labels are wrong, nothing can be detected: the page is the review desk."""
 WAYS = {"review": "What I decided", "top": "The most suspicious"}
-PAIR, AT, PAGE = "by", "at", "page"
+PAIR, AT, PAGE, VIEW = "by", "at", "page", "view"
+SPOILED, DOUBTED = "spoil", "doubt"
+"""Consents of the reader, each kept as the name of the data that it was given for, so that it holds for no other."""
 DEFAULT = Pair("TracIn", "Target logit")
 DESK_SHARES = (*SHARES, 0.2)
 SIZES = ("labels", "trusted", "epochs", "judge", "noise")
@@ -39,7 +44,8 @@ def source() -> NoisySource:
         pickers.upload()
         dataset = data.load(name)
         own = uploads.is_upload(name)
-        noise = _noise(own, dataset.flags is not None)
+        noise = _made_wrong(dataset, own)
+        doubted = _doubted(dataset, own)
         st.markdown("#### Model")
         model = _model(dataset)
         pool = 1 if model in FORMS or own else POOL.get(name, 1)
@@ -55,24 +61,54 @@ def source() -> NoisySource:
             seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
     tested = min(MOST_TEST, limits.most_tested(dataset, own, trusted))
     return NoisySource(dataset=name, n_train=n_train, n_test=tested, trusted=trusted, pool=pool, noise=noise,
-                       mask=mask, model=model, seed=seed,
+                       trusted_from=IN_DOUBT if doubted else VERIFIED, mask=mask, model=model, seed=seed,
                        recipe=SMALL_RECIPE.model_copy(update={"epochs": epochs,
                                                               "checkpoints": min(4, epochs)}))
 
 
-def _noise(own: bool, known: bool) -> float:
-    key = choice.bound("noise", 0.0 if own else 0.2, choice.within(0.0, 0.6, float))
+def _made_wrong(dataset: data.Dataset, own: bool) -> float:
+    """The share of labels to make wrong; of a user's own none, unless the reader switches it on for these data."""
+    known = dataset.flags is not None
+    if own and not _consent(SPOILED, dataset.name, "Make some labels wrong, to test the methods",
+                            "Your labels stay as they are unless you switch this on. It changes a copy, to measure "
+                            "how well the methods find what was made wrong."):
+        return _as_they_came(known)
+    return _noise(known)
+
+
+def _doubted(dataset: data.Dataset, own: bool) -> bool:
+    """Whether a part of the labels in doubt is trusted, where there are no others and the reader says so."""
+    return own and dataset.test_drawn and _consent(
+        DOUBTED, dataset.name, "Trust a part of the labels in doubt",
+        "Your images bring no `test` folder, so there are no verified labels. With this on, the trusted examples are "
+        "drawn from the labels in doubt, and the page says so.")
+
+
+def _consent(choice_name: str, dataset: str, label: str, help: str) -> bool:
+    """A switch that is off until the reader turns it on for these data."""
+    key = f"{choice.widget(choice_name)}:{dataset}"
+    on = st.toggle(label, value=choice.texts(choice_name) == [dataset], key=key, help=help)
+    choice.keep(choice_name, dataset if on else [])
+    return on
+
+
+def _noise(known: bool) -> float:
+    key = choice.bound("noise", NOISE, choice.within(0.0, 0.6, float))
     if st.session_state[key] not in NOISE_STEPS:
         st.session_state[key] = min(NOISE_STEPS, key=lambda step: abs(step - st.session_state[key]))
     noise = st.select_slider("Labels made wrong", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
                              help="Symmetric noise: each chosen label becomes another class, all as likely. "
                                   "0% searches the labels as they came.")
     choice.keep("noise", noise)
-    if noise == 0:
-        glossary.caption(
-            "Labels as they came" + ("; your file says which are wrong, so detection can be measured." if known
-                                     else "; nobody says which are wrong, so detection cannot be measured."))
-    return noise
+    return noise if noise else _as_they_came(known)
+
+
+def _as_they_came(known: bool) -> float:
+    """No label is made wrong; says what follows."""
+    glossary.caption(
+        "Labels as they came" + ("; your file says which are wrong, so detection can be measured." if known
+                                 else "; nobody says which are wrong, so detection cannot be measured."))
+    return 0.0
 
 
 def _model(dataset: data.Dataset) -> str:
@@ -92,15 +128,24 @@ def _sizes(dataset: data.Dataset, own: bool) -> tuple[int, int, int]:
     wanted, per_class, epochs = DEFAULTS.get(dataset.name, (2_000, 20, 20))
     trusted = pickers.number("trusted", "trusted examples of each class", min(per_class, most), 1, most,
                              "Verified examples that the scores refer to: "
-                             + ("a part of your test split." if own else "drawn beside the training set."))
+                             + (_own_trusted(dataset) if own else "drawn beside the training set."))
     available = limits.most_searched(dataset, own, trusted)
     train = pickers.number("labels", "training labels to search", min(wanted, available), 2, available)
     return trusted, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
 
 
-def view() -> str:
-    """Which view of the page is shown."""
-    return segments("view", "View", list(VIEWS), "detection", VIEWS.get, label_visibility="collapsed")
+def _own_trusted(dataset: data.Dataset) -> str:
+    return "a part of the labels in doubt." if dataset.test_drawn else "a part of your test split."
+
+
+def view(measured: bool) -> str:
+    """Which view of the page is shown. measured: whether it is known which labels are wrong."""
+    views = VIEWS if measured else UNMEASURED
+    first = next(iter(views))
+    if choice.texts(VIEW)[-1:] in ([view] for view in {*VIEWS, *UNMEASURED} - set(views)):  # of other data
+        choice.keep(VIEW, first)
+        st.session_state.pop(choice.widget(VIEW), None)
+    return segments(VIEW, "View", list(views), first, views.get, label_visibility="collapsed")
 
 
 def pair(pairs: Sequence[Pair]) -> Pair:

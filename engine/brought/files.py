@@ -23,7 +23,8 @@ from safetensors.numpy import load as load_safetensors
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
-from engine.brought.header_row import AUTO, CHOICES, NAMES, SCORES, FirstRow, Numbering, judge
+from engine.brought.header_row import AUTO, CHOICES, NAMES, SCORES, FirstRow, Numbering, judge, said
+from engine.brought.names import in_file_order, numbered, required
 from engine.data.archive import FAULTS, megabytes, open_zip
 
 MOST_BYTES = 500_000_000
@@ -40,14 +41,17 @@ PREFERRED = ("scores", "all_modules")
 class Table:
     """values (r, c) float64 as they stand in the file; name: of the array, where the file names it.
 
-    candidates: the training examples the columns (or rows) are named by, where the file names them. first_row: how the
-    first row of a CSV was read.
+    candidates: the training examples the columns (or rows) are named by, where the file names them; rows: what the
+    rows are named by, where that is a number. first_row: how the first row of a CSV was read. remark: a sentence on
+    names that play no part.
     """
 
     values: np.ndarray
     name: str = ""
     candidates: np.ndarray | None = None
     first_row: FirstRow = FirstRow(SCORES)
+    rows: np.ndarray | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,8 +146,7 @@ def _csv(content: bytes, wanted: Wanted) -> Table:
     try:
         first = next(csv.reader(io.StringIO(content[:1_000_000].decode("utf-8-sig", errors="ignore"))), [])
         rows = sum(1 for line in content.splitlines() if line.strip()) - 1
-        read = (judge(first, rows, wanted.known) if wanted.first_row == AUTO else
-                FirstRow(wanted.first_row, f"The first row is read as {CHOICES[wanted.first_row]}, as you said."))
+        read = said(wanted.first_row, judge(first, rows, wanted.known))
         frame = pd.read_csv(io.BytesIO(content), header=0 if read.kind == NAMES else None, encoding="utf-8-sig")
     except (ValueError, pd.errors.ParserError) as error:
         raise _unreadable(error) from None
@@ -159,29 +162,44 @@ def _frame(frame: pd.DataFrame) -> Table:
     first = str(frame.columns[0]).strip().lower()
     if len(frame.columns) > 1 and (first in ("", *LONG["query"], "index") or first.startswith("unnamed")):
         frame = frame.set_index(frame.columns[0])
+    _check_columns(frame)
+    titles = list(frame.columns)
+    named = numbered(titles)
+    counted = named is not None and np.array_equal(named, np.arange(len(named)))
+    by_row = not isinstance(frame.index, pd.RangeIndex)
+    rows = numbered(frame.index) if by_row else None
+    told = [in_file_order(names, what) for names, what, matched in (
+        (frame.index, "rows", not by_row or rows is not None), (titles, "columns", named is not None)) if not matched]
+    in_order = rows is not None and np.array_equal(rows, np.arange(len(rows)))
+    return Table(frame.to_numpy(dtype=np.float64), candidates=None if counted else named,
+                 rows=None if in_order else rows, remark=" ".join(told))
+
+
+def _check_columns(frame: pd.DataFrame) -> None:
+    """Raises `InvalidInput` for a column that does not hold numbers."""
     if any(not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind) for kind in frame.dtypes):
         column = next(name for name, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)
                       or pd.api.types.is_bool_dtype(kind))
         raise InvalidInput(f"The column `{column}` does not hold numbers; give one column a training example, or the "
                            "columns query, candidate and score.")
-    names = [str(name).strip() for name in frame.columns]
-    named = np.array(names, dtype=np.int64) if all(name.isdecimal() for name in names) else None
-    counted = named is not None and not np.array_equal(named, np.arange(len(named)))
-    return Table(frame.to_numpy(dtype=np.float64), candidates=named if counted else None)
 
 
 def _pivoted(frame: pd.DataFrame, query: Hashable, candidate: Hashable, score: Hashable) -> Table:
     if frame.duplicated([query, candidate]).any():
         raise InvalidInput("The list has a score for the same query and candidate twice; keep one of them.")
     _check_size(frame[query].nunique() * frame[candidate].nunique())
+    asked = required(frame[query].unique(), "the query", "number the queries by their rows of `x_query`, from 0")
+    named = required(frame[candidate].unique(), "the training example",
+                     "number the training examples by their rows of `x_train`, from 0")
     try:
         wide = frame.pivot(index=query, columns=candidate, values=score)
-        values, named = wide.to_numpy(dtype=np.float64), wide.columns.to_numpy()
+        wide = wide.loc[frame[query].unique()[asked.argsort()], frame[candidate].unique()[named.argsort()]]
+        values = wide.to_numpy(dtype=np.float64)
     except (ValueError, TypeError) as error:
         raise _unreadable(error) from None
     if frame[score].notna().all() and np.isnan(values).any():
         raise InvalidInput("The list has no score for some pairs of query and candidate; give every pair once.")
-    return Table(values, candidates=_named(named))
+    return Table(values, candidates=np.sort(named), rows=np.sort(asked))
 
 
 def _named(candidates: np.ndarray | None) -> np.ndarray | None:

@@ -48,8 +48,8 @@ def judge(cells: Sequence[str], rows: int, known: Numbering | None = None) -> Fi
     """What the first row is. rows: how many rows follow it; known: the problem that the table is for.
 
     Text names columns, and so do 0, 1, 2, … in order. Other distinct whole numbers do where they are the problem's
-    candidates and the rows below are as many as its queries; where these two signs contradict each other, it is left
-    to the reader.
+    candidates: then the rows below have to be as many as its queries, and where one is missing the shape says so.
+    Where the rows below are as many as they should be and the numbers are others, it is left to the reader.
     """
     cells = [cell.strip() for cell in cells]
     if any(not _is_number(cell) for cell in cells):
@@ -60,16 +60,22 @@ def judge(cells: Sequence[str], rows: int, known: Numbering | None = None) -> Fi
         return FirstRow(NAMES if counted else SCORES)
     named = counted or known.names([int(cell) for cell in cells])
     with_it, without = known.fits(rows + 1, len(cells)), known.fits(rows, len(cells))
-    if named and (without or not with_it):
+    if named:
         what = f"0 to {len(cells) - 1:,}" if counted else "the numbers of the training examples"
         return FirstRow(NAMES, f"The first row holds {what}, and is read as the names of the columns.")
-    if named:
-        return FirstRow(SCORES, doubt=f"The first row holds numbers of training examples, as a header would, but only "
-                                      f"with it does the table have {rows + 1:,} rows as it should; say what it is.")
     if without and not with_it:
         return FirstRow(NAMES, doubt=f"The first row holds whole numbers that are not the candidates', and without it "
                                      f"the table has {rows:,} rows as it should; say what it is.")
     return FirstRow(SCORES)
+
+
+def said(first_row: str, judged: FirstRow) -> FirstRow:
+    """The first row as the reader says it is, or as it was judged where that is left to the data."""
+    if first_row == AUTO:
+        return judged
+    against = ", although it looks like " + CHOICES[judged.kind] if judged.kind != first_row and (
+        judged.remark or judged.doubt) else ""
+    return FirstRow(first_row, f"The first row is read as {CHOICES[first_row]}, as you said{against}.")
 
 
 def _is_number(text: str) -> bool:

@@ -1,6 +1,7 @@
 """Brought tables kept by their content, so that an address that names one reopens with it on this machine.
 
     HOME/brought/<digest>/     manifest.json, arrays.safetensors: `values` and, where the file names them, `candidates`
+                               and `rows`
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ class Kept:
 
 
 def digest_of(table: Table) -> str:
-    """SHA-256 of values and candidates: the same table from another kind of file is the same."""
+    """SHA-256 of values and names: the same table from another kind of file is the same."""
     found = hashlib.sha256(repr(table.values.shape).encode())
     found.update(np.ascontiguousarray(table.values).tobytes())
     if table.candidates is not None:
         found.update(b"candidates" + np.ascontiguousarray(table.candidates).tobytes())
+    if table.rows is not None:
+        found.update(b"rows" + np.ascontiguousarray(table.rows).tobytes())
     return found.hexdigest()
 
 
@@ -44,9 +47,11 @@ def keep(table: Table, file: str) -> str:
     """Keep a table under the name of its file, whole or not at all; returns its digest. One that is there stays."""
     digest, shelf = digest_of(table), _shelf()
     if not shelf.has(digest):
-        arrays = {"values": table.values, **({} if table.candidates is None else {"candidates": table.candidates})}
+        names = {"candidates": table.candidates, "rows": table.rows}
+        arrays = {"values": table.values, **{name: held for name, held in names.items() if held is not None}}
         shelf.write(digest, {"kind": KIND, "file": file[:200], "array": table.name, "shape": list(table.values.shape),
-                             "first_row": table.first_row.kind, "remark": table.first_row.remark}, arrays=arrays)
+                             "first_row": table.first_row.kind, "remark": table.first_row.remark,
+                             "order": table.remark}, arrays=arrays)
     return digest
 
 
@@ -63,7 +68,8 @@ def load(digest: str) -> tuple[Table, Kept]:
     result = _shelf().read(digest)
     arrays, manifest = result.arrays(), result.manifest
     first_row = FirstRow(NAMES if manifest["first_row"] == NAMES else SCORES, manifest["remark"])
-    return Table(arrays["values"], manifest["array"], arrays.get("candidates"), first_row), _kept(result)
+    return Table(arrays["values"], manifest["array"], arrays.get("candidates"), first_row, arrays.get("rows"),
+                 manifest.get("order", "")), _kept(result)
 
 
 def entries() -> list[Kept]:

@@ -16,8 +16,8 @@ from engine.cli.program import command_line
 from engine.cli.setting import Data, Setting
 
 if TYPE_CHECKING:
-    from engine.brought.claim import Preview
     from engine.brought.files import Table
+    from engine.brought.reading import Preview
     from engine.problems import Problem
     from engine.scoring.scores import Scores
 
@@ -30,6 +30,9 @@ class Reading:
     key: Annotated[str, typer.Option(help="Which array, where the file holds several.")] = ""
     first_row: Annotated[str, typer.Option(help="What the first row of a csv is: names, scores, or auto.")] = AUTO
     axes: Annotated[str, typer.Option(help="What the rows are: queries, candidates, or auto.")] = AUTO
+    order: Annotated[str, typer.Option(help="How training examples stand that the table does not name: candidates, "
+                                            "as the problem lists them, training, as in its training set, or "
+                                            "auto.")] = AUTO
     sign: Annotated[str, typer.Option(help="plus where a larger score supports the behavior, minus where it works "
                                            "against it, or auto.")] = AUTO
 
@@ -46,7 +49,8 @@ def bring(
     setting: Setting = Setting(),
 ) -> None:
     """Bring scores of another program, and see how they agree with the exact answer to what they claim."""
-    from engine.brought import claim
+    from engine.brought import claim, matching
+    from engine.brought.reading import preview
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
@@ -54,26 +58,27 @@ def bring(
     from engine.scoring.scoring import Scoring
 
     check_scores_output(out, inputs=(scores, data, spec))
-    _check(reading, claim.AXES, claim.SIGNS.values())
+    _check(reading, matching.AXES, claim.SIGNS.values(), matching.ORDERS)
     claimed, available = read_spec(spec), setting.budget
     problem = read_problem(data, setting)
     table = _table(scores, reading, problem)
     reference = answer(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)],
                        Options(budget=available))[0]
-    seen = claim.preview(problem, table, reference.oriented)
-    axes = seen.likely.axes if reading.axes == AUTO else reading.axes
-    sign = _sign(reading, seen)
-    brought = claim.bring(problem, table, claimed.specification, reading.name or scores.stem, axes, sign)
+    seen = preview(problem, table, reference)
+    axes, sign = _axes(reading, seen), _sign(reading, seen)
+    order = _order(reading, seen, axes)
+    brought = claim.bring(problem, table, claimed.specification, reading.name or scores.stem, axes, sign,
+                          seen.told(axes, order, sign, reading.sign == AUTO), order)
     given: list[str | Path] = ["--scores", scores, "--data", data, "--spec", spec, "--out", out]
     read = _arguments(reading, table.first_row.kind if scores.suffix.lower() == ".csv" else "")
-    write_scores(out, brought, command_line("bring", *given, *read, "--axes", axes, "--sign", claim.SIGNS[sign],
-                                            *setting.arguments))
+    write_scores(out, brought, command_line("bring", *given, *read, "--axes", axes, "--order", order, "--sign",
+                                            claim.SIGNS[sign], *setting.arguments))
     print(_told(seen, brought, reference, axes, sign))
 
 
-def _check(reading: Reading, axes: Collection[str], signs: Collection[str]) -> None:
+def _check(reading: Reading, axes: Collection[str], signs: Collection[str], orders: Collection[str]) -> None:
     for option, text, known in (("--axes", reading.axes, axes), ("--sign", reading.sign, signs),
-                                ("--first-row", reading.first_row, CHOICES)):
+                                ("--order", reading.order, orders), ("--first-row", reading.first_row, CHOICES)):
         if text not in (AUTO, *known):
             raise InvalidInput(f"{option} is `{text}`; give {', '.join(known)} or {AUTO}.")
 
@@ -88,6 +93,23 @@ def _table(scores: Path, reading: Reading, problem: Problem) -> Table:
     return table
 
 
+def _axes(reading: Reading, seen: Preview) -> str:
+    """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
+    if reading.axes == AUTO and not seen.axes_certain:
+        raise InvalidInput(f"{seen.reasons[-2]} Give --axes queries, or --axes candidates.")
+    return seen.likely.axes if reading.axes == AUTO else reading.axes
+
+
+def _order(reading: Reading, seen: Preview, axes: str) -> str:
+    """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
+    fitting = seen.orders(axes)
+    if reading.order != AUTO:
+        return reading.order
+    if len(fitting) > 1 and not seen.certain:
+        raise InvalidInput(f"{seen.reasons[-2]} Give --order candidates, or --order training.")
+    return fitting[0] if fitting else "candidates"
+
+
 def _sign(reading: Reading, seen: Preview) -> int:
     """+1 or −1, as chosen or as seen. Raises `InvalidInput` where neither tells it."""
     from engine.brought.claim import SIGNS
@@ -95,7 +117,8 @@ def _sign(reading: Reading, seen: Preview) -> int:
     if reading.sign != AUTO:
         return {text: number for number, text in SIGNS.items()}[reading.sign]
     if not seen.certain:
-        raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, or --sign minus.")
+        raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, or --sign minus, as the program's documentation "
+                           "says.")
     return seen.likely.sign
 
 
@@ -106,10 +129,12 @@ def _arguments(reading: Reading, first_row: str) -> list[str]:
 
 def _told(seen: Preview, brought: Scores, reference: Scores, axes: str, sign: int) -> str:
     """What was read and how it agrees with the exact answer, as text for the terminal."""
-    from engine.brought.claim import AXES, MEANING, SIGNS, agreement_with
+    from engine.brought.claim import MEANING, SIGNS, agreement_with
+    from engine.brought.matching import AXES
     from engine.metrics.agreement import METRICS
 
-    lines = [*seen.reasons, f"Taken: {AXES[axes]}; sign {SIGNS[sign]}, {MEANING[sign]}."]
+    decided = brought.provenance["brought"]["sign_decided"]["by"]
+    lines = [*seen.reasons, f"Taken: {AXES[axes]}; sign {SIGNS[sign]}, {MEANING[sign]}; decided by {decided}."]
     lines += [f"  {METRICS[name].title:<16} {found.mean:+.3f} ± {found.ci95:.3f} with the exact answer"
               for name, found in agreement_with(reference, brought, METRICS).items()]
     flagged = int((~brought.converged).sum())

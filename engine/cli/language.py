@@ -120,6 +120,7 @@ def _tell(result: Result, table: pd.DataFrame) -> None:
     if facts["truncated"]:
         print(f"Training records that were longer than the context and lost the start of their prompt: "
               f"{facts['truncated']:,}.")
+    print(result.manifest["sketch"]["sentence"])
     if "detection" in result.tables:
         found = result.table("detection")
         print(found[found["metric"] == "AUPRC"].to_string(index=False, float_format="{:.3f}".format))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,62 +12,119 @@ from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write
 from engine.cli.setting import Machine
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from engine.applications.noisy_labels.source import NoisyData, NoisySource
+    from engine.runs.noisy_labels import Scored
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What is searched: a source as the page gives it, or a user's own data, of which a source may say the rest."""
+
+    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives "
+                                             "them; beside --data without the dataset.", metavar="JSON")] = ""
+    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, or an npz. Their "
+                                                   "labels stay as they are.", metavar="PATH")] = None
+    trust_labels_in_doubt: Annotated[bool, typer.Option(
+        "--trust-labels-in-doubt", help="Trust a part of the labels in doubt, where the data bring no verified "
+                                        "ones; the results say so.")] = False
+
+    def chosen(self) -> NoisySource:
+        """The source. Raises `InvalidInput` or `MissingData` with what to do."""
+        from engine.applications.noisy_labels.origin import IN_DOUBT
+        from engine.applications.noisy_labels.own import own_source
+        from engine.applications.noisy_labels.source import NoisySource
+        from engine.cli.spec_files import parse_source
+
+        if not self.source and self.data is None:
+            raise InvalidInput("There is nothing to search; give --data with your own data, or --source.")
+        given = parse_source(self.source) if self.source else {}
+        if not isinstance(given, dict):
+            raise InvalidInput("--source is no JSON object; write {\"dataset\": …, \"model\": …}.")
+        if self.trust_labels_in_doubt:
+            given = {**given, "trusted_from": IN_DOUBT}
+        if self.data is None:
+            return NoisySource.parse(given)
+        if "dataset" in given:
+            raise InvalidInput("Both --data and --source name the data; leave `dataset` out of --source.")
+        return own_source(self.data, given)
+
 
 def noisy_labels(
-    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives "
-                                             "them.", metavar="JSON")],
     out: Annotated[Path, typer.Option(help="The suspicion of every training label, by method and trusted behavior.",
                                       metavar="CSV")],
+    searched: Searched = Searched(),
     machine: Machine = Machine(),
 ) -> None:
     """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
-    import pandas as pd
-
-    from engine.applications.noisy_labels.source import NoisySource
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
-    from engine.cli.spec_files import parse_source
-    from engine.metrics.detection import detection
     from engine.runs import noisy_labels as runs
 
-    check_output(out, ".csv", inputs=())
-    chosen = NoisySource.parse(parse_source(source))
+    check_output(out, ".csv", inputs=[searched.data] if searched.data else ())
+    chosen = searched.chosen()
     drawn = runs.draw_kept(chosen)
     scored = runs.load(run_shown("noisy labels", runs.KIND, runs.payload(chosen), machine))
-    names = drawn.dataset.class_names
-    table = pd.DataFrame({"dataset_row": drawn.rows, "label": [names[label] for label in drawn.evidence.y],
-                          "predicted": [names[label] for label in scored.predicted],
-                          **{pair.title: values for pair, values in scored.suspicion.items()}})
-    atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
-    if drawn.flags is not None and drawn.flags.noisy.any():
-        rows = [{"method": pair.title, **detection(drawn.flags.noisy, values)}
-                for pair, values in scored.suspicion.items()]
-        print(pd.DataFrame(rows).to_string(index=False, float_format="{:.3f}".format))
+    atomic_write(out, _table(drawn, scored).to_csv(index=False, lineterminator="\n"))
+    _tell(drawn, scored)
     print(f"Written: {out}")
 
 
+def _table(drawn: NoisyData, scored: Scored) -> pd.DataFrame:
+    """A row a label, in the order of the training set; pictures of the user's own with their file."""
+    import numpy as np
+    import pandas as pd
+
+    dataset, rows = drawn.dataset, drawn.rows
+    files = {"file": [dataset.files[row] for row in rows]} if dataset.files else {}
+    return pd.DataFrame({"row": np.arange(len(rows)), "dataset_row": rows, **files,
+                         "label": [dataset.class_names[label] for label in drawn.evidence.y],
+                         "predicted": [dataset.class_names[label] for label in scored.predicted],
+                         **{pair.title: values for pair, values in scored.suspicion.items()}})
+
+
+def _tell(drawn: NoisyData, scored: Scored) -> None:
+    """Print where the trusted examples come from, what was made wrong, and, where that is known, how much is found."""
+    import pandas as pd
+
+    from engine.metrics.detection import detection
+
+    print(drawn.trusted_origin)
+    if drawn.made_wrong:
+        print(f"{drawn.made_wrong:,} of {len(drawn.rows):,} labels were made wrong, as asked.")
+    if drawn.flags is None or not drawn.flags.noisy.any():
+        print("Labels are searched as they came, and nobody says which are wrong: the file ranks them, and how many "
+              "are found cannot be measured.")
+        return
+    found = [{"method": pair.title, **detection(drawn.flags.noisy, values)}
+             for pair, values in scored.suspicion.items()]
+    print(pd.DataFrame(found).to_string(index=False, float_format="{:.3f}".format))
+
+
 def what_if_labels(
-    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as for noisy-labels.",
-                                        metavar="JSON")],
     changes: Annotated[Path, typer.Option(help="A CSV with the columns row, of the training set, and label: the one to "
                                                "use, or nothing where the example is removed.", metavar="CSV")],
     out: Annotated[Path, typer.Option(help="Accuracy before and after to write.", metavar="CSV")],
     seeds: Annotated[int, typer.Option(help="Training seeds; each trains on the labels as they are and as changed.",
                                        min=1, max=100)] = 3,
+    searched: Searched = Searched(),
     machine: Machine = Machine(),
 ) -> None:
     """Train again without some examples, or with other labels, and compare accuracies (resumable)."""
-    from engine.applications.noisy_labels.source import NoisySource
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
-    from engine.cli.spec_files import parse_source
+    from engine.runs import noisy_labels as runs
     from engine.runs import noisy_retraining as retraining
 
-    check_output(out, ".csv", inputs=(changes,))
+    check_output(out, ".csv", inputs=[changes, *([searched.data] if searched.data else [])])
     removed, relabelled = read_changes(changes)
-    payload = retraining.what_if(NoisySource.parse(parse_source(source)), removed, relabelled, seeds)
+    chosen = searched.chosen()
+    payload = retraining.what_if(chosen, removed, relabelled, seeds)
     table = run_shown("what if", retraining.WHAT_IF, payload, machine).table("accuracy")
     atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
+    print(runs.draw_kept(chosen).trusted_origin)
     print(table.drop(columns="seed_means").to_string(index=False, float_format="{:.4f}".format))
     print(f"Written: {out}")
 

@@ -32,6 +32,8 @@ class Dataset:
     image_shape: (h, w) or (h, w, 3) of one example, or None where examples are not pictures.
     candidates: the training examples that the source offers as candidates, or None for all of them.
     note: one sentence on scale, licence and what was skipped. skipped: files that could not be read.
+    test_drawn: whether the test split was drawn from the training labels, because the source brings none of its own.
+    files: the path of every training example in a source of files, else empty.
     flags: (n,) bool, which training labels are known to be wrong, or None where nobody said; no model or score sees it.
     """
 
@@ -48,6 +50,8 @@ class Dataset:
     candidates: np.ndarray | None = None
     skipped: tuple[str, ...] = ()
     flags: np.ndarray | None = None
+    test_drawn: bool = False
+    files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for split in SPLITS:

@@ -85,7 +85,7 @@ def load_image_folder(source: Source, *, name: str = "image_folder", title: str 
         if Path(source).is_dir():
             return _load(Path(source), name, title, choices)
     with open_zip(source, "zip", choices.max_bytes) as archive, tempfile.TemporaryDirectory() as scratch:
-        unpack(archive, Path(scratch), "zip", _is_wanted, 10 * choices.max_images)
+        unpack(archive, Path(scratch), "zip", is_wanted, 10 * choices.max_images)
         return _load(_inner(Path(scratch)), name, title, choices)
 
 
@@ -98,7 +98,8 @@ def _options(options: dict) -> Options:
 
 
 def _load(root: Path, name: str, title: str, options: Options) -> Dataset:
-    if (root / "train").is_dir() and (root / "test").is_dir():
+    brings_test = (root / "train").is_dir() and (root / "test").is_dir()
+    if brings_test:
         train = _read(root / "train", root, options, seen=0)
         test = _aligned(_read(root / "test", root, options, seen=len(train.labels)), train.classes)
     else:
@@ -116,6 +117,8 @@ def _load(root: Path, name: str, title: str, options: Options) -> Dataset:
         scale=255.0,
         skipped=skipped,
         flags=_known_flags(root, train, test),
+        test_drawn=not brings_test,
+        files=train.files,
         note=f"{len(train.labels):,} training and {len(test.labels):,} test images of {options.size} × "
         f"{options.size} {options.color} pixels divided by 255, your own" + _skip_clause(skipped) + ".",
     )
@@ -150,7 +153,8 @@ def _is_picture(path: str) -> bool:
     return path.lower().endswith(EXTENSIONS) and "__MACOSX" not in parts and not parts[-1].startswith(".")
 
 
-def _is_wanted(path: str) -> bool:
+def is_wanted(path: str) -> bool:
+    """Whether a file of a folder is read at all: a picture, or the list of wrong labels."""
     return _is_picture(path) or PurePosixPath(path).name == WRONG_LABELS
 
 

@@ -14,6 +14,7 @@ from engine.basics.folders import home_folder
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
 from engine.data.npz import load_npz
+from engine.data.packing import packed
 
 PREFIX = "upload-"
 MOST_BYTES = 500_000_000
@@ -49,6 +50,20 @@ def keep(file: BinaryIO, filename: str) -> str:
             path.unlink(missing_ok=True)
         raise
     return name
+
+
+def keep_path(path: Path) -> str:
+    """`keep` for the path of an npz, a zip, or the folder of an image folder. Raises as `keep` does, and
+    `MissingData` where nothing is there."""
+    if not path.exists():
+        raise MissingData(f"There is no file or folder `{path}`; check the path.")
+    if path.is_dir():
+        return keep(packed(path, MOST_BYTES), f"{path.name or 'folder'}.zip")
+    try:
+        with open(path, "rb") as file:
+            return keep(file, path.name)
+    except OSError as error:
+        raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); check its permissions.") from None
 
 
 def load(name: str) -> Dataset:

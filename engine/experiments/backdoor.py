@@ -75,16 +75,18 @@ def _scores_chunk(found, layers) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
     task, measured = found.task, {}
     poison, benign = task.flagged("poison"), task.flagged("benign")
+    said: dict[str, Any] = {}
     for (query, target), name in ABLATION.items():
         features = found.features(task.queries[name])
         for (method, behavior), scores in rankings.rankings(features, task.sign, layers).items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
+                said = said or language.sketched(found, features)
                 values = {**detection.detection(poison, scores),
                           "BT-FPR": detection.false_positive_rate(benign, scores)}
                 measured |= {("detection", method, behavior, "", "", metric): value
                              for metric, value in values.items()}
-    return Output(tables=language.measured(measured))
+    return Output(tables=language.measured(measured), manifest=said)
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

@@ -10,10 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from engine.applications.language import stages
+from engine.applications.language import sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.catalogue import model_title
+from engine.applications.language.features import Features
 from engine.applications.language.lora import Recipe
 from engine.jobs import Context
 from engine.metrics.intervals import t_interval
@@ -60,11 +62,19 @@ def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[
          context: Context) -> dict[str, Any]:
     """The manifest of a study: settings, and what every seed's chunks said."""
     runs = [{"seed": seed, **{name: chunks[f"{seed}/train"].manifest[name] for name in ("facts", "run")},
-             "cache_bytes": sum(chunks[f"{seed}/{key}"].manifest["size"] for key in stages.chunk_keys(chosen)[1:])}
+             "cache_bytes": sum(chunks[f"{seed}/{key}"].manifest["size"] for key in stages.chunk_keys(chosen)[1:]),
+             **(chunks[f"{seed}/scores"].manifest.get("sketched", {}) if f"{seed}/scores" in chunks else {})}
             for seed in payload["seeds"]]
     return {"spec": {"behaviors": list(LANGUAGE_BEHAVIORS), "settings": dict(chosen)}, "seeds": payload["seeds"],
             "runs": runs, "libraries": stages.libraries(),
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
+
+
+def sketched(found: Attribution, features: Features) -> dict[str, Any]:
+    """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
+    drawn = sketching.stability(features)
+    return {"sketched": {"sketch": sketching.told(drawn, found.projection),
+                         "sketch_agreement": drawn.to_dict("records")}}
 
 
 def measured(found: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:

@@ -17,6 +17,8 @@ from engine.jobs import job_digest
 from engine.runs import language as language_run
 
 SIZES = (80, 200, 1_000, 5_000)
+BUDGET = 1 << 30
+"""Bytes on disk for the gradients of a run's records."""
 SHARES = {"response_corruption": {"clean": 0.8, "answer": 0.1, "rationale": 0.1},
           "conditional_backdoor": {"clean": 0.8, "poison": 0.1, "benign": 0.1}}
 """What share of a task's training records each of its groups has."""
@@ -96,9 +98,10 @@ class Asked:
 
 
 def setting_of(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any]) -> Setting:
-    """The setting of a task with a recipe; a study's own recipe projects onto fewer numbers."""
+    """The setting of a task with a recipe; gradients are kept whole where they fit, else projected, a study's own
+    recipe onto fewer numbers at least."""
     return Setting.parse({"model": model, "task": dict(task), "recipe": dict(recipe),
-                          "projection": {"dimension": 2048 if len(recipe) > 1 else 4096}})
+                          "projection": {"dimension": 2048 if len(recipe) > 1 else 4096, "budget": BUDGET}})
 
 
 def _plain(payload: dict[str, Any]) -> dict[str, Any]:

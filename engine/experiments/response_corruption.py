@@ -59,11 +59,12 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 def _scores_chunk(found, layers) -> Output:
     """Every measure of every ranking for both kinds of corruption."""
     task = found.task
-    ranked = rankings.rankings(found.features(task.queries[task.reference]), task.sign, layers)
+    features = found.features(task.queries[task.reference])
+    ranked = rankings.rankings(features, task.sign, layers)
     measured = {(corruption, method, behavior, metric): value
                 for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
                 for metric, value in detection.detection(task.flagged(flag), scores).items()}
-    return Output(tables=language.measured(measured))
+    return Output(tables=language.measured(measured), manifest=language.sketched(found, features))
 
 
 def _signals_chunk(found, context: Context) -> Output:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.applications.language import detection, rankings, shading, stages
+from engine.applications.language import detection, rankings, shading, sketching, stages
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import REPSIM, LanguageEstimator, pairs
@@ -22,7 +22,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.store.results import Result
 
 KIND = "language_run"
-NUMERICS = 2
+NUMERICS = 3
 TOKENS = "language_tokens"
 SHADED = (5, 1)
 """How many records get their tokens' contributions: of the end of a ranking that is asked for, and of the other."""
@@ -92,8 +92,11 @@ def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
                                       ("share", float(task.flagged(flag).mean()))]]
     tables = {"records": pd.DataFrame(rows).assign(**scores),
               "queries": pd.DataFrame([{"id": r.id, "prompt": r.prompt, "response": r.response} for r in queries])}
-    return Output({**tables, **({"detection": pd.DataFrame(measured)} if measured else {})},
-                  manifest={"sign": task.sign, "behaviors": list(features.behaviors), "layers": list(features.hidden)})
+    drawn = sketching.stability(features)
+    further = {"detection": pd.DataFrame(measured), "sketch": drawn}
+    return Output({**tables, **{name: table for name, table in further.items() if len(table)}}, manifest={
+        "sign": task.sign, "behaviors": list(features.behaviors), "layers": list(features.hidden),
+        "sketch": sketching.told(drawn, found.projection)})
 
 
 def _tokens_chunk(found: Attribution, queries: Sequence[Record], sign: int, context: Context) -> Output:
@@ -133,7 +136,8 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
     tables = {name: scored.table(name) for name in scored.tables}
     return Output({**tables, "tokens": chunks["tokens"].table("tokens")}, manifest={
         "spec": {"settings": data["settings"]}, "seeds": [data["seed"]], "sign": scored.manifest["sign"],
-        "behaviors": scored.manifest["behaviors"], "layers": scored.manifest["layers"], "facts": train["facts"],
+        "behaviors": scored.manifest["behaviors"], "layers": scored.manifest["layers"],
+        "sketch": scored.manifest["sketch"], "facts": train["facts"],
         "run": train["run"], "libraries": stages.libraries(), "device": train["device"]})
 
 

@@ -80,7 +80,8 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
             "test_accuracy": model.accuracy(drawn.x_test, drawn.y_test),
             "observed_accuracy": float((arrays["predicted"] == y).mean()), "data": drawn.fingerprint,
             "device": device_name(model.device), "training": len(y), "trusted": len(drawn.evidence.trusted_y),
-            "test": len(drawn.y_test), "parameters_scored": model.problem.parameters}
+            "test": len(drawn.y_test), "parameters_scored": model.problem.parameters,
+            "trusted_from": drawn.trusted_origin, "made_wrong": drawn.made_wrong}
     return Output(arrays=arrays, manifest=manifest)
 
 

@@ -95,13 +95,22 @@ def _run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     drawn = runs.draw_kept(source)
     relabelled = {int(row): label for row, label in data["relabelled"].items()}
     accuracy = retrained_accuracy(drawn, data["removed"], relabelled, device, context)
-    return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": drawn.fingerprint})
+    return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": drawn.fingerprint,
+                            "trusted_from": drawn.trusted_origin, "made_wrong": drawn.made_wrong})
 
 
 def _finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     told = chunks["train"].manifest
-    return Output(manifest={"accuracy": told["accuracy"], "device": told["device"], "data": told["data"],
-                            "seeds": [data["source"]["seed"]]})
+    return Output(manifest={**_passed_on(told), "accuracy": told["accuracy"], "seeds": [data["source"]["seed"]]})
+
+
+TOLD = ("device", "data", "trusted_from", "made_wrong")
+"""What a chunk says of its data and goes into the manifest of the whole."""
+
+
+def _passed_on(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a manifest what `TOLD` names; one of an earlier version says less."""
+    return {name: told[name] for name in TOLD if name in told}
 
 
 JOB = JobKind(KIND, lambda data: ["train"], _run_chunk, _finish)
@@ -126,7 +135,7 @@ def _what_if_chunk(data: Mapping[str, Any], key: str, context: Context) -> Outpu
         one |= {"removed": [], "relabelled": {}}
     said = "training on the labels as they are" if part == BEFORE else "training without what was decided against"
     told = runs.within(context, KIND, one, f"seed {seed}: {said}").manifest
-    return Output(manifest={"accuracy": told["accuracy"], "device": told["device"], "data": told["data"]})
+    return Output(manifest={**_passed_on(told), "accuracy": told["accuracy"]})
 
 
 def _what_if_finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -139,8 +148,7 @@ def _what_if_finish(data: Mapping[str, Any], chunks: Mapping[str, Result], conte
         rows.append({"what": part, "mean": mean, "ci95": half, "n_seeds": len(values),
                      "seed_means": " ".join(f"{value:.6f}" for value in values)})
     told = chunks[f"{data['seeds'][0]}/{BEFORE}"].manifest
-    return Output({"accuracy": pd.DataFrame(rows)}, manifest={"seeds": data["seeds"], "device": told["device"],
-                                                              "data": told["data"]})
+    return Output({"accuracy": pd.DataFrame(rows)}, manifest={**_passed_on(told), "seeds": data["seeds"]})
 
 
 WHAT_IF_JOB = JobKind(WHAT_IF, _what_if_plan, _what_if_chunk, _what_if_finish)

@@ -10,8 +10,10 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 from engine.analysis.explanation import explain
-from engine.brought.claim import CANDIDATES, QUERIES, agreement_with, bring, preview
+from engine.brought.claim import agreement_with, bring
 from engine.brought.files import read_table
+from engine.brought.matching import CANDIDATES, QUERIES
+from engine.brought.reading import preview
 from engine.metrics.agreement import METRICS
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
@@ -54,7 +56,7 @@ def test_the_recipe_works_as_it_stands_in_the_guide(package, problem, tmp_path, 
     exec(compile(recipe(package), GUIDE.name, "exec"), given)
 
     table, reference = read_table(file), compute(problem, claimed)[0]
-    seen = preview(problem, table, reference.oriented)
+    seen = preview(problem, table, reference)
     assert seen.likely.axes == axes and seen.likely.sign == 1
     brought = bring(problem, table, claimed.specification, package, seen.likely.axes, 1)
     found = agreement_with(reference, brought, METRICS)

@@ -80,9 +80,10 @@ def test_without_known_flags_it_says_why_metrics_are_missing(empty):
     source = chosen(noise=0.0)
     run_job(runs.KIND, runs.payload(source), empty)
     at = sound(open("noisy_labels", noise=0.0, **SMALL))
-    assert says(at, "Nobody says which labels of these data are wrong") and says(at, "Do they agree?")
-    assert not at.metric
-    assert any(one.key == "desk:wrong" for one in sound(open("noisy_labels", noise=0.0, view="desk", **SMALL)).button)
+    assert says(at, "Nobody says which labels of these data are wrong") and not at.metric
+    assert any(one.key == "desk:wrong" for one in at.button)
+    assert not any("AUPRC" in text for text in texts(at))
+    assert says(sound(open("noisy_labels", noise=0.0, view="agreement", **SMALL)), "Do they agree?")
 
 
 def test_the_desk_decides_moves_on_and_undoes(finished, home):
@@ -183,11 +184,31 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
     archive.seek(0)
     name = data.uploads.keep(archive, "mine.zip")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2))
+    assert any("bring no `test` folder, so there are no verified labels" in error.value for error in at.error)
+    at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name))
+    assert any("drawn from the labels in doubt" in warning.value for warning in at.warning)
     assert any("1 unreadable picture left out" in one.label for one in at.expander)
     assert says(at, "your file says which are wrong")
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     source = NoisySource.model_validate_json(line.split("'")[1])
-    assert source.model == "cnn" and source.draw().evidence.x.shape[1:] == (1, 28, 28)
+    assert source.model == "cnn" and source.noise == 0 and source.draw().evidence.x.shape[1:] == (1, 28, 28)
+
+
+def test_own_labels_are_made_wrong_only_if_the_reader_says_so(empty):
+    rng, buffer = np.random.default_rng(0), io.BytesIO()
+    y = np.arange(60) % 3
+    np.savez(buffer, x_train=rng.standard_normal((60, 3)), y_train=y, x_query=rng.standard_normal((60, 3)), y_query=y)
+    buffer.seek(0)
+    name = data.uploads.keep(buffer, "mine.npz")
+    at = sound(open("noisy_labels", data=name, noise=0.2))  # as a link, or a session with other data, may say
+    assert says(at, "Search 60 labels of Your arrays (npz)") and not says(at, "made wrong.")
+    assert says(at, "as they came") and says(at, "drawn from your own queries")
+    switch = next(one for one in at.toggle if one.label.startswith("Make some labels wrong"))
+    assert not switch.value
+    at = sound(switch.set_value(True).run())
+    assert says(at, "12 of them made wrong")
+    other = sound(open("noisy_labels", data=name, noise=0.2, spoil="upload-of-another"))
+    assert not says(other, "of them made wrong")
 
 
 def test_one_class_or_a_shared_picture_is_a_sentence(empty):

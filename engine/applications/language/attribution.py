@@ -23,7 +23,7 @@ from engine.applications.language.encoding import Encoded, Encoder
 from engine.applications.language.features import Features, Point
 from engine.applications.language.finetune import Checkpoint, checkpoints, finetune
 from engine.applications.language.lora import Recipe
-from engine.applications.language.projection import Adam, Both, Projection, Sum
+from engine.applications.language.projection import Adam, Both, Draws, Projection, draw_names
 from engine.applications.language.records import Record, fingerprint
 from engine.basics.folders import data_folder
 from engine.basics.values import Value, canonical_json
@@ -146,16 +146,17 @@ class Attribution:
     def record_cache(self, point: Checkpoint, check: Check = lambda: None,
                      progress: Progress = lambda share: None) -> Cache:
         """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses."""
-        sizes = self.sizes
-        width = self.setting.projection.width(list(sizes.values()))
+        sizes, projection = self.sizes, self.projection
+        width = projection.width(list(sizes.values()))
         cache = self._cache({"part": "records", "step": point.step, **self._projection}, len(self.encoded),
-                            {"gradient": (width,), "conditioned": (width,), "norm": (), "loss": ()})
+                            {**projection.columns("gradient", width), **projection.columns("conditioned", width),
+                             "norm": (), "loss": ()})
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
-            plain, conditioned = (Sum(self.setting.projection, sizes) for _ in range(2))
+            plain, conditioned = (Draws(projection, sizes) for _ in range(2))
             receiver = Both(plain, Adam(*point.moments(), point.step), conditioned)
             values = gradients.record_gradients(self.model, tap, batch, [_loss], [receiver])
-            return {"gradient": plain.projected(), "conditioned": conditioned.projected(), "norm": plain.norms(),
+            return {**plain.projected("gradient"), **conditioned.projected("conditioned"), "norm": plain.norms(),
                     "loss": values[:, 0].float().cpu()}
 
         return self._fill(cache, point, self.encoded, rows_of, check, progress)
@@ -164,17 +165,18 @@ class Attribution:
                     progress: Progress = lambda share: None) -> Cache:
         """Projected gradients of every behavior of queries at a checkpoint, with its values."""
         encoded = [self.encoder.encode(record) for record in records]
-        names, sizes = self.behaviors(encoded), self.sizes
-        width = self.setting.projection.width(list(sizes.values()))
+        names, sizes, projection = self.behaviors(encoded), self.sizes, self.projection
+        width = projection.width(list(sizes.values()))
         cache = self._cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
-                            {**dict.fromkeys(names, (width,)), "value": (len(names),)})
+                            {column: shape for name in names for column, shape in projection.columns(
+                                name, width).items()} | {"value": (len(names),)})
         readers = [LANGUAGE_BEHAVIORS[name].read for name in names]
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
-            sinks = [Sum(self.setting.projection, sizes) for _ in names]
+            sinks = [Draws(projection, sizes) for _ in names]
             values = gradients.record_gradients(self.model, tap, batch, readers, sinks)
-            return {**{name: sink.projected() for name, sink in zip(names, sinks, strict=True)},
-                    "value": values.float().cpu()}
+            return {column: rows for name, sink in zip(names, sinks, strict=True)
+                    for column, rows in sink.projected(name).items()} | {"value": values.float().cpu()}
 
         return self._fill(cache, point, encoded, rows_of, check, progress)
 
@@ -203,17 +205,19 @@ class Attribution:
     def features(self, records: Sequence[Record]) -> Features:
         """What estimators read, for a set of queries; caches that are there are only opened."""
         cached = [self.record_cache(point) for point in self.points]
-        points = [self._point(point.weight, own, self.query_cache(point, records))
-                  for point, own in zip(self.points, cached, strict=True)]
+        queried = [self.query_cache(point, records) for point in self.points]
+        draws = [tuple(self._point(point.weight, own, asked, draw) for point, own, asked in zip(
+            self.points, cached, queried, strict=True)) for draw in range(len(self.projection.draws))]
         last, own, asked = cached[-1], self.states(), self.states(records)
-        return Features(tuple(points), last["norm"], last["loss"], {share: own[f"{share:g}"] for share in self.layers},
+        return Features(draws[0], last["norm"], last["loss"], {share: own[f"{share:g}"] for share in self.layers},
                         {share: asked[f"{share:g}"] for share in self.layers}, self.setting.layer, self.seed,
-                        self.setting.ridge)
+                        self.setting.ridge, *draws[1:])
 
-    def _point(self, weight: float, own: Cache, asked: Cache) -> Point:
-        """What estimators read at one checkpoint."""
-        return Point(weight, own["gradient"], own["conditioned"],
-                     {name: asked[name] for name in asked.columns if name in LANGUAGE_BEHAVIORS})
+    @staticmethod
+    def _point(weight: float, own: Cache, asked: Cache, draw: int) -> Point:
+        """What estimators read at one checkpoint, under one of the draws of the projection."""
+        return Point(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
+                     {name: asked[draw_names(name)[draw]] for name in LANGUAGE_BEHAVIORS if name in asked.columns})
 
     @property
     def layers(self) -> list[float]:
@@ -224,6 +228,12 @@ class Attribution:
     def sizes(self) -> dict[str, int]:
         """How many numbers each adapter parameter has, by name."""
         return {name: parameter.numel() for name, parameter in lora.trained(self.model).items()}
+
+    @cached_property
+    def projection(self) -> Projection:
+        """How gradients are kept: as the setting says, and as wide as its budget allows."""
+        return self.setting.projection.fitted(sum(self.sizes.values()), len(self.train_records),
+                                              self.setting.recipe.checkpoints)
 
     @property
     def depth(self) -> int:
@@ -247,7 +257,7 @@ class Attribution:
 
     @property
     def _projection(self) -> dict[str, Any]:
-        return {"projection": self.setting.projection.model_dump(mode="json")}
+        return {"projection": self.projection.model_dump(mode="json")}
 
     def _cache(self, part: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
         identity = {"run": self.digest, "device": self.device.partition(":")[0], **part}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,8 @@ class Features:
 
     hidden, query_hidden: layer -> representation of the prompt at the end of it, (n, d) and (m, d), with layers as
     shares of the depth; layer: which of them RepSim reads. seed: for what is drawn. ridge: of TRAK's regression, as a
-    share of its features' mean square.
+    share of its features' mean square. again: the points under another draw of the projection, empty where gradients
+    are kept whole.
     """
 
     points: tuple[Point, ...]
@@ -36,6 +37,7 @@ class Features:
     layer: float = 1.0
     seed: int = 0
     ridge: float = 1e-2
+    again: tuple[Point, ...] = ()
 
     @property
     def last(self) -> Point:
@@ -45,6 +47,11 @@ class Features:
     def shape(self) -> tuple[int, int]:
         """(queries, records)."""
         return len(self.query_hidden[self.layer]), len(self.norms)
+
+    @property
+    def redrawn(self) -> Features | None:
+        """The same under the other draw of the projection; None where gradients are kept whole."""
+        return replace(self, points=self.again, again=()) if self.again else None
 
     @property
     def behaviors(self) -> tuple[str, ...]:

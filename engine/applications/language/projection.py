@@ -7,25 +7,75 @@ nothing larger than a layer's gradients is held.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 import torch
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from torch import Tensor
 
 from engine.applications.language.finetune import BETAS, EPSILON
 from engine.basics.values import Count, Value
 from engine.estimators.projectors import PROJECTORS, checked_dimension
 
+MOST_WIDE = 1 << 15
+"""Numbers that a projection grows to at most: wider ones take longer to write than gradients to compute."""
+
 
 class Projection(Value):
-    """Which projection of the adapters' gradients is kept: projector, dimension k and seed."""
+    """Which projection of the adapters' gradients is kept: projector, dimension k and seed.
+
+    budget: bytes that the records' gradients may take on disk; within it they are kept whole where they fit, else
+    projected onto as many numbers as fit, k at least. With 0 it is k.
+    """
 
     projector: str = "count_sketch"
     dimension: Count = 4096
     seed: Count = 0
+    budget: Annotated[Count, Field(ge=0)] = 0
+
+    @model_serializer(mode="wrap")
+    def _without_budget(self, serialize: SerializerFunctionWrapHandler) -> dict:
+        """A budget is written only where there is one: others keep the digests they had."""
+        return {key: value for key, value in serialize(self).items() if key != "budget" or value}
+
+    def fitted(self, parameters: int, rows: int, points: int) -> Projection:
+        """The projection of gradients with so many parameters, for so many records and checkpoints, without a budget.
+
+        A row of each checkpoint holds a gradient and Adam's update, 4 bytes a number, each under two draws if
+        projected.
+        """
+        if not self.budget or self.whole:
+            return self.model_copy(update={"budget": 0})
+        one = 4 * 2 * max(1, rows) * max(1, points)
+        if one * parameters <= self.budget:
+            return Projection(projector="identity", seed=self.seed)
+        width = self.dimension
+        while width < MOST_WIDE and 2 * one * 2 * width <= self.budget:
+            width *= 2
+        return self.model_copy(update={"dimension": width, "budget": 0})
+
+    @property
+    def whole(self) -> bool:
+        """Whether gradients are kept as they are."""
+        return self.projector == "identity"
+
+    @property
+    def draws(self) -> tuple[Projection, ...]:
+        """The projection and, where one is drawn, the same with the next seed: by the two is told what a draw does."""
+        return (self,) if self.whole else (self, self.model_copy(update={"seed": self.seed + 1}))
+
+    def columns(self, name: str, width: int) -> dict[str, tuple[int, ...]]:
+        """The columns of a cache that hold gradients called `name`, one for each draw."""
+        return {column: (width,) for column, _ in zip(draw_names(name), self.draws, strict=False)}
 
     def width(self, sizes: Sequence[int]) -> int:
         """Columns of a projected gradient with parts of these sizes."""
-        return sum(sizes) if self.projector == "identity" else checked_dimension(self.dimension)
+        return sum(sizes) if self.whole else checked_dimension(self.dimension)
+
+
+def draw_names(name: str) -> tuple[str, str]:
+    """What the projections of gradients called `name` are called: the one that scores read, and the other draw."""
+    return name, f"{name}_again"
 
 
 def part_seed(projection: Projection, place: int) -> int:
@@ -65,6 +115,25 @@ class Sum:
         return _received(self.squares).sqrt().cpu()
 
 
+class Draws:
+    """The same gradients under every draw of a projection, gathered as `Sum` does."""
+
+    def __init__(self, projection: Projection, sizes: Mapping[str, int]) -> None:
+        self.sums = [Sum(one, sizes) for one in projection.draws]
+
+    def __call__(self, name: str, gradients: Tensor) -> None:
+        for one in self.sums:
+            one(name, gradients)
+
+    def projected(self, name: str) -> dict[str, Tensor]:
+        """column -> (b, k) on the CPU, of gradients called `name`."""
+        return {column: one.projected() for column, one in zip(draw_names(name), self.sums, strict=False)}
+
+    def norms(self) -> Tensor:
+        """‖∇‖, (b,) on the CPU."""
+        return self.sums[0].norms()
+
+
 def _received(total: Tensor | None) -> Tensor:
     if total is None:
         raise ValueError("no gradient was received")
@@ -97,7 +166,7 @@ class Adam:
 class Both:
     """Hands a gradient as it is to one sink, and preconditioned to another."""
 
-    def __init__(self, plain: Sum, adam: Adam, conditioned: Sum) -> None:
+    def __init__(self, plain: Draws, adam: Adam, conditioned: Draws) -> None:
         self.plain, self.adam, self.conditioned = plain, adam, conditioned
 
     def __call__(self, name: str, gradients: Tensor) -> None:

@@ -24,7 +24,7 @@ def shade(found: Attribution, features: Features, estimator: LanguageEstimator, 
     device, size = passes.device_of(found.model), found.setting.recipe.batch
     for place, u in estimator.shares(features, behavior).items():
         found.place(found.points[place])
-        towards = tokens.backwards(found.setting.projection, u, shapes, device)
+        towards = tokens.backwards(found.projection, u, shapes, device)
         lengths = np.ones(len(rows))
         if estimator.conditioned:
             lengths = np.linalg.norm(features.points[place].conditioned[list(rows)].astype(np.float64), axis=1)

@@ -7,14 +7,15 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from torch import Tensor
 
 from engine import data
 from engine.applications.noisy_labels.evidence import Evidence
+from engine.applications.noisy_labels.origin import VERIFIED, check_origin, told_origin
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value
 from engine.data import corruption, uploads
@@ -30,21 +31,22 @@ from engine.problems.trained import trained, weights_file
 
 SMALL_RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                       checkpoints=4)
-OWN_TRUSTED = "test"
-"""Of a user's own data the training labels are in doubt, so that trusted examples come from the test split."""
+NOISE = 0.2
+"""The share of labels made wrong in a registered dataset where none is asked for; of a user's own data it is none."""
 
 
 class NoisySource(Value):
     """A training set whose labels are searched, with its trusted set and the model that judges.
 
     n_train, n_test: sizes, by default all there is. trusted: verified examples of every class. pool: pixels are
-    averaged over pool × pool squares. noise: the share of labels made wrong, in [0, 1); with 0 the labels stay as
-    they came, and flags are those that the data bring, if any. mask: seed of draw, trusted set and noise, fixed over
-    training seeds. seed: of the training. selection: the parameters that scores read, by default the last block and
-    the head.
+    averaged over pool × pool squares. noise: the share of labels made wrong, in [0, 1), by default 0.2, and 0 for a
+    user's own data; with 0 the labels stay as they came, and flags are those that the data bring, if any. mask: seed
+    of draw, trusted set and noise, fixed over training seeds. seed: of the training. selection: the parameters that
+    scores read, by default the last block and the head.
 
     The trusted set of a registered dataset is drawn from its training split, which counts as verified; that of a
-    user's own data from the test split, whose rest measures accuracy.
+    user's own data from the test split that they bring, whose rest measures accuracy. Where they bring none, `draw`
+    refuses, or takes a part of the labels in doubt if `trusted_from` says so.
     """
 
     dataset: str = "digits"
@@ -52,17 +54,44 @@ class NoisySource(Value):
     n_test: Annotated[Count, Field(ge=1)] | None = None
     trusted: Annotated[Count, Field(ge=1)] = 20
     pool: Annotated[Count, Field(ge=1, le=64)] = 1
-    noise: Annotated[Number, Field(ge=0, lt=1)] = 0.2
+    noise: Annotated[Number, Field(ge=0, lt=1)] = NOISE
+    trusted_from: Literal["verified", "labels in doubt"] = VERIFIED
     mask: Annotated[Count, Field(ge=0)] = 0
     model: str = "cnn"
     selection: str = LAST_BLOCK
     recipe: Recipe = SMALL_RECIPE
     seed: Annotated[Count, Field(ge=0)] = 0
 
+    @model_validator(mode="before")
+    @classmethod
+    def _own_labels_stay(cls, given: Any) -> Any:
+        """Nothing makes labels of a user's own data wrong unless it is asked for."""
+        if isinstance(given, Mapping) and uploads.is_upload(str(given.get("dataset", ""))):
+            return {"noise": 0.0, **given}
+        return given
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
+        """Where trusted examples come from is written only if it is not the usual: digests stay what they were."""
+        return {key: value for key, value in serialize(self).items()
+                if key != "trusted_from" or value != VERIFIED}
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What has to be said of it, as plain data: all that is not the default for its dataset."""
+        told = {key: value for key, value in self.model_dump(mode="json", exclude_defaults=True).items()
+                if key != "noise"}
+        return told if self.noise == (0.0 if self.is_own else NOISE) else {**told, "noise": self.noise}
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the data are a user's own."""
+        return uploads.is_upload(self.dataset)
+
     def draw(self) -> NoisyData:
         """The data alone; nothing is trained. Raises `InvalidInput` or `MissingData` with what to do."""
-        dataset = data.load(self.dataset)
-        own = uploads.is_upload(self.dataset)
+        dataset, own = data.load(self.dataset), self.is_own
+        check_origin(dataset, own, self.trusted_from)
         verified = dataset.y_test if own else dataset.y_train
         trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, self.mask)
         pool = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train)) if own else rest
@@ -70,8 +99,7 @@ class NoisySource(Value):
         test = rest if own else np.random.default_rng([self.mask, 4]).permutation(len(dataset.y_test))
         test = test[:_size("n_test", self.n_test, len(test), "test examples beside the trusted set")]
         observed, made = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
-        known = None if dataset.flags is None else Flags(dataset.flags[train])
-        flags = made if self.noise else known
+        flags = _flags(made if self.noise else None, None if dataset.flags is None else dataset.flags[train])
         split = "test" if own else "train"
         evidence = Evidence(self._inputs(dataset, "train", train), observed, self._inputs(dataset, split, trusted),
                             verified[trusted], dataset.n_classes)
@@ -129,6 +157,16 @@ class NoisyData:
     def fingerprint(self) -> str:
         """What a review is tied to: that of the evidence."""
         return self.evidence.fingerprint
+
+    @property
+    def made_wrong(self) -> int:
+        """How many labels were made wrong here; 0 where all stay as they came."""
+        return round(self.source.noise * len(self.evidence.y))
+
+    @property
+    def trusted_origin(self) -> str:
+        """Where the trusted examples come from and how many they are, as a sentence."""
+        return told_origin(self.dataset, self.source.is_own, len(self.evidence.trusted_y))
 
     @property
     def known_flags(self) -> Flags:
@@ -202,6 +240,13 @@ class TrainedModel:
     def accuracy(self, x: np.ndarray, y: np.ndarray) -> float:
         """The share of (x, y) classified correctly."""
         return self.problem.accuracy(x, y)
+
+
+def _flags(made: Flags | None, known: np.ndarray | None) -> Flags | None:
+    """Which labels are wrong: those that were made so, and those that the data say were wrong before."""
+    if made is None:
+        return None if known is None else Flags(known)
+    return made if known is None else Flags(made.noisy | known, made.labels)
 
 
 def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:

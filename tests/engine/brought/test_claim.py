@@ -1,6 +1,7 @@
 """Scores from elsewhere: axes and sign are told from the data, and the claim decides the verdict."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ import pytest
 from engine.analysis.comparison import compare
 from engine.analysis.explanation import ERROR_A, explain
 from engine.basics.errors import InvalidInput
-from engine.brought.claim import CANDIDATES, QUERIES, Claim, agreement_with, axes_that_fit, bring, preview
+from engine.brought.claim import Claim, agreement_with, bring
 from engine.brought.files import Table
+from engine.brought.matching import CANDIDATES, LISTED, QUERIES, TRAINING, axes_that_fit
+from engine.brought.reading import preview
 from engine.metrics.agreement import METRICS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -45,7 +48,7 @@ def test_axes_and_sign_are_told_from_the_data(small, exact, axes, sign, whole):
         values = np.full((8, 40), 99.0)
         values[:, ROWS] = sign * oriented
     table = Table(values if axes == QUERIES else values.T)
-    seen = preview(small, table, exact.oriented)
+    seen = preview(small, table, exact)
     assert (seen.likely.axes, seen.likely.sign, seen.certain) == (axes, sign, True)
     assert all(reason.endswith(".") for reason in seen.reasons)
     brought = bring(small, table, REMOVED.specification, "mine", axes, sign)
@@ -58,15 +61,79 @@ def test_axes_and_sign_are_told_from_the_data(small, exact, axes, sign, whole):
 
 def test_a_square_table_is_told_by_the_reference():
     square = problem(n=30, candidates=range(7), queries=7)
-    reference = compute(square, STEP)[0].oriented
-    for axes, values in ((QUERIES, reference), (CANDIDATES, reference.T)):
+    reference = compute(square, STEP)[0]
+    for axes, values in ((QUERIES, reference.oriented), (CANDIDATES, reference.oriented.T)):
         seen = preview(square, Table(values), reference)
         assert seen.likely.axes == axes and len(seen.readings) == 4 and "fits both ways" in seen.reasons[0]
 
 
 def test_unrelated_scores_leave_the_sign_open(small, exact):
-    seen = preview(small, Table(np.random.default_rng(5).normal(size=(8, 12))), exact.oriented)
+    seen = preview(small, Table(np.random.default_rng(5).normal(size=(8, 12))), exact)
     assert not seen.certain and "say which one" in seen.reasons[1]
+    assert "check first that queries and training examples are those of this problem" in seen.reasons[1]
+
+
+def test_a_square_table_that_the_data_do_not_tell_leaves_its_axes_open():
+    square = problem(n=30, candidates=range(7), queries=7)
+    seen = preview(square, Table(np.random.default_rng(5).normal(size=(7, 7))), compute(square, STEP)[0])
+    assert not seen.axes_certain and "say what the rows are" in seen.reasons[0]
+
+
+@pytest.mark.parametrize("order", [LISTED, TRAINING])
+def test_the_order_of_all_training_examples_is_told_by_the_reference(order):
+    shuffled = np.random.default_rng(2).permutation(30)
+    whole = problem(n=30, candidates=shuffled, queries=8)
+    reference = compute(whole, STEP)[0]
+    values = reference.oriented if order == LISTED else reference.oriented[:, np.argsort(shuffled)]
+    seen = preview(whole, Table(values), reference)
+    assert seen.certain and seen.likely.order == order and seen.orders(QUERIES) == [order, {
+        LISTED: TRAINING, TRAINING: LISTED}[order]]
+    brought = bring(whole, Table(values), STEP.specification, "mine", QUERIES, 1, None, order)
+    np.testing.assert_array_equal(brought.oriented, reference.oriented)
+    assert brought.provenance["brought"]["order"] == order and "does not name" in seen.reasons[0]
+    named = Table(reference.oriented, candidates=shuffled)
+    assert preview(whole, named, reference).orders(QUERIES) == [LISTED]
+
+
+def test_numbered_queries_are_put_in_order_and_others_refused(small, exact):
+    shuffled = np.random.default_rng(1).permutation(8)
+    table = Table(exact.oriented[shuffled], rows=shuffled)
+    np.testing.assert_array_equal(bring(small, table, REMOVED.specification, "mine", QUERIES, 1).oriented,
+                                  exact.oriented)
+    with pytest.raises(InvalidInput, match="are numbered 8 and others, but those of the problem are 0 to 7"):
+        preview(small, Table(exact.oriented, rows=np.arange(1, 9)), exact)
+    turned = Table(exact.oriented.T, rows=ROWS)
+    np.testing.assert_array_equal(bring(small, turned, REMOVED.specification, "mine", CANDIDATES, 1).oriented,
+                                  exact.oriented)
+
+
+def test_a_query_without_scores_is_left_out_and_said(small, exact):
+    values = exact.oriented.copy()
+    values[3] = np.nan
+    brought = bring(small, Table(values), REMOVED.specification, "mine", QUERIES, 1)
+    assert brought.converged.all() and brought.provenance["brought"]["queries_left_out"] == [3]
+    assert "Query 3 is left out" in brought.provenance["brought"]["note"]
+    for name in METRICS:
+        found = agreement_with(exact, brought, METRICS)[name]
+        assert found.mean == pytest.approx(1) and found.n_dropped == 1
+        assert compare([[exact, brought]]).agreement(name, 0, 1).n_dropped == 1
+    seen = preview(small, Table(values), exact)
+    assert seen.certain and any("Query 3 is left out" in reason for reason in seen.reasons)
+
+
+def test_the_sign_says_by_which_reference_it_was_decided_and_how_good_that_is(small, exact):
+    table = Table(noisy(exact))
+    seen = preview(small, table, exact)
+    assert exact.scoring.title in seen.reasons[-1] and "itself the exact answer" in seen.reasons[-1]
+    brought = bring(small, table, REMOVED.specification, "mine", QUERIES, 1, seen.told(QUERIES, LISTED, 1, True))
+    decided = brought.provenance["brought"]["sign_decided"]
+    assert decided["by"] == "agreement with the reference" and decided["reference"] == exact.scoring.title
+    assert decided["agreement_with_reference"] == pytest.approx(seen.likely.agreement)
+    rough = replace(exact, provenance={**exact.provenance, "exact": False})
+    assert "agreement with the exact answer is not known" in preview(small, table, rough).reasons[-1]
+    partly = replace(exact, converged=np.arange(12) > 1)
+    assert "converged for 10 of 12 candidates only" in preview(small, table, partly).reasons[-1]
+    assert seen.told(QUERIES, LISTED, -1, False)["by"] == "the user"
 
 
 def test_named_candidates_are_put_in_order(small, exact):
@@ -82,7 +149,7 @@ def test_a_table_of_another_problem_is_refused(small, exact):
     table = Table(np.zeros((8, 13)))
     assert axes_that_fit(small, table) == []
     with pytest.raises(InvalidInput, match="8 queries and 12 candidates, or all 40 training examples"):
-        preview(small, table, exact.oriented)
+        preview(small, table, exact)
     with pytest.raises(InvalidInput, match="The sign is 0"):
         bring(small, Table(exact.oriented), REMOVED.specification, "mine", QUERIES, 0)
 
@@ -93,7 +160,7 @@ def test_scores_that_are_not_finite_are_flagged(small, exact):
     brought = bring(small, Table(values), REMOVED.specification, "mine", QUERIES, 1)
     assert brought.converged.sum() == 11 and not brought.converged[5]
     assert compare([[exact, brought]]).left_out == (1,)
-    assert preview(small, Table(values), exact.oriented).likely.agreement == pytest.approx(1)
+    assert preview(small, Table(values), exact).likely.agreement == pytest.approx(1)
     with pytest.raises(InvalidInput, match="not finite"):
         bring(small, Table(np.full((8, 12), np.inf)), REMOVED.specification, "mine", QUERIES, 1)
 

@@ -69,8 +69,8 @@ def numbered(first, rows=4):
     (CANDIDATES, 4, NAMES, "numbers of the training examples", ""),
     (CANDIDATES[::-1], 4, NAMES, "numbers of the training examples", ""),
     (range(6), 4, NAMES, "0 to 5", ""),
-    (CANDIDATES, 3, ROW, "", "only with it does the table have 4 rows"),
-    (range(6), 3, ROW, "", "only with it does the table have 4 rows"),
+    (CANDIDATES, 3, NAMES, "numbers of the training examples", ""),  # a query is missing: the shape says so
+    (range(6), 3, NAMES, "0 to 5", ""),
     ((9, 8, 1, 0, 3, 5), 4, NAMES, "", "not the candidates'"),
     ((9, 8, 1, 0, 3, 5), 3, ROW, "", ""), ((1, 1, 2, 0, 3, 5), 3, ROW, "", ""), ((-1, 0, 2, 3, 4, 5), 3, ROW, "", "")])
 def test_a_first_row_of_whole_numbers_is_judged_by_the_problem(first, rows, kind, remark, doubt):
@@ -88,7 +88,8 @@ def test_columns_named_by_candidates_are_known_by_them():
 
 def test_the_reader_has_the_last_word_on_the_first_row():
     said = read_table(numbered(CANDIDATES), "a.csv", first_row=ROW, known=KNOWN)
-    assert said.values.shape == (5, 6) and said.candidates is None and "as you said" in said.first_row.remark
+    assert said.values.shape == (5, 6) and said.candidates is None
+    assert "as you said, although it looks like the names" in said.first_row.remark
     assert read_table(numbered((1, 1, 2, 0, 3, 5)), "a.csv", first_row=NAMES).values.shape == (4, 6)
     with pytest.raises(InvalidInput, match="say names, scores or auto"):
         read_table(numbered(CANDIDATES), "a.csv", first_row="header")
@@ -101,6 +102,38 @@ def test_candidates_that_a_file_names_are_kept(tmp_path):
     np.testing.assert_allclose(table.values, SCORES[:, [4, 3, 1, 2, 5, 0]])
     np.savez(tmp_path / "own.npz", scores=SCORES, candidates=np.array([5, 4, 3, 2, 1, 0]))
     assert read_table(tmp_path / "own.npz").candidates.tolist() == [5, 4, 3, 2, 1, 0]
+
+
+def test_ids_that_are_text_are_sorted_as_numbers(tmp_path):
+    scores = np.random.default_rng(1).normal(size=(12, 11))
+    frame = pd.DataFrame([(str(q), f"{k:02d}", scores[q, k]) for q in range(12) for k in range(11)],
+                         columns=["query", "candidate", "score"]).sample(frac=1, random_state=0)
+    frame.to_parquet(tmp_path / "long.parquet", index=False)
+    table = read_table(tmp_path / "long.parquet")
+    assert table.candidates.tolist() == list(range(11)) and table.rows.tolist() == list(range(12))
+    np.testing.assert_array_equal(table.values, scores)
+
+
+@pytest.mark.parametrize(("query", "candidate", "words"), [
+    ("q1", 0, "The list names the query `q1`, which is no number"),
+    (0, "z7", "The list names the training example `z7`, which is no number")])
+def test_a_list_that_names_by_text_is_refused(query, candidate, words):
+    content = f"query,candidate,score\n{query},{candidate},1.0\n1,1,2.0\n{query},1,1.0\n1,{candidate},2.0\n"
+    with pytest.raises(InvalidInput, match=words):
+        read_table(io.BytesIO(content.encode()), "long.csv")
+
+
+def test_numbers_that_name_the_rows_of_a_table_are_kept(tmp_path):
+    frame = pd.DataFrame(SCORES, index=pd.Index([2, 0, 3, 1], name="query"))
+    for name, write in {"a.csv": frame.to_csv, "a.parquet": lambda path: frame.rename(columns=str).to_parquet(path)
+                        }.items():
+        write(tmp_path / name)
+        table = read_table(tmp_path / name)
+        assert table.rows.tolist() == [2, 0, 3, 1] and table.remark == ""
+    frame.index = pd.Index([f"q{place}" for place in range(4)], name="query")
+    frame.to_csv(tmp_path / "text.csv")
+    table = read_table(tmp_path / "text.csv")
+    assert table.rows is None and "named by text (`q0`, …)" in table.remark
 
 
 def test_one_of_several_arrays_is_named(tmp_path):

@@ -21,12 +21,13 @@ def shelf(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("candidates", [None, np.array([5, 3, 1, 0, 9, 2])])
 def test_a_table_comes_back_as_it_was(candidates):
-    table = Table(VALUES, "scores", candidates, FirstRow(NAMES, "Named."))
+    table = Table(VALUES, "scores", candidates, FirstRow(NAMES, "Named."), np.array([3, 1, 0, 2]), "By text.")
     digest = kept_tables.keep(table, "theirs.csv")
     found, kept = kept_tables.load(digest)
     np.testing.assert_array_equal(found.values, VALUES)
     assert (found.candidates is None) if candidates is None else np.array_equal(found.candidates, candidates)
     assert found.first_row == table.first_row and found.name == "scores"
+    assert found.rows.tolist() == [3, 1, 0, 2] and found.remark == "By text."
     assert (kept.file, kept.shape, kept.digest) == ("theirs.csv", (4, 6), digest)
     assert kept_tables.entries() == [kept]
 
@@ -35,8 +36,9 @@ def test_the_digest_is_that_of_the_content():
     first, again = kept_tables.keep(Table(VALUES), "a.npy"), kept_tables.keep(Table(VALUES.copy(), "x"), "b.npy")
     assert first == again and [kept.file for kept in kept_tables.entries()] == ["a.npy"]
     others = {kept_tables.digest_of(table) for table in (Table(VALUES), Table(VALUES.T), Table(VALUES + 1), Table(
-        VALUES, candidates=np.arange(6)), Table(VALUES, candidates=np.arange(6)[::-1]))}
-    assert len(others) == 5
+        VALUES, candidates=np.arange(6)), Table(VALUES, candidates=np.arange(6)[::-1]), Table(
+        VALUES, rows=np.arange(4)))}
+    assert len(others) == 6
 
 
 def test_what_was_deleted_is_asked_for_and_can_be_brought_again():

@@ -26,6 +26,9 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
         np.testing.assert_allclose(written["scores"], noisy)
     manifest = json.loads(Path("ours.json").read_text())
     assert manifest["brought"]["axes"] == "candidates" and manifest["spec"]["name"] == "theirs"
+    decided = manifest["brought"]["sign_decided"]
+    assert decided["by"] == "agreement with the reference" and "itself the exact answer" in decided["reference_quality"]
+    assert "itself the exact answer to the claimed question" in told and "decided by agreement with the" in told
     command = shlex.split(manifest["command"])
     assert main(command[3:]) == 0
 
@@ -49,6 +52,9 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
     (lambda: bring(scores="noise.npy"), "Give --sign plus, or --sign minus"),
     (lambda: bring("--sign", "up"), "give plus, minus or auto"),
     (lambda: bring("--axes", "rows"), "give queries, candidates or auto"),
+    (lambda: bring("--order", "rows"), "give candidates, training or auto"),
+    (lambda: bring(scores="noise.npy"), "check first that queries and training examples are those of this problem"),
+    (lambda: bring(scores="header.csv"), "The table is 5 × 25"),
     (lambda: bring("--axes", "queries"), "The table is 25 × 6"),
     (lambda: bring(scores="cube.npy"), "shape"),
     (lambda: bring(out="theirs.npy"), "ends in `.npz`"),
@@ -63,6 +69,8 @@ def test_faults_are_one_sentence_and_leave_no_file(problem, tmp_path, capsys, ca
     brought(problem)
     np.save("noise.npy", np.random.default_rng(3).normal(size=(25, 6)))
     np.save("cube.npy", np.zeros((2, 2, 2)))
+    rows = [",".join(map(repr, row)) for row in np.load("theirs.npy").T[1:].tolist()]  # a query is missing
+    Path("header.csv").write_text("\n".join([",".join(map(str, problem.candidates.tolist())), *rows]))
     assert call() == 2
     error = capsys.readouterr().err
     assert words in error and error.count("\n") == 1

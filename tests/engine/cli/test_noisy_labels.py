@@ -1,10 +1,14 @@
 """`noisy-labels` writes a score for every label, and refuses with one sentence."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
+from engine.applications.noisy_labels.source import SMALL_RECIPE
 from engine.cli import main
 from tests.engine.applications.noisy_labels.sources import source
 
@@ -30,6 +34,52 @@ def test_what_if_reads_changes_and_writes_accuracies(tmp_path, capsys):
     assert main(asked) == 2 and "whole numbers in the columns" in capsys.readouterr().err
     changes.unlink()
     assert main(asked) == 2 and "There is no file" in capsys.readouterr().err
+
+
+def folder(root, splits):
+    for number, split in enumerate(splits):
+        for label, name in enumerate(("cat", "dog")):
+            (root / split / name).mkdir(parents=True)
+            for place in range(10):
+                shade = np.full((12, 12), 40 + 120 * label + place, dtype=np.uint8)
+                shade[0, number] = 255
+                Image.fromarray(shade).save(root / split / name / f"{place}.png")
+    return root
+
+
+ONE_EPOCH = SMALL_RECIPE.model_copy(update={"epochs": 1, "checkpoints": 1}).model_dump(mode="json")
+QUICK = json.dumps({"model": "mlp", "recipe": ONE_EPOCH, "trusted": 2})
+
+
+def test_a_folder_of_the_users_own_is_searched_as_it_came(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    out, mine = tmp_path / "suspicion.csv", folder(tmp_path / "mine", ("train", "test"))
+    assert main(["noisy-labels", "--data", str(mine), "--source", QUICK, "--out", str(out)]) == 0
+    table, told = pd.read_csv(out), capsys.readouterr().out
+    assert len(table) == 20 and sorted(table["row"]) == list(range(20)) and "TracIn · target logit" in table
+    assert all(Path(file).parts[1] == label for file, label in zip(table["file"], table["label"], strict=True))
+    assert "4 trusted examples, drawn from your own `test` folder" in told and "AUPRC" not in told
+    assert "searched as they came" in told
+
+
+def test_labels_in_doubt_are_refused_as_trusted_until_that_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    out, mine = tmp_path / "suspicion.csv", folder(tmp_path / "mine", ("",))
+    asked = ["noisy-labels", "--data", str(mine), "--source", QUICK, "--out", str(out)]
+    assert main(asked) == 2 and "(--trust-labels-in-doubt)" in capsys.readouterr().err and not out.exists()
+    assert main([*asked, "--trust-labels-in-doubt"]) == 0
+    assert "4 trusted examples, drawn from the labels in doubt" in capsys.readouterr().out
+    assert len(pd.read_csv(out)) == 15
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ([], "There is nothing to search"), (["--data", "nowhere.zip"], "There is no file or folder `nowhere.zip`"),
+    (["--data", ".", "--source", json.dumps({"dataset": "digits"})], "Both --data and --source name the data"),
+    (["--data", "."], "There are no pictures in the folder"), (["--source", "[]"], "--source is no JSON object")])
+def test_what_cannot_be_searched(tmp_path, capsys, monkeypatch, given, said):
+    monkeypatch.chdir(tmp_path)
+    assert main(["noisy-labels", *given, "--out", "x.csv"]) == 2
+    assert said in capsys.readouterr().err and not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("given", "said"), [

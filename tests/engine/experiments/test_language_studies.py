@@ -200,6 +200,14 @@ def test_the_papers_sizes_are_its_preset():
     assert keys(paper("table-a14"), ("method", "behavior")) == set(map(tuple, backdoor.ALL_REMOVALS))
 
 
+def test_every_run_of_a_study_says_how_far_it_depends_on_the_projection(corruption, poisoned):
+    for result in (corruption, poisoned):
+        for told in result.manifest["runs"]:
+            assert told["sketch"]["dimension"] == 64 and len(told["sketch_agreement"]) == 4 * 4
+            assert told["sketch"]["least"] == pytest.approx(min(
+                row["kendall_tau"] for row in told["sketch_agreement"]))
+
+
 def test_a_typed_query_is_explained(place, corruption):
     """The run of a page: scores of every record, and tokens that add up to GradSim's score."""
     setting = Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items()
@@ -209,6 +217,7 @@ def test_a_typed_query_is_explained(place, corruption):
     typed = Record(id="typed", prompt="Which of these is a solid?", response="It is a rock. The answer is B.",
                    spans={"explanation": (0, 13), "answer": (28, 29)}, choices=("A", "B"))
     result = run_job(language_run.KIND, language_run.payload(setting, 0, [typed]), options={"device": "auto"})
+    assert result.manifest["sketch"]["met"] and "kept whole" in result.manifest["sketch"]["sentence"]
     records, tokens = result.table("records"), result.table("tokens")
     assert len(records) == 20 and result.manifest["behaviors"] == list(language.LANGUAGE_BEHAVIORS)
     sums = tokens.groupby(["estimator", "behavior", "record"])["contribution"].sum()

@@ -1,0 +1,81 @@
+r"""What the random projection does to scores: Kendall τ between two draws of it, per query.
+
+Scores of the gradient estimators are inner products of projected gradients. Their error is that of the draw, and two
+independent draws differ by about √2 of it, so that τ between them is, as a rule, below τ with unprojected scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine.applications.language.estimators import pairs
+from engine.applications.language.features import Features, Point
+from engine.applications.language.projection import Projection
+from engine.applications.language.rankings import behavior_title
+from engine.metrics.agreement import pairwise
+
+TARGET = 0.95
+"""Kendall τ between two draws from which on a ranking counts as the gradients', not the draw's."""
+MOST_QUERIES = 50
+COLUMNS = ("estimator", "behavior", "kendall_tau", "n_queries")
+
+
+def stability(features: Features) -> pd.DataFrame:
+    """estimator, behavior, Kendall τ between two draws averaged over queries, and over how many; a row for each pair
+    that reads gradients, none where they are kept whole. Of more than `MOST_QUERIES` queries the first are read."""
+    first = _few(features)
+    rows: list[tuple[str, str, float, int]] = []
+    second = first.redrawn
+    chosen = [pair for pair in pairs(features.behaviors) if pair[0].directions is not None]
+    if second is None or features.shape[1] < 2:
+        return pd.DataFrame(rows, columns=list(COLUMNS))
+    drawn = [[estimator.score(one, behavior) for estimator, behavior in chosen] for one in (first, second)]
+    for (estimator, behavior), *both in zip(chosen, *drawn, strict=True):
+        tau = pairwise(np.stack(both), ("kendall",))["kendall"][0, 1]
+        defined = tau[~np.isnan(tau)]
+        rows.append((estimator.label, behavior_title(behavior), float(defined.mean()) if len(defined) else np.nan,
+                     len(defined)))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def told(table: pd.DataFrame, projection: Projection) -> dict[str, Any]:
+    """What was chosen and how far scores depend on it, as plain data: projector, dimension, target, the least τ,
+    whether all meet the target, and a sentence."""
+    chosen = {**projection.model_dump(mode="json"), "target": TARGET}
+    if projection.whole:
+        return {**chosen, "least": None, "met": True, "sentence": "Gradients are kept whole: nothing is projected."}
+    known = table.dropna(subset="kendall_tau")
+    if known.empty:
+        return {**chosen, "least": None, "met": False, "sentence": (
+            f"Gradients are projected onto {projection.dimension:,} numbers; how far scores depend on the draw of the "
+            "projection is not known, because no query ranks the records under two draws.")}
+    worst, best = (known.loc[place] for place in (known["kendall_tau"].idxmin(), known["kendall_tau"].idxmax()))
+    least = float(worst["kendall_tau"])
+    met = least >= TARGET
+    said = (f"Gradients are projected onto {projection.dimension:,} numbers at random. Between two draws of the "
+            f"projection, rankings agree by τ = {_floored(least)} ({_named(worst)}) to {_floored(best['kendall_tau'])} "
+            f"({_named(best)}), per query")
+    advice = ("." if met else f": below {TARGET}, a part of the ranking is the draw's; a larger `dimension`, or the "
+              "projector `identity`, which keeps gradients whole, lowers it.")
+    return {**chosen, "least": least, "met": met, "sentence": said + advice}
+
+
+def _few(features: Features) -> Features:
+    """The features of the first queries alone."""
+    def of(point: Point) -> Point:
+        return replace(point, queries={name: rows[:MOST_QUERIES] for name, rows in point.queries.items()})
+
+    return replace(features, points=tuple(map(of, features.points)), again=tuple(map(of, features.again)))
+
+
+def _named(row: pd.Series) -> str:
+    return f"{row['estimator']}, {row['behavior'].lower()}"
+
+
+def _floored(tau: float) -> str:
+    """To two digits, rounded down: never better than it is."""
+    return f"{np.floor(100 * tau) / 100:.2f}".replace("-", "−")

@@ -1,0 +1,134 @@
+"""Nothing makes a user's own labels wrong, and nothing trusts labels in doubt, unless it is asked for and said."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine import data
+from engine.applications.noisy_labels.own import own_source
+from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
+from engine.basics.errors import InvalidInput
+from engine.data import uploads
+from engine.problems import ProblemSource
+from engine.runs import noisy_labels as runs
+from engine.runs import noisy_retraining as retraining
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def pictures(splits=("",), count=16, wrong=""):
+    """A zip of two classes of pictures that all differ; with `train` and `test` as splits, in two folders."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for number, split in enumerate(splits):
+            for label, name in enumerate(("cat", "dog")):
+                for place in range(count):
+                    shade = np.full((28, 28), 40 + 120 * label + place, dtype=np.uint8)
+                    shade[0, number] = 255
+                    picture = io.BytesIO()
+                    Image.fromarray(shade).save(picture, "PNG")
+                    archive.writestr(f"{split}/{name}/{place}.png".lstrip("/"), picture.getvalue())
+        if wrong:
+            archive.writestr("wrong_labels.txt", wrong)
+    file.seek(0)
+    return file
+
+
+def arrays(**more):
+    rng, file = np.random.default_rng(0), io.BytesIO()
+    y = np.arange(60) % 2
+    np.savez(file, x_train=np.eye(2)[y] + 0.1 * rng.normal(size=(60, 2)), y_train=y,
+             x_query=np.eye(2)[y] + 0.1 * rng.normal(size=(60, 2)), y_query=y, **more)
+    file.seek(0)
+    return file
+
+
+def kept(file, suffix):
+    return uploads.keep(file, f"mine.{suffix}")
+
+
+@pytest.mark.parametrize(("make", "suffix"), [
+    (arrays, "npz"), (lambda: pictures(("train", "test")), "zip")])
+def test_own_labels_stay_as_they_came(make, suffix):
+    name = kept(make(), suffix)
+    source = NoisySource.parse({"dataset": name, "trusted": 4})
+    drawn = source.draw()
+    assert source.noise == NoisySource(dataset=name).noise == 0 and drawn.made_wrong == 0 and drawn.flags is None
+    np.testing.assert_array_equal(drawn.evidence.y, data.load(name).y_train[drawn.rows])
+    assert NoisySource.parse(runs.payload(source)["source"]).noise == 0
+    assert NoisySource.parse(retraining.payload(source)["source"]).noise == 0
+    assert NoisySource.parse(source.stated) == source
+    problem = ProblemSource(dataset=name).draw()[1]  # what self-influence and comparisons read
+    np.testing.assert_array_equal(problem.y_train, data.load(name).y_train[problem.train_index])
+
+
+def test_noise_that_is_asked_for_is_counted_beside_what_was_wrong_before():
+    name = kept(arrays(flags=np.arange(60) < 9), "npz")
+    drawn = NoisySource(dataset=name, trusted=4, noise=0.2).draw()
+    observed, came = drawn.evidence.y, data.load(name).y_train[drawn.rows]
+    assert drawn.made_wrong == (observed != came).sum() == 12
+    np.testing.assert_array_equal(drawn.flags.noisy, (observed != came) | (drawn.rows < 9))
+    assert NoisySource.parse(drawn.source.stated) == drawn.source
+
+
+def test_a_registered_dataset_keeps_its_default_and_its_digest():
+    source = NoisySource()
+    assert source.noise == 0.2 and "trusted_from" not in source.model_dump(mode="json")
+    assert NoisySource(noise=0.3).stated == {"noise": 0.3} and source.stated == {}
+    with pytest.raises(InvalidInput, match="these data have verified labels"):
+        NoisySource(trusted_from="labels in doubt").draw()
+
+
+def test_labels_in_doubt_are_trusted_only_if_that_is_said():
+    source = NoisySource(dataset=kept(pictures(), "zip"), trusted=2)
+    with pytest.raises(InvalidInput, match="bring no `test` folder, so there are no verified labels to trust"):
+        source.draw()
+    drawn = NoisySource.parse({**source.stated, "trusted_from": "labels in doubt"}).draw()
+    assert "4 trusted examples, drawn from the labels in doubt" in drawn.trusted_origin
+    assert runs.payload(drawn.source)["source"]["trusted_from"] == "labels in doubt"
+    assert drawn.source.identity != source.identity
+
+
+def test_verified_labels_say_where_they_come_from():
+    brought = NoisySource(dataset=kept(pictures(("train", "test")), "zip"), trusted=2)
+    assert "drawn from your own `test` folder" in brought.draw().trusted_origin
+    assert "your own queries" in NoisySource(dataset=kept(arrays(), "npz"), trusted=2).draw().trusted_origin
+    with pytest.raises(InvalidInput, match="have verified labels to trust; leave it out"):
+        brought.model_copy(update={"trusted_from": "labels in doubt"}).draw()
+
+
+@pytest.mark.parametrize("kind", ["zip", "folder", "npz"])
+def test_data_at_a_path_are_a_source(tmp_path, kind):
+    path = tmp_path / "given" / f"mine.{kind}"
+    path.parent.mkdir()
+    if kind == "folder":
+        with zipfile.ZipFile(pictures(("train", "test"), wrong="train/cat/3.png\n")) as archive:
+            archive.extractall(path)
+    else:
+        path.write_bytes((arrays() if kind == "npz" else pictures(("train", "test"))).read())
+    source = own_source(path, {"seed": 3})
+    assert (source.model, source.trusted, source.noise, source.seed) == (
+        ("mlp", 15, 0, 3) if kind == "npz" else ("cnn", 8, 0, 3))
+    drawn = source.draw()
+    assert own_source(path, {}).dataset == source.dataset and len(drawn.evidence.y) == (60 if kind == "npz" else 32)
+    if kind == "folder":
+        wrong = [drawn.dataset.files[row] for row in drawn.rows[drawn.flags.noisy]]
+        assert wrong == ["train/cat/3.png"]
+
+
+def test_a_run_says_where_the_trusted_examples_come_from(home):
+    from engine.jobs import run_job
+
+    source = NoisySource(dataset=kept(pictures(), "zip"), trusted=2, model="mlp", trusted_from="labels in doubt",
+                         recipe=SMALL_RECIPE.model_copy(update={"epochs": 1, "checkpoints": 1}))
+    facts = run_job(runs.KIND, runs.payload(source, ["repsim"]), home).manifest["facts"]
+    assert "drawn from the labels in doubt" in facts["trusted_from"] and facts["made_wrong"] == 0
+    told = run_job(retraining.WHAT_IF, retraining.what_if(source, [0], seeds=1), home).manifest
+    assert "drawn from the labels in doubt" in told["trusted_from"]
