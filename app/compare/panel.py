@@ -129,7 +129,18 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     if any(scores.provenance["convergence"].get("negative_curvature") for scores in seeds):
         text += "; the Hessian plus damping is not positive definite, so signs may be wrong"
     text = f"{text} · {flagged} candidates did not converge" if flagged else text
+    text += _resolution(seeds) if scoring.finite else ""
     return f"{text}. {_scale(scoring)}"
+
+
+def _resolution(seeds: Sequence[Scores]) -> str:
+    """In which precision differences were taken, and how many of them are too small for it."""
+    precision, below = seeds[0].provenance["resolution"]["precision"], sum(scores.below_resolution for scores in seeds)
+    if not below:
+        return f" · differences in {precision}"
+    share = below / sum(scores.values.size for scores in seeds)
+    return (f" · differences in {precision}: {below:,} scores ({share:.1%}) are below its resolution and left out of "
+            "their query's ranking")
 
 
 def _scale(scoring: Scoring) -> str:

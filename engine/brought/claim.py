@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from engine.brought.files import Table
 from engine.estimators import Estimator
 from engine.metrics.agreement import Agreement, pairwise, summarize
 from engine.metrics.intervals import t_interval
+from engine.metrics.subsets import over_known
 from engine.problems import Problem
 from engine.question.specification import Specification
-from engine.scoring.scores import Scores
+from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
 ESTIMATOR = "brought"
@@ -192,8 +194,8 @@ def bring(problem: Problem, table: Table, specification: Specification, name: st
 
 def agreement_with(reference: Scores, brought: Scores, metrics: Iterable[str]) -> dict[str, Agreement]:
     """metric -> agreement of brought scores with the exact ones over the candidates that both have."""
-    kept = reference.converged & brought.converged
-    found = pairwise([reference.oriented[:, kept], brought.oriented[:, kept]], tuple(metrics))
+    both = Together.of([reference, brought])
+    found = over_known(partial(pairwise, metrics=tuple(metrics)), both.stack, both.known)
     return {name: summarize(values[0, 1], interval_over="queries") for name, values in found.items()}
 
 

@@ -96,6 +96,9 @@ class ModuleProblem(Problem):
                              recipe=self.recipe, build=self.build, seed=self.seed, device=str(self.device),
                              shared=shared)
 
+    def with_candidates(self, candidates: Arraylike) -> ModuleProblem:
+        return self.holding(self.examples._replace(candidates=self._labels(candidates)), self.shared)
+
     def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
         """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""
         y = self.y.clone()
@@ -103,12 +106,16 @@ class ModuleProblem(Problem):
         return self.holding(self.examples._replace(y=y), Shared(Memory(), Memory()))
 
     def double(self) -> ModuleProblem:
-        """The same problem in float64."""
+        """The same problem in float64, kept beside this one."""
         if self.network.dtype == torch.float64:
             return self
+        return self.memo("double", self._double).with_candidates(self.candidates)
+
+    def _double(self) -> ModuleProblem:
+        checkpoints = [Checkpoint(point.theta.double(), point.learning_rate) for point in self.checkpoints]
         return ModuleProblem(self.network.module, *self.examples, parameters=self.network.selection, loss=self.loss,
-                             l2=self.l2, recipe=self.recipe,
-                             build=self.build, seed=self.seed, device=str(self.device), dtype="float64")
+                             l2=self.l2, checkpoints=checkpoints, recipe=self.recipe, build=self.build, seed=self.seed,
+                             device=str(self.device), dtype="float64")
 
     def _inputs(self, x: Arraylike) -> Tensor:
         held = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
@@ -262,9 +269,13 @@ class ModuleProblem(Problem):
         return {"parameters": self.parameters, "classes": self.classes}
 
     @property
+    def precision(self) -> str:
+        return str(self.network.dtype)[6:]
+
+    @property
     def facts(self) -> dict[str, float | str]:
         loss, gradient = self.factual
-        return {"l2": self.l2, "selection": self.network.selection, "precision": str(self.network.dtype)[6:],
+        return {"l2": self.l2, "selection": self.network.selection, "precision": self.precision,
                 "factual_loss": loss, "factual_gradient_norm": gradient.double().norm().item(),
                 "model": self.network.fingerprint}
 
