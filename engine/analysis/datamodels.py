@@ -80,7 +80,7 @@ def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray,
     """LDS per query, (m,); NaN where sums or outcomes are constant. scores: oriented (m, k), or `Scores`, whose
     candidates that did not converge, and whose scores below resolution, count as zero. outcomes (m, J), kept (J, k)."""
     if isinstance(scores, Scores):
-        scores = np.nan_to_num(scores.trusted)
+        scores = np.where(scores.known, scores.oriented, 0.0)
     if scores.shape != (outcomes.shape[0], kept.shape[1]) or outcomes.shape[1] != kept.shape[0]:
         raise InvalidInput(f"Scores {scores.shape}, outcomes {outcomes.shape} and subsets {kept.shape} do not go "
                            "together; give (queries, candidates), (queries, subsets) and (subsets, candidates).")

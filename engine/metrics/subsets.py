@@ -15,7 +15,7 @@ def over_known(compare: Compare, stack: np.ndarray, known: np.ndarray) -> dict[s
     compare: a stack (M, q, k) -> name -> (M, M, q), query by query. stack (M, m, k), known (m, k). NaN for a query
     with fewer than two known candidates.
     """
-    whole = known.all(1)
+    whole = np.asarray(known.all(1))
     if whole.all():
         return dict(compare(stack))
     found: dict[str, np.ndarray] = {}

@@ -50,6 +50,11 @@ class Scores:
         return int((~self.above_resolution).sum())
 
     @property
+    def sharp(self) -> np.ndarray:
+        """Oriented scores with NaN where they are below resolution."""
+        return np.where(self.above_resolution, self.oriented, np.nan)
+
+    @property
     def trusted(self) -> np.ndarray:
         """Oriented scores with NaN where the candidate did not converge or the score is below resolution."""
         return np.where(self.known, self.oriented, np.nan)
