@@ -139,11 +139,17 @@ def _nudged(problem: ModuleProblem, seed: int) -> nn.Module:
 
 def _response(logits: list[list[Tensor]], baselines: list[Tensor], noise: list[Tensor]) -> Response:
     """From logits[seed][candidate] (m, C), and one baseline (m, C) and noise (m,) a seed."""
-    parts = tuple(Part(torch.stack(row, 1) - baseline[:, None], baseline, noise=moved[:, None].expand(-1, len(row)))
+    parts = tuple(_part(torch.stack(row, 1) - baseline[:, None], baseline, moved)
                   for row, baseline, moved in zip(logits, baselines, noise, strict=True))
     converged = torch.stack([part.change.isfinite().all(-1).all(0) for part in parts]).all(0)
     return Response((AveragePart(parts),), converged, torch.zeros(len(converged), device=converged.device).double(),
                     {"seeds": len(parts)})
+
+
+def _part(change: Tensor, baseline: Tensor, noise: Tensor) -> Part:
+    """Of one seed: change (m, b, C), baseline (m, C), noise (m,); a model that is the same has no doubt about it."""
+    moved = (change != 0).any(-1).any(0)
+    return Part(change, baseline, noise=noise[:, None] * moved)
 
 
 def changed(problem: ModuleProblem, intervention: Intervention, row: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
+from engine.models.double import keep_double
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, Network
 from engine.models.recipe import Recipe
@@ -78,6 +79,8 @@ class ModuleProblem(Problem):
         chosen = self._labels(range(len(y)) if candidates is None else candidates)
         super().__init__(Examples(self._inputs(x_train), y, self._inputs(x_query), self._labels(y_query), chosen),
                          shared)
+        if self.network.dtype == torch.float64:
+            keep_double(self.network.module, self.queries[:2])
         self._classes = self.of_model("classes", self._checked_classes)
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
