@@ -92,8 +92,8 @@ def residuals(points: Mapping[str, Point]) -> pd.DataFrame:
 
 
 def scatter_frame(point: Point, query: int) -> pd.DataFrame:
-    """Exact and approximate oriented scores of every converged candidate for one query."""
-    kept = point.exact.converged & point.approximate.converged
+    """Exact and approximate oriented scores for one query, of every candidate that has both."""
+    kept = point.exact.known[query] & point.approximate.known[query]
     exact, approximate = point.exact.oriented[query, kept], point.approximate.oriented[query, kept]
     return pd.DataFrame({"candidate": point.exact.candidates[kept], "exact": exact, "approximate": approximate,
                          "sign": np.where(np.sign(exact) == np.sign(approximate), "same sign", "sign switched")})

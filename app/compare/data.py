@@ -92,7 +92,8 @@ def chance(metric: str, candidates: int) -> float:
 class Pair:
     """Two scorings of the first seed over the trusted candidates; query None stands for all of them.
 
-    scores, ranks: (2, m, k), rank 1 supports the behavior most. candidates, labels: (k,).
+    scores, ranks: (2, m, k), rank 1 supports the behavior most; a score below resolution in one of the two is NaN in
+    both, and ranks last. candidates, labels: (k,).
     """
 
     key: tuple
@@ -109,7 +110,8 @@ def pair(found: Compared, a: int, b: int) -> Pair:
 
 def _pair(found: Compared, a: int, b: int) -> Pair:
     kept = found.trusted
-    scores = np.stack([found.scores[0][place].oriented[:, kept] for place in (a, b)])
+    known = np.logical_and.reduce([found.scores[0][place].known[:, kept] for place in (a, b)])
+    scores = np.stack([np.where(known, found.scores[0][place].oriented[:, kept], np.nan) for place in (a, b)])
     candidates = found.scores[0][a].candidates[kept]
     dataset, sample = desk().sample(found.sources[0])
     names, labels = dataset.class_names, sample.y_train[candidates]
@@ -128,7 +130,7 @@ def _one(pair: Pair, query: int | None) -> tuple[np.ndarray, np.ndarray]:
     """(scores, ranks), each (2, k): of one query, or of the mean over queries."""
     if query is not None:
         return pair.scores[:, query], pair.ranks[:, query]
-    mean = pair.scores.mean(1)
+    mean = np.nan_to_num(pair.scores).mean(1)
     return mean, ranks(mean[:, None])[:, 0]
 
 
@@ -137,7 +139,7 @@ def ranking(pair: Pair, query: int | None) -> pd.DataFrame:
     scores, ranks = _one(pair, query)
     frame = pd.DataFrame({"example": pair.candidates, "label": pair.labels, "rank_a": ranks[0], "rank_b": ranks[1],
                           "score_a": scores[0], "score_b": scores[1]})
-    return frame.sort_values("rank_a", ignore_index=True)
+    return frame.dropna(subset=["score_a", "score_b"]).sort_values("rank_a", ignore_index=True)
 
 
 def density(pair: Pair, query: int | None = None) -> pd.DataFrame:

@@ -117,7 +117,18 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     text, missed = f"{'Exact' if scoring.exact else 'Approximate'}: {found.summary}", found.of - found.kept
     if missed:
         text += f" · {missed:,} candidates did not {'converge' if scoring.exact else 'reach the tolerance'}"
+    text += _resolution(seeds) if scoring.finite else ""
     return " ".join((f"{text}.", *found.remarks(scoring.route.title), _scale(scoring)))
+
+
+def _resolution(seeds: Sequence[Scores]) -> str:
+    """In which precision differences were taken, and how many of them are too small for it."""
+    precision, below = seeds[0].provenance["resolution"]["precision"], sum(scores.below_resolution for scores in seeds)
+    if not below:
+        return f" · differences in {precision}"
+    share = below / sum(scores.values.size for scores in seeds)
+    return (f" · differences in {precision}: {below:,} scores ({share:.1%}) are below its resolution and left out of "
+            "their query's ranking")
 
 
 def _scale(scoring: Scoring) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -11,10 +12,11 @@ import pandas as pd
 
 from engine.basics.errors import InvalidInput
 from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
+from engine.metrics.subsets import over_known
 from engine.problems import Problem
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
-from engine.scoring.scores import Scores
+from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Measured, Verdict, verdict
 
@@ -27,12 +29,14 @@ class Comparison:
     """M score arrays compared per query, one set of seeds.
 
     names (M,); per_query: metric -> (S, M, M, m); left_out: candidates that did not converge somewhere, each
+    seed; below_resolution: scores of the others that rounding may have spoilt somewhere, left out of their query, each
     seed; verdicts[i][j].
     """
 
     names: tuple[str, ...]
     per_query: dict[str, np.ndarray]
     left_out: tuple[int, ...]
+    below_resolution: tuple[int, ...]
     verdicts: tuple[tuple[Verdict, ...], ...]
 
     def agreement(self, metric: str, a: int, b: int) -> Agreement:
@@ -64,23 +68,26 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     verdicts know its mathematics. A query that one of two scorings ranks as constant is dropped for every metric.
 
     Scores are oriented first. A candidate that did not converge under any of the scorings is left out
-    of all of them, and counted. Raises `InvalidInput` where arrays do not belong together.
+    of all of them, and a score below resolution out of its query; both are counted. Raises `InvalidInput` where arrays
+    do not belong together.
     """
     _check(seeds, names)
-    stacks, left_out = [], []
-    for arrays in seeds:
-        kept = np.logical_and.reduce([scores.converged for scores in arrays])
-        if not kept.any():
-            raise InvalidInput("No candidate converged under all specifications; raise l2 or lower α.")
-        stacks.append(np.stack([scores.oriented[:, kept] for scores in arrays]))
-        left_out.append(int((~kept).sum()))
+    parts = [Together.of(arrays) for arrays in seeds]
+    if not all(part.kept.any() for part in parts):
+        raise InvalidInput("No candidate converged under all specifications; raise l2 or lower α.")
+    if not all((part.known.sum(1) > 1).any() for part in parts):
+        raise InvalidInput("No query has two scores above resolution under all specifications; use the precision "
+                           "`float64`, or a larger intervention.")
     scorings = [scores.scoring for scores in seeds[0]]
     metrics = tuple(metrics or METRICS)
-    found = [_pairwise(stack, metrics, fraction) for stack in stacks]
+    found = [over_known(partial(_pairwise, metrics=metrics, fraction=fraction), part.stack, part.known)
+             for part in parts]
     per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in metrics}
     remarks = [_remarks([arrays[place] for arrays in seeds]) for place in range(len(scorings))]
-    verdicts = _verdicts(scorings, stacks, per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks)
-    return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query, tuple(left_out), verdicts)
+    verdicts = _verdicts(scorings, [np.where(part.known, part.stack, 0.0) for part in parts],
+                         per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks)
+    return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query,
+                      tuple(part.left_out for part in parts), tuple(part.below_resolution for part in parts), verdicts)
 
 
 def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,
@@ -110,7 +117,7 @@ def _remarks(seeds: Sequence[Scores]) -> tuple[str, ...]:
     return Convergence.joined([scores.convergence for scores in seeds]).remarks(seeds[0].scoring.route.title)
 
 
-def _pairwise(stack: np.ndarray, metrics: Sequence[str], fraction: float) -> dict[str, np.ndarray]:
+def _pairwise(stack: np.ndarray, *, metrics: Sequence[str], fraction: float) -> dict[str, np.ndarray]:
     """Every metric of every pair, (M, M, m), without the queries that one of the two ranks as constant."""
     flat = constant(stack)
     return {name: np.where(flat[:, None] | flat, np.nan, values)

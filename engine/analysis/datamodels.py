@@ -78,9 +78,9 @@ def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None) 
 
 def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray, kept: np.ndarray) -> np.ndarray:
     """LDS per query, (m,); NaN where sums or outcomes are constant. scores: oriented (m, k), or `Scores`, whose
-    candidates that did not converge count as zero. outcomes (m, J), kept (J, k)."""
+    candidates that did not converge, and whose scores below resolution, count as zero. outcomes (m, J), kept (J, k)."""
     if isinstance(scores, Scores):
-        scores = np.where(scores.converged, scores.oriented, 0.0)
+        scores = np.where(scores.known, scores.oriented, 0.0)
     if scores.shape != (outcomes.shape[0], kept.shape[1]) or outcomes.shape[1] != kept.shape[0]:
         raise InvalidInput(f"Scores {scores.shape}, outcomes {outcomes.shape} and subsets {kept.shape} do not go "
                            "together; give (queries, candidates), (queries, subsets) and (subsets, candidates).")

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from engine.basics.errors import InvalidInput
 from engine.curvature import InverseHessian, solvers_for
 from engine.metrics.agreement import METRICS, pairwise, summarize
+from engine.metrics.subsets import over_known
 from engine.problems import PROBLEMS, Problem, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.compute import compute
 from engine.scoring.controlled import ALPHAS, ETAS, damped_upweighting, step_scoring, upweight_scoring
-from engine.scoring.scores import Scores
+from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
 __all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "eta_scorings",
@@ -95,12 +97,15 @@ def at_alpha(scores: Scores, alpha: float) -> Scores:
 
 
 def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:
-    """metric -> (m,), over the candidates that converged in both. Raises `InvalidInput` where none did."""
-    kept = exact.converged & approximate.converged
-    if not kept.any():
+    """metric -> (m,), over the candidates that converged in both, of each query those with scores above resolution.
+
+    Raises `InvalidInput` where no candidate converged.
+    """
+    both = Together.of([exact, approximate])
+    if not both.kept.any():
         raise InvalidInput("No candidate converged in both; raise l2, or lower α.")
-    stack = np.stack([exact.oriented[:, kept], approximate.oriented[:, kept]])
-    return {metric: values[0, 1] for metric, values in pairwise(stack, tuple(METRICS)).items()}
+    found = over_known(partial(pairwise, metrics=tuple(METRICS)), both.stack, both.known)
+    return {metric: values[0, 1] for metric, values in found.items()}
 
 
 def summary(seeds: Sequence[PerQuery]) -> list[dict]:

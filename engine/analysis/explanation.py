@@ -28,15 +28,17 @@ from engine.basics.options import Options
 from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
 from engine.metrics.intervals import t_interval
 from engine.metrics.kendall import distance
+from engine.metrics.subsets import over_known
 from engine.problems import Problem
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.compute import compute
 from engine.scoring.identities import ProblemFacts
-from engine.scoring.scores import Scores
+from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
 ORDER_MATTERS = 0.2
 """The share of the way by which a link's length may change with the order of the axes without a remark."""
+DISTANCE = "distance"
 LEAST_SLACK = 0.0005
 """Kendall distance that a sentence with three decimals can show."""
 
@@ -200,18 +202,15 @@ def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores
             arrays.append(scores)
         at[behind] = places[id(scores)]
     _check(arrays)
-    kept = np.logical_and.reduce([scores.converged for scores in arrays])
-    if not kept.any():
-        raise InvalidInput("No candidate converged at every station of the way; raise l2, or choose other candidates.")
-    stack = np.stack([scores.oriented[:, kept] for scores in arrays])
-    if np.isnan(stack).any():
-        raise InvalidInput("Some scores are not numbers (NaN), so they have no ranking; leave those queries out.")
-    ranked = ~constant(stack).any(0)
+    together = _together(arrays)
+    if together.below_resolution:
+        notes.append(f"{together.below_resolution:,} scores below resolution are left out of their queries.")
+    agreements = over_known(_measures, together.stack, together.known)
+    lengths = agreements.pop(DISTANCE)  # (M, M, m)
+    ranked = ~np.isnan(lengths[0, 1])
     if not ranked.any():
         raise InvalidInput("Every query is ranked as constant at some station of the way, so there is nothing to share "
                            "out; choose another behavior, or other queries.")
-    lengths = np.where(ranked, distance(torch.from_numpy(stack)).numpy(), np.nan)  # (M, M, m)
-    agreements = {name: np.where(ranked, values, np.nan) for name, values in pairwise(stack, tuple(METRICS)).items()}
     chains = list(_maximal_chains(sorted(at, key=len)))
     links = _links(chain, chains, at, lengths[..., ranked], agreements)
     path = sum(link.length for link in links)
@@ -219,7 +218,25 @@ def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores
     whole = {name: summarize(values[0, 1], interval_over="queries") for name, values in agreements.items()}
     slack = max(0.0, path - direct.mean) if links else 0.0
     return Explanation(links, chain.titles, direct, path, slack, whole, len(chains), tuple(dict.fromkeys(notes)),
-                       int((~kept).sum()))
+                       together.left_out)
+
+
+def _together(arrays: Sequence[Scores]) -> Together:
+    """The arrays over the candidates that converged at every station."""
+    together = Together.of(arrays)
+    if not together.kept.any():
+        raise InvalidInput("No candidate converged at every station of the way; raise l2, or choose other candidates.")
+    if np.isnan(together.stack).any():
+        raise InvalidInput("Some scores are not numbers (NaN), so they have no ranking; leave those queries out.")
+    return together
+
+
+def _measures(stack: np.ndarray) -> dict[str, np.ndarray]:
+    """Every metric and the Kendall distance of all pairs (M, M, q); NaN for queries that an array ranks as constant."""
+    flat = constant(stack).any(0)
+    lengths = distance(torch.from_numpy(np.ascontiguousarray(stack))).numpy()
+    found = {**pairwise(stack, tuple(METRICS)), DISTANCE: lengths}
+    return {name: np.where(flat, np.nan, values) for name, values in found.items()}
 
 
 def explain(problems: Problem | Sequence[Problem], a: Scoring | Scores, b: Scoring | Scores,

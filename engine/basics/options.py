@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
+
+Precision = Literal["auto", "float32", "float64"]
 
 
 def _nothing(*_args: object) -> None:
@@ -16,12 +19,16 @@ class Options:
 
     tolerance: the gradient norm (float64) at which a re-optimisation counts as converged.
 
+    precision: of finite responses, which are differences of nearly equal numbers: `float64`, `float32` for a network's
+    own single precision, or `auto`, which is float64.
+
     check: called often; raises to cancel. progress: called with the share done, in [0, 1].
     """
 
     budget: int = 4 << 30
     tolerance: float = 1e-10
     seed: int = 0
+    precision: Precision = "auto"
     check: Callable[[], None] = _nothing
     progress: Callable[[float], None] = _nothing
 

@@ -7,7 +7,8 @@ verdicts, comparisons and explanations hold for them as for every other approxim
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,11 @@ from engine.brought.files import Table
 from engine.brought.matching import LISTED, arranged, told_unusable, unusable_queries
 from engine.estimators import Estimator
 from engine.metrics.agreement import Agreement, constant, pairwise, summarize
+from engine.metrics.subsets import over_known
 from engine.problems import Problem
 from engine.question.specification import Specification
 from engine.scoring.convergence import Convergence
-from engine.scoring.scores import Scores
+from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
 ESTIMATOR = "brought"
@@ -103,8 +105,12 @@ def bring(problem: Problem, table: Table, specification: Specification, name: st
 
 def agreement_with(reference: Scores, brought: Scores, metrics: Iterable[str]) -> dict[str, Agreement]:
     """metric -> agreement of brought scores with the exact ones over the candidates that both have."""
-    kept = reference.converged & brought.converged
-    stack = np.stack([reference.oriented[:, kept], brought.oriented[:, kept]])
+    both = Together.of([reference, brought])
+    found = over_known(partial(_measures, metrics=tuple(metrics)), both.stack, both.known)
+    return {name: summarize(values[0, 1], interval_over="queries") for name, values in found.items()}
+
+
+def _measures(stack: np.ndarray, *, metrics: Sequence[str]) -> dict[str, np.ndarray]:
+    """Every metric of all pairs, NaN for a query that one array ranks as constant."""
     flat = constant(stack).any(0)
-    return {name: summarize(np.where(flat, np.nan, values[0, 1]), interval_over="queries")
-            for name, values in pairwise(stack, tuple(metrics)).items()}
+    return {name: np.where(flat, np.nan, values) for name, values in pairwise(stack, metrics).items()}

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.basics.errors import InvalidInput
-from engine.basics.options import Options
 from engine.brought.header_row import AUTO, CHOICES, Numbering
 from engine.cli.program import command_line
 from engine.cli.setting import Data, Setting
@@ -59,11 +58,10 @@ def bring(
 
     check_scores_output(out, inputs=(scores, data, spec))
     _check(reading, matching.AXES, claim.SIGNS.values(), matching.ORDERS)
-    claimed, available = read_spec(spec), setting.budget
+    claimed, options = read_spec(spec), setting.options()
     problem = read_problem(data, setting)
     table = _table(scores, reading, problem)
-    reference = answer(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)],
-                       Options(budget=available))[0]
+    reference = answer(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)], options)[0]
     seen = preview(problem, table, reference)
     axes, sign = _axes(reading, seen), _sign(reading, seen)
     order = _order(reading, seen, axes)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.basics.files import atomic_write
-from engine.basics.options import Options
 from engine.cli.setting import Data, ScoreFiles, Setting, Spec
 
 if TYPE_CHECKING:
@@ -42,12 +41,12 @@ def datamodel(
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
     named = read_specs(specs, least=1)
-    problem, available = read_problem(data, setting), setting.budget
+    problem, options = read_problem(data, setting), setting.options()
     kept = datamodels.subsets(len(problem.candidates), subsets, share, seed)
-    computed = answer(problem, list(named.values()), Options(budget=available))
+    computed = answer(problem, list(named.values()), options)
     found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
     with progress(f"{subsets} models on subsets") as move:
-        models = datamodels.retrain(problem, kept, Options(budget=available, progress=move))
+        models = datamodels.retrain(problem, kept, setting.options(move))
     table = pd.DataFrame({"name": name, **_score(one, models, kept), "subsets": subsets, "share": share}
                          for name, one in found.items())
     atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
@@ -82,12 +81,12 @@ def self_influence(
 
     check_output(out, ".csv", inputs=(data, spec))
     scoring, problem = read_spec(spec), read_problem(data, setting)
-    available = setting.budget
     with progress("self-influence") as move:
-        values = self_influence.self_influence(problem, scoring, Options(budget=available, progress=move))
+        values = self_influence.self_influence(problem, scoring, setting.options(move))
     labels = problem.y[problem.candidates].cpu().numpy()
     table = pd.DataFrame({"candidate": problem.candidates.cpu().numpy(), "label": labels, "self_influence": values})
     if missing := int(table.self_influence.isna().sum()):
-        print(f"{missing} candidates did not converge, and have no value.", file=sys.stderr)
+        print(f"{missing} candidates did not converge, or their effect is below resolution; they have no value.",
+              file=sys.stderr)
     ordered = table.sort_values("self_influence", ascending=False, kind="stable")
     atomic_write(out, ordered.to_csv(index=False, lineterminator="\n"))

@@ -11,7 +11,6 @@ import typer
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
-from engine.basics.options import Options
 from engine.cli.program import command_line
 from engine.cli.setting import ScoreFiles, Setting
 
@@ -48,7 +47,7 @@ def explain(
     problems = [read_problem(path, setting) for path in data]
     named = _sides(specs, files, problems[0])
     first, second = _pair(named, between or ())
-    found = explanation.explain(problems, named[first], named[second], Options(budget=setting.budget))
+    found = explanation.explain(problems, named[first], named[second], setting.options())
     scorings = [_scoring(named[name]) for name in (first, second)]
     record = {"first": first, "second": second, "specs": [scoring.canonical() for scoring in scorings],
               "verdict": verdict(scorings[0], scorings[1], ProblemFacts.of(problems[0])).code, **as_data(found),

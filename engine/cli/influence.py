@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.basics.files import atomic_write
-from engine.basics.options import Options
 from engine.cli.program import command_line
 from engine.cli.setting import Data, ScoreFiles, Setting, Spec
 
@@ -34,8 +33,9 @@ def influence(
     from engine.cli.spec_files import read_spec
 
     check_scores_output(out, inputs=(data, spec))
-    scoring, available = read_spec(spec), setting.budget
-    scores = _computed(read_problem(data, setting), [scoring], available)[0]
+    scoring = read_spec(spec)
+    setting.options()
+    scores = _computed(read_problem(data, setting), [scoring], setting)[0]
     write_scores(out, scores, command_line("influence", "--data", data, "--spec", spec, "--out", out,
                                            *setting.arguments))
 
@@ -60,30 +60,38 @@ def compare(
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
     metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
-    named, available = read_specs(specs, least=1 if scores else 2), setting.budget
+    named = read_specs(specs, least=1 if scores else 2)
+    setting.options()
     problem = read_problem(data, setting)
     brought = read_scores(scores or (), problem, beside=named)
-    arrays = [*_computed(problem, list(named.values()), available), *brought.values()]
+    arrays = [*_computed(problem, list(named.values()), setting), *brought.values()]
     found = comparison.compare([arrays], [*named, *brought], metrics=tuple(metrics), problem=type(problem))
+    if below := sum(found.below_resolution):
+        print(f"{below:,} scores below resolution are left out of their query's rankings.", file=sys.stderr)
     if left_out := sum(found.left_out):
         print(f"{left_out} candidates are left out of the comparison because they did not converge everywhere.",
               file=sys.stderr)
     atomic_write(out, found.table()[COLUMNS].to_csv(index=False, lineterminator="\n"))
 
 
-def _computed(problem: Problem, scorings: list[Scoring], available: int) -> list[Scores]:
+def _computed(problem: Problem, scorings: list[Scoring], setting: Setting) -> list[Scores]:
     """The scores, with a bar where stderr is a terminal and a warning where they are not to be taken at their word."""
     from engine.cli.progress import progress
     from engine.desk import answer
 
     with progress(f"{len(problem.candidates):,} candidates × {len(problem.queries):,} queries") as move:
-        found = answer(problem, scorings, Options(budget=available, progress=move))
+        found = answer(problem, scorings, setting.options(move))
     for scores in found:
         _warn(scores)
     return found
 
 
 def _warn(scores: Scores) -> None:
+    if below := scores.below_resolution:
+        told = scores.provenance["resolution"]
+        print(f"{below:,} of {scores.values.size:,} scores under {scores.scoring.title} are below the resolution of "
+              f"{told['precision']} (rounding may have moved them by more than {told['relative_error']:.0e} of "
+              "themselves) and are flagged in `resolved`.", file=sys.stderr)
     found = scores.convergence
     if found.kept < found.of:
         goal = "converge" if found.exact else "reach the solver's tolerance"

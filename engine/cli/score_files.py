@@ -79,7 +79,7 @@ def _manifest(out: Path) -> Path:
 def _npz(scores: Scores) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, scores=np.asarray(scores.values, dtype=np.float64), candidates=scores.candidates,
-             converged=scores.converged, residual=scores.residual)
+             converged=scores.converged, residual=scores.residual, resolved=scores.above_resolution)
     return buffer.getvalue()
 
 
@@ -98,6 +98,7 @@ def _read(path: Path, problem: Problem) -> Scores:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         values, candidates, converged, residual = (arrays[name] for name in ("scores", "candidates", "converged",
                                                                              "residual"))
+        resolved = arrays.get("resolved")
     spec = record["spec"]
     scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
-    return Scores(scoring, values, candidates, converged, residual, record)
+    return Scores(scoring, values, candidates, converged, residual, record, resolved)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
+from engine.basics import options
 from engine.basics.errors import InvalidInput
 from engine.cli.program import short
 
+PRECISIONS = get_args(options.Precision)
 SOFTMAX, ALL = "softmax", "all"  # as `engine.problems` names them, which is too slow to import for --help
 
 Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional "
@@ -33,6 +36,8 @@ Shape = Annotated[str, typer.Option(help="The shape of one input to the network,
                                     metavar="C,H,W")]
 Parameters = Annotated[str, typer.Option(help="Which of the network's parameters count: all, last_block, last_layer, "
                                               "or a regular expression on their names.")]
+Precision = Annotated[str, typer.Option(help="Of differences between two models: auto (float64), float64 or float32; "
+                                             "scores too small for it are flagged and left out.")]
 Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earlier point of the training, for the "
                                                             "process `trajectory`; repeat it in order.",
                                                        metavar="FILE")]
@@ -96,20 +101,30 @@ class Network:
 
 @dataclass(frozen=True)
 class Setting:
-    """How the problem in a file becomes a trained model, and how many GiB of memory its scores may take."""
+    """How the problem in a file becomes a trained model, in how many GiB of memory and in which precision it is scored.
+    """
 
     fit: Fit = Fit()
     memory: Memory = 4.0
     network: Network = Network()
+    precision: Precision = "auto"
 
     @property
     def budget(self) -> int:
         """The memory in bytes. Raises `InvalidInput` for what is not a size."""
         return budget(self.memory)
 
+    def options(self, progress: Callable[[float], None] = lambda share: None) -> options.Options:
+        """How to compute. Raises `InvalidInput` for a memory that is not a size, and an unknown precision."""
+        if self.precision not in PRECISIONS:
+            raise InvalidInput(f"--precision is `{self.precision}`; give {', '.join(PRECISIONS[:-1])} or "
+                               f"{PRECISIONS[-1]}.")
+        return options.Options(budget=self.budget, precision=cast(options.Precision, self.precision), progress=progress)
+
     @property
     def arguments(self) -> list[str]:
         """As on the command line; of an absolute path the file's name only."""
+        exactly = ["--precision", self.precision] if self.precision != "auto" else []
         flags = ["--intercept"] if self.fit.intercept else []
         return ["--device", self.fit.device, "--l2", repr(self.fit.l2), *flags, *self.network.arguments, "--memory",
-                repr(self.memory)]
+                repr(self.memory), *exactly]

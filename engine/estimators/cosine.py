@@ -51,7 +51,7 @@ def _representations(problem: ModuleProblem, eta: float, candidates: Tensor, opt
     cosine = normalize(network.features(problem.queries)) @ normalize(network.features(problem.x[candidates])).T
     raised = one_hot(problem.query_labels, problem.classes).to(cosine.dtype)
     baseline = problem.query_logits
-    return Response.closed_form(Part(baseline[:, None] + eta * cosine[:, :, None] * raised[:, None], baseline))
+    return Response.closed_form(Part(eta * cosine[:, :, None] * raised[:, None], baseline))
 
 
 COSINE = Estimator(

@@ -115,7 +115,7 @@ def _response(column: list[tuple[Tensor, Minimum]], baseline: Tensor, settings: 
     logits, minima = zip(*column, strict=True)
     device = baseline.device
     return Response(
-        (Part(torch.stack(logits, 1), baseline),),
+        (Part(torch.stack(logits, 1) - baseline[:, None], baseline),),
         torch.tensor([found.finite for found in minima], device=device),
         torch.tensor([found.gradient_norm for found in minima], dtype=torch.float64, device=device),
         {"iterations": max(found.iterations for found in minima),

@@ -17,7 +17,7 @@ from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_c
 from engine.exact.objectives import linear_force, objectives
 from engine.exact.preconditioner import CandidateTerms, block_inverse, dense_inverse
 from engine.exact.reoptimize import prepare, reoptimize
-from engine.exact.response import Part, Response
+from engine.exact.response import LAST_DIGITS, Part, Response
 from engine.exact.retrain import retrain
 from engine.problems import SoftmaxProblem
 from engine.question.interventions import Intervention
@@ -26,7 +26,7 @@ from engine.question.processes import Reoptimize, Retrain
 KEPT_BYTES = 256 << 20
 SMALLEST_TOLERANCE = 1e-13
 Found = tuple[Tensor, Tensor, Tensor]
-"""Of a batch of candidates: query logits (m, b, C), converged (b,), gradient norms (b,)."""
+"""Of a batch of candidates: change of the query logits (m, b, C), converged (b,), gradient norms (b,)."""
 
 
 def training_data(problem: SoftmaxProblem, damping: float = 0.0) -> TrainingData:
@@ -66,6 +66,7 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
            candidates: Tensor, options: Options) -> list[Response]:
     """One response an intervention; the candidates' preconditioner terms are shared between them."""
     data, factual_weights = training_data(problem, process.damping), problem.weights[:, :, None]
+    compared = _compared_with(problem, process, options)
     size = batch_size(problem, options.budget)
     gathered: list[list[Found]] = [[] for _ in interventions]
     total = len(interventions) * len(candidates)
@@ -78,12 +79,12 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
             start = self_consistent_start(origin, batch_terms, terms)
             goal = tolerances(problem, batch_terms, options.tolerance)
             optima = minimise(data, batch_terms, start, terms, tolerance=goal, check=options.check)
-            gathered[place].append((_query_logits(problem, optima.weights), optima.converged, optima.gradient_norm))
+            moved = _query_logits(problem, optima.weights - compared[:, :, None])
+            gathered[place].append((moved, optima.converged, optima.gradient_norm))
             work[place].add(optima.work)
             done += len(batch)
             options.progress(done / total)
-    baseline = _baseline(problem, process, options)
-    return [_response(parts, baseline, spent, problem, options.tolerance)
+    return [_response(parts, compared, spent, problem, options.tolerance)
             for parts, spent in zip(gathered, work, strict=True)]
 
 
@@ -109,14 +110,15 @@ def tolerances(problem: SoftmaxProblem, terms: Objectives, tolerance: float) -> 
 
 
 def _query_logits(problem: SoftmaxProblem, weights: Tensor) -> Tensor:
-    """(m, b, C) from W (D, C, b)."""
+    """Wᵀq (m, b, C) of W (D, C, b)."""
     d, c, b = weights.shape
     return (problem.queries @ weights.reshape(d, c * b)).view(-1, c, b).transpose(1, 2).contiguous()
 
 
-def _baseline(problem: SoftmaxProblem, process: Reoptimize | Retrain, options: Options) -> Tensor:
+def _compared_with(problem: SoftmaxProblem, process: Reoptimize | Retrain, options: Options) -> Tensor:
+    """W (D, C) of the model that the optima are compared with."""
     if process.baseline == "factual":
-        return problem.query_logits
+        return problem.weights
     zero = problem.x.new_zeros
     nobody = Objectives(1.0, zero(problem.dimension, 1), zero(1), zero(problem.classes, 1))
     data = training_data(problem, process.damping)
@@ -127,13 +129,15 @@ def _baseline(problem: SoftmaxProblem, process: Reoptimize | Retrain, options: O
     if not optimum.converged.all():
         raise InvalidInput(f"Re-optimising without intervention stopped at gradient norm "
                            f"{optimum.gradient_norm.item():.1e}; use the baseline `factual`, or raise l2.")
-    return problem.queries @ optimum.weights[..., 0]
+    return optimum.weights[..., 0]
 
 
-def _response(parts: Sequence[Found], baseline: Tensor, work: Work, problem: SoftmaxProblem,
+def _response(parts: Sequence[Found], compared: Tensor, work: Work, problem: SoftmaxProblem,
               tolerance: float) -> Response:
-    logits, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*parts, strict=True), (1, 0, 0),
+    change, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*parts, strict=True), (1, 0, 0),
                                                                               strict=True))
     counted = {"single_passes": work.single_passes, "double_passes": work.double_passes, "rounds": work.rounds,
                "flops": work.flops(problem.n, problem.dimension, problem.classes), "tolerance": tolerance}
-    return Response((Part(logits, baseline),), converged, norms, counted)
+    noise = LAST_DIGITS * torch.finfo(change.dtype).eps * (problem.queries.abs() @ compared.abs()).amax(1)
+    part = Part(change, problem.queries @ compared, noise=noise[:, None].expand(change.shape[:2]))
+    return Response((part,), converged, norms, counted)

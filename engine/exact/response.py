@@ -12,6 +12,11 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.question.behaviors import Behavior
 
+RESOLUTION = 1e-6
+"""The relative error, by rounding, above which a score is below resolution."""
+LAST_DIGITS = 8.0
+"""Of a change that was computed as such: how many units of rounding it may be off."""
+
 
 class Summand(Protocol):
     """What a response adds up: any behavior can be read off it."""
@@ -19,30 +24,51 @@ class Summand(Protocol):
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b), for the queries' labels (m,)."""
 
+    def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): by how much rounding may have moved the scores; 0 for what is no difference."""
+
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison of query logits.
+    """What becomes of the query logits: their change, from which behaviors are read off.
 
-    Finite: `logits` (m, b, C) are the counterfactual ones, compared with `baseline` (m, C).
-    Linear: `logits` (m, b, C) are their first-order change at `baseline`.
+    change (m, b, C): δf, of candidates b; finite, or to first order where `linear`. baseline (m, C): the logits before.
+    noise (m, b): how far rounding may have moved a finite δf, in every class; by default its own last digits alone.
     """
 
-    logits: Tensor
+    change: Tensor
     baseline: Tensor
     linear: bool = False
+    noise: Tensor | None = None
 
     @property
     def count(self) -> int:
         """b, the number of candidates."""
-        return self.logits.shape[1]
+        return self.change.shape[1]
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
-        """(m, b): B(counterfactual) − B(baseline), or s_Bᵀ δf where linear."""
+        """(m, b): B(f + δf) − B(f), or s_Bᵀ δf where linear."""
         if not self.linear:
-            expanded = labels[:, None].expand(self.logits.shape[:2])
-            return behavior.value(self.logits, expanded) - behavior.value(self.baseline, labels)[:, None]
-        return torch.einsum("mbc,mc->mb", self.logits, signal_of(behavior, self.baseline, labels))
+            return behavior.changed(self.change, self.baseline[:, None], labels[:, None])
+        return torch.einsum("mbc,mc->mb", self.change, signal_of(behavior, self.baseline, labels))
+
+    def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): |s_B|ᵀ(noise + ε|δf|), s_B the larger of before and after, and ε|B| where B has no closed difference.
+
+        A behavior without a gradient jumps, and is right where it does not jump by mistake: 0.
+        """
+        if self.linear or behavior.signal is None:
+            return self.change.new_zeros(self.change.shape[:2])
+        digits = LAST_DIGITS * torch.finfo(self.change.dtype).eps
+        moved, repeated = self.baseline[:, None] + self.change, labels[:, None].expand(self.change.shape[:2])
+        pull = torch.maximum(behavior.signal(moved, repeated).abs(),
+                             behavior.signal(self.baseline, labels).abs()[:, None])
+        found = digits * torch.einsum("mbc,mbc->mb", pull, self.change.abs())
+        if self.noise is not None:
+            found += pull.sum(-1) * self.noise
+        if behavior.difference is None:
+            found += digits * behavior.value(moved, repeated).abs()
+        return found
 
 
 @dataclass(frozen=True)
@@ -61,6 +87,10 @@ class GradientPart:
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): ∇_θ B(q)ᵀ v_k."""
         return self.products(signal_of(behavior, self.baseline, labels))
+
+    def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): 0, as nothing is subtracted."""
+        return self.baseline.new_zeros(len(self.baseline), self.count)
 
 
 def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
@@ -93,6 +123,10 @@ class Response:
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return total(part.scores(behavior, labels) for part in self.parts)
+
+    def resolved(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): whether rounding may have moved `scores` by RESOLUTION of themselves at most."""
+        return total(part.errors(behavior, labels) for part in self.parts) <= RESOLUTION * scores.abs()
 
 
 def total(parts: Iterable[Tensor]) -> Tensor:

@@ -3,20 +3,25 @@ r"""Retraining of a network from scratch: (1/S) Σ_s [B(q; θ_k^(s)) − B(q; θ
 Seed s trains a model under the intervention and one without, on the same initial weights and batches, so that
 nothing but the intervention is between them (`engine.models.training`). All parameters are trained, by the problem's
 own recipe, whichever of them the problem selects for gradients.
+
+A training carries rounding on and may blow it up. By how much is measured: seed s also trains a model without
+intervention whose initial weights are the neighbouring floating-point numbers, and SAFETY times what lies between the
+two is what rounding may have moved the logits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any
+from functools import partial, singledispatch
+from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.exact.differences import SAFETY, neighbouring
 from engine.exact.response import Part, Response, total
 from engine.models.training import Diverged, train
 from engine.problems import ModuleProblem, Problem
@@ -26,6 +31,8 @@ from engine.question.processes import Retrain
 
 BATCH = 512
 """Queries at a time."""
+NEIGHBOUR: Literal["neighbour"] = "neighbour"
+"""Instead of an intervention: initial weights that are neighbouring floating-point numbers."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,10 @@ class AveragePart:
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): the mean of the seeds' scores."""
         return total(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
+
+    def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): the mean of the seeds' errors."""
+        return total(part.errors(behavior, labels) for part in self.parts) / len(self.parts)
 
 
 @singledispatch
@@ -65,12 +76,14 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     rows = candidates.tolist()
     for _, label in (term for one in interventions for term in one.change(problem.n).further):
         problem.check_label(label)
-    runs = _Runs(problem, options, total=len(seeds) * (1 + len(interventions) * len(rows)))
+    runs = _Runs(problem, options, total=len(seeds) * (2 + len(interventions) * len(rows)))
     baselines = [runs.query_logits(None, seed) for seed in seeds]
     if not all(logits.isfinite().all() for logits in baselines):
         raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
-    return [_response([[runs.query_logits((intervention, row), seed) for row in rows] for seed in seeds], baselines)
-            for intervention in interventions]
+    noise = [SAFETY * (runs.query_logits(NEIGHBOUR, seed) - logits).abs().amax(1)
+             for seed, logits in zip(seeds, baselines, strict=True)]
+    return [_response([[runs.query_logits((intervention, row), seed) for row in rows] for seed in seeds], baselines,
+                      noise) for intervention in interventions]
 
 
 @dataclass
@@ -82,22 +95,28 @@ class _Runs:
     total: int
     done: int = 0
 
-    def query_logits(self, asked: tuple[Intervention, int] | None, seed: int) -> Tensor:
+    def query_logits(self, asked: tuple[Intervention, int] | Literal["neighbour"] | None, seed: int) -> Tensor:
         """(m, C) of the model trained with `seed` under an intervention on an example; NaN where it diverged."""
         kept = self.problem.memo("retrained", dict)
-        key = asked and (asked[0].model_dump_json(), asked[1]), seed
+        key = (asked[0].model_dump_json(), asked[1]) if isinstance(asked, tuple) else asked, seed
         if key not in kept:
-            kept[key] = self._trained(seed, changed(self.problem, *asked) if asked else {})
+            kept[key] = self._trained(seed, self._arguments(asked, seed))
         self.done += 1
         self.options.progress(self.done / self.total)
         return kept[key]
 
+    def _arguments(self, asked: tuple[Intervention, int] | Literal["neighbour"] | None, seed: int) -> dict[str, Any]:
+        """What `train` is given that is not what it is given without an intervention."""
+        if asked is None:
+            return {}
+        return {"build": partial(_nudged, self.problem, seed)} if asked == NEIGHBOUR else changed(self.problem, *asked)
+
     def _trained(self, seed: int, change: dict[str, Any]) -> Tensor:
         problem, options = self.problem, self.options
         recipe, build = problem.training()
-        arguments = {"y": problem.y, "recipe": recipe.model_copy(update={"checkpoints": 0}), **change}
+        arguments = {"build": build, "y": problem.y, "recipe": recipe.model_copy(update={"checkpoints": 0}), **change}
         try:
-            module = train(build, problem.x, seed=seed, loss=problem.loss, device=problem.device,
+            module = train(x=problem.x, seed=seed, loss=problem.loss, device=problem.device,
                            check=options.check, progress=self._within, **arguments).module
         except Diverged:
             return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
@@ -108,12 +127,29 @@ class _Runs:
         self.options.progress((self.done + share) / self.total)
 
 
-def _response(logits: list[list[Tensor]], baselines: list[Tensor]) -> Response:
-    """From logits[seed][candidate] (m, C) and one baseline a seed."""
-    parts = tuple(Part(torch.stack(row, 1), baseline) for row, baseline in zip(logits, baselines, strict=True))
-    converged = torch.stack([part.logits.isfinite().all(-1).all(0) for part in parts]).all(0)
+def _nudged(problem: ModuleProblem, seed: int) -> nn.Module:
+    """A fresh module with the initial weights of the seed, each moved to a neighbouring floating-point number."""
+    module = problem.training()[1]().to(dtype=problem.x.dtype)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(neighbouring(parameter, generator))
+    return module
+
+
+def _response(logits: list[list[Tensor]], baselines: list[Tensor], noise: list[Tensor]) -> Response:
+    """From logits[seed][candidate] (m, C), and one baseline (m, C) and noise (m,) a seed."""
+    parts = tuple(_part(torch.stack(row, 1) - baseline[:, None], baseline, moved)
+                  for row, baseline, moved in zip(logits, baselines, noise, strict=True))
+    converged = torch.stack([part.change.isfinite().all(-1).all(0) for part in parts]).all(0)
     return Response((AveragePart(parts),), converged, torch.zeros(len(converged), device=converged.device).double(),
                     {"seeds": len(parts)})
+
+
+def _part(change: Tensor, baseline: Tensor, noise: Tensor) -> Part:
+    """Of one seed: change (m, b, C), baseline (m, C), noise (m,); a model that is the same has no doubt about it."""
+    moved = (change != 0).any(-1).any(0)
+    return Part(change, baseline, noise=noise[:, None] * moved)
 
 
 def changed(problem: ModuleProblem, intervention: Intervention, row: int) -> dict[str, Any]:

@@ -11,6 +11,9 @@ convolutions into grouped ones, which on the CNN of Appendix A-1 took up to twic
 
 For softmax regression a step moves W by −η x_k (p − e_y)ᵀ, so the logits of any query move by −η K(q, k) (p − e_y),
 with K(q, k) = x_qᵀx_k: only the candidate's own C logits need stepping.
+
+Both give the change of the query logits itself: `engine.exact.differences` for a network, the kernel for softmax
+regression.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from engine.basics.options import Options
-from engine.exact.passes import loss_and_gradient, query_logits
+from engine.exact.differences import Origin
+from engine.exact.passes import loss_and_gradient
 from engine.exact.response import Part, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.interventions import Intervention
@@ -55,13 +59,13 @@ def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response
     """One step on −f_w(x_k), f_w the query's own class readout: f_y(q) rises by η⟨φ(q), φ(x_k)⟩ (paper, Eq. 4)."""
     similarity, baseline = problem.readout_similarity(candidates), problem.query_logits
     raised = one_hot(problem.query_labels, problem.classes).to(baseline.dtype)
-    return Response.closed_form(Part(baseline[:, None] + eta * similarity[:, :, None] * raised[:, None], baseline))
+    return Response.closed_form(Part(eta * similarity[:, :, None] * raised[:, None], baseline))
 
 
 @singledispatch
 def stepped(problem: Problem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
             share: tuple[float, float] = (0.0, 1.0)) -> Part:
-    """The query logits after `steps` steps of size η on each candidate (b,) alone, from θ (P,): a finite part.
+    """What `steps` steps of size η on each candidate (b,) alone, from θ (P,), do to the query logits: a finite part.
 
     share: from where to where the progress goes that is told.
     """
@@ -71,17 +75,26 @@ def stepped(problem: Problem, candidates: Tensor, eta: float, steps: int, theta:
 @stepped.register
 def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
                share: tuple[float, float] = (0.0, 1.0)) -> Part:
-    baseline = query_logits(problem, theta)
-    logits = baseline.new_empty(len(baseline), len(candidates), problem.classes)
+    origin = _origin(problem, theta)
+    change = origin.logits.new_empty(len(origin.logits), len(candidates), problem.classes)
+    noise = change.new_empty(change.shape[:2])
     start, end = share
     for place, row in enumerate(candidates.split(1)):
-        moved = theta
+        displacement = torch.zeros_like(theta)
         for _ in range(steps):
             options.check()
-            moved = moved - eta * loss_and_gradient(problem, moved, problem.x[row], problem.y[row])[1]
-        logits[:, place] = query_logits(problem, moved)
+            at = theta + displacement
+            displacement = displacement - eta * loss_and_gradient(problem, at, problem.x[row], problem.y[row])[1]
+        change[:, place], noise[:, place] = origin.change(displacement)
         options.progress(start + (end - start) * (place + 1) / len(candidates))
-    return Part(logits, baseline)
+    return Part(change, origin.logits, noise=noise)
+
+
+def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
+    """Kept on the problem for θ_D, from where most steps start."""
+    if theta is problem.theta:
+        return problem.memo("origin", lambda: Origin.at(problem, theta))
+    return Origin.at(problem, theta)
 
 
 @stepped.register
@@ -90,8 +103,7 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: 
     x = problem.x[candidates]
     signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, steps)
     baseline = problem.outputs(problem.queries, theta)
-    change = problem.kernel(candidates)[:, :, None] * signal
-    return Part(baseline[:, None] - eta * change, baseline)
+    return Part(-eta * problem.kernel(candidates)[:, :, None] * signal, baseline)
 
 
 def accumulated_signal(logits: Tensor, labels: Tensor, squared_norms: Tensor, eta: float, steps: int) -> Tensor:
@@ -100,7 +112,8 @@ def accumulated_signal(logits: Tensor, labels: Tensor, squared_norms: Tensor, et
     index = torch.arange(len(labels), device=labels.device)
     for _ in range(steps):
         signal = f.softmax(-1)
-        signal[index, labels] -= 1.0
+        signal[index, labels] = 0.0
+        signal[index, labels] = -signal.sum(-1)  # p_y − 1 would lose the digits of an example that fits
         total += signal
         f -= eta * squared_norms[:, None] * signal
     return total

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engine.basics.provenance import device_name
 from engine.metrics.agreement import METRICS, pairwise, summarize
+from engine.metrics.subsets import over_known
 
 Comparison = tuple[str, str, str, str, str, str]
 """Table, curve, axis, title, parameter and behavior of one comparison of two scorings."""
@@ -17,8 +19,9 @@ Agreements = dict[Comparison, dict[str, np.ndarray]]
 
 
 def per_query(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
-    """metric -> (m,) of two oriented score arrays (m, k)."""
-    return {metric: values[0, 1] for metric, values in pairwise(np.stack([a, b]), tuple(METRICS)).items()}
+    """metric -> (m,) of two oriented score arrays (m, k), of each query over the candidates without NaN in either."""
+    found = over_known(partial(pairwise, metrics=tuple(METRICS)), np.stack([a, b]), ~(np.isnan(a) | np.isnan(b)))
+    return {metric: values[0, 1] for metric, values in found.items()}
 
 
 def stored(found: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -113,14 +113,14 @@ def _steps_chunk(drawn, context: Context) -> Output:
     reference = compute(problem, step_scoring("query_loss", ETA))[0]
     for behavior in BEHAVIORS[1:]:
         other = compute(problem, step_scoring(behavior, ETA))[0]
-        found[f"B|{behavior}"] = per_query(reference.oriented, other.oriented)
-    found["T|unrolled"] = per_query(reference.oriented, compute(problem, unrolled_scoring())[0].oriented)
+        found[f"B|{behavior}"] = per_query(reference.sharp, other.sharp)
+    found["T|unrolled"] = per_query(reference.sharp, compute(problem, unrolled_scoring())[0].sharp)
     for number, eta in enumerate(ETAS):
         context.progress(0.1 + 0.9 * number / len(ETAS), f"first order against exact, η = {eta:g}")
         for behavior in BEHAVIORS:
             pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
-            found[f"eta|{behavior}|{eta!r}"] = per_query(pair[0].oriented, pair[1].oriented)
-    return Output(arrays={**stored(found), "step": reference.oriented}, manifest=_facts(drawn))
+            found[f"eta|{behavior}|{eta!r}"] = per_query(pair[0].sharp, pair[1].sharp)
+    return Output(arrays={**stored(found), "step": reference.sharp}, manifest=_facts(drawn))
 
 
 def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
@@ -141,7 +141,7 @@ def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
         "flops": _group_work(computed, "flops"), "seconds": computed["remove|n-1"].provenance["wall_seconds"],
     }
     converged = np.logical_and.reduce([scores.converged for scores in computed.values()])
-    arrays = {name: scores.oriented for name, scores in computed.items()}
+    arrays = {name: scores.sharp for name, scores in computed.items()}
     return Output(arrays={**arrays, "converged": converged}, manifest=told)
 
 

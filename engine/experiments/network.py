@@ -109,21 +109,21 @@ def _steps_chunk(drawn: DrawnProblem, context: Context) -> Output:
     """Agreement per query of the B axis, five steps, and every first-order curve; the one-step scores themselves."""
     problem, options = drawn.problem, context.computing("steps")
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
-    reference = exact["query_loss"].oriented
-    found = {f"B|{behavior}": per_query(reference, exact[behavior].oriented) for behavior in BEHAVIORS[1:]}
-    found["T|unrolled"] = per_query(reference, compute(problem, unrolled_scoring(), options)[0].oriented)
+    reference = exact["query_loss"].sharp
+    found = {f"B|{behavior}": per_query(reference, exact[behavior].sharp) for behavior in BEHAVIORS[1:]}
+    found["T|unrolled"] = per_query(reference, compute(problem, unrolled_scoring(), options)[0].sharp)
     for eta in ETAS:
         scorings = [step_scoring(b, eta, estimator) for estimator in ("exact", "first_order") for b in CURVES]
         scores = compute(problem, scorings, options)
         for behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False):
-            found[f"eta|{behavior}|{eta!r}"] = per_query(finite.oriented, tangent.oriented)
+            found[f"eta|{behavior}|{eta!r}"] = per_query(finite.sharp, tangent.sharp)
     return Output(arrays={**stored(found), "step": reference}, manifest=_facts(drawn))
 
 
 def _response_chunk(drawn: DrawnProblem, context: Context) -> Output:
     """dB/dα of the damped optimum for every behavior of the curves; the solve is shared."""
     scores = compute(drawn.problem, [response(behavior) for behavior in CURVES], context.computing("inverse Hessian"))
-    arrays = {f"response|{behavior}": found.oriented for behavior, found in zip(CURVES, scores, strict=True)}
+    arrays = {f"response|{behavior}": found.sharp for behavior, found in zip(CURVES, scores, strict=True)}
     return Output(arrays=arrays, manifest={"solver": scores[0].provenance["convergence"]})
 
 
@@ -138,7 +138,7 @@ def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) 
     first = whole.with_candidates(whole.candidates[start:start + 1])
     corrected = compute(first, optimum_scoring({"kind": "remove"}, baseline="reoptimized"), options)[0]
     drift = computed["remove"].values[:, :1] - corrected.values
-    arrays = {name: scores.oriented for name, scores in computed.items()}
+    arrays = {name: scores.sharp for name, scores in computed.items()}
     residuals = np.concatenate([scores.residual for scores in computed.values()])
     flagged = sum(int((~scores.converged).sum()) for scores in computed.values())
     return Output(arrays={**arrays, "drift": drift},

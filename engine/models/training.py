@@ -28,6 +28,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.models.double import keep_double
 from engine.models.layout import layout_for
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.pauses import Pauses
@@ -88,6 +89,9 @@ class Training:
         """
         seed_generators(self.device, self.seed)
         module = self.build().to(device=self.device, dtype=self.x.dtype).train().requires_grad_(True)
+        if self.x.dtype == torch.float64:
+            keep_double(module.eval(), self.x[:2])
+            module.train()
         _check_outputs(module, self.x, self.y)
         return module
 

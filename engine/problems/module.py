@@ -20,6 +20,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
+from engine.models.double import keep_double
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
 from engine.models.recipe import Recipe
@@ -79,6 +80,8 @@ class ModuleProblem(Problem):
         chosen = self._labels(range(len(y)) if candidates is None else candidates)
         super().__init__(Examples(self._inputs(x_train), y, self._inputs(x_query), self._labels(y_query), chosen),
                          shared)
+        if self.network.dtype == torch.float64:
+            keep_double(self.network.module, self.queries[:2])
         self._classes = self.of_model("classes", self._checked_classes)
         self.of_model("selection", self._check_selection)
 
@@ -98,6 +101,9 @@ class ModuleProblem(Problem):
                              recipe=self.recipe, build=self.build, seed=self.seed, device=str(self.device),
                              shared=shared)
 
+    def with_candidates(self, candidates: Arraylike) -> ModuleProblem:
+        return self.holding(self.examples._replace(candidates=self._labels(candidates)), self.shared)
+
     def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
         """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""
         y = self.y.clone()
@@ -105,12 +111,16 @@ class ModuleProblem(Problem):
         return self.holding(self.examples._replace(y=y), Shared(Memory(), Memory()))
 
     def double(self) -> ModuleProblem:
-        """The same problem in float64."""
+        """The same problem in float64, kept beside this one."""
         if self.network.dtype == torch.float64:
             return self
+        return self.memo("double", self._double).with_candidates(self.candidates)
+
+    def _double(self) -> ModuleProblem:
+        checkpoints = [Checkpoint(point.theta.double(), point.learning_rate) for point in self.checkpoints]
         return ModuleProblem(self.network.module, *self.examples, parameters=self.network.selection, loss=self.loss,
-                             l2=self.l2, recipe=self.recipe,
-                             build=self.build, seed=self.seed, device=str(self.device), dtype="float64")
+                             l2=self.l2, checkpoints=checkpoints, recipe=self.recipe, build=self.build, seed=self.seed,
+                             device=str(self.device), dtype="float64")
 
     def _inputs(self, x: Arraylike) -> Tensor:
         held = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
@@ -276,10 +286,14 @@ class ModuleProblem(Problem):
         return {"parameters": self.parameters, "classes": self.classes}
 
     @property
+    def precision(self) -> str:
+        return str(self.network.dtype)[6:]
+
+    @property
     def facts(self) -> dict[str, Any]:
         loss, gradient = self.factual
         recipe = {} if self.recipe is None else {"recipe": self.recipe.model_dump(mode="json")}
-        return {**recipe, "l2": self.l2, "selection": self.network.selection, "precision": str(self.network.dtype)[6:],
+        return {**recipe, "l2": self.l2, "selection": self.network.selection, "precision": self.precision,
                 "factual_loss": loss, "factual_gradient_norm": gradient.double().norm().item(),
                 "model": self.network.fingerprint}
 

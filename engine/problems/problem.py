@@ -161,6 +161,18 @@ class Problem(ABC):
     def double(self) -> Problem:
         """The same problem in float64."""
 
+    @property
+    @abstractmethod
+    def precision(self) -> str:
+        """The floating-point numbers that its parameters are: `float32` or `float64`."""
+
+    def for_differences(self, precision: str) -> Problem:
+        """The problem that differences of nearly equal numbers are taken on: in float64, unless another is asked for.
+
+        precision: `auto`, `float64`, or `float32` for the problem as it is.
+        """
+        return self if precision == "float32" else self.double()
+
     @abstractmethod
     def retrained_outputs(self, weights: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
         """f(q) (m, C) of a model trained from scratch, training example i counting weights[i] ≥ 0 times, (n,).

@@ -119,6 +119,10 @@ class SoftmaxProblem(Problem):
     def double(self) -> SoftmaxProblem:
         return self
 
+    @property
+    def precision(self) -> str:
+        return "float64"
+
     def kernel(self, rows: Tensor) -> Tensor:
         """K(q, k) = x_qᵀ x_k of training examples `rows` (b,), shape (m, b)."""
         return self.queries @ self.x[rows].T

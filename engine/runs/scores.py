@@ -19,7 +19,7 @@ from engine.store.results import Result
 
 KIND = "scores"
 SLICE = 100
-NUMERICS = 2
+NUMERICS = 3
 
 
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
@@ -32,7 +32,8 @@ def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
     """The scores of a finished run, in the order of its scorings."""
     arrays, runs = result.arrays(), result.manifest["runs"]
     return [Scores(scoring, arrays[f"{place}|values"], arrays["candidates"], arrays[f"{place}|converged"],
-                   arrays[f"{place}|residual"], runs[place]) for place, scoring in enumerate(scorings)]
+                   arrays[f"{place}|residual"], runs[place], arrays[f"{place}|resolved"])
+            for place, scoring in enumerate(scorings)]
 
 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
@@ -84,7 +85,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     arrays: dict[str, np.ndarray] = {"candidates": found[0].candidates}
     for place, scores in zip(members, found, strict=True):
         arrays |= {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
-                   f"{place}|residual": scores.residual}
+                   f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution}
     fingerprint = whole.fingerprint if part == 0 else found[0].provenance["data"]  # of all slices, told by the first
     return Output(arrays=arrays, manifest={"runs": {str(place): {**scores.provenance, "data": fingerprint}
                                                     for place, scores in zip(members, found, strict=True)}})
@@ -99,7 +100,7 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
         pieces = [part.arrays() for part in parts]
         arrays["candidates"] = np.concatenate([piece["candidates"] for piece in pieces])
         for place in members:
-            for name in ("values", "converged", "residual"):
+            for name in ("values", "converged", "residual", "resolved"):
                 arrays[f"{place}|{name}"] = np.concatenate([piece[f"{place}|{name}"] for piece in pieces], -1)
             runs[place] = _joined([part.manifest["runs"][str(place)] for part in parts])
     return Output(arrays=arrays, manifest={"runs": runs, "spec": data["scorings"], "source": data["source"],
@@ -109,7 +110,9 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
 def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One provenance for a scoring out of those of its slices."""
     convergence = [Convergence.read(parts[0]["exact"], part["convergence"]) for part in parts]
+    resolution = [part["resolution"] for part in parts]
     return {**parts[0],
+            "resolution": {**resolution[0], **{name: sum(one[name] for one in resolution) for name in ("below", "of")}},
             "sizes": {**parts[0]["sizes"], "candidates": sum(part["sizes"]["candidates"] for part in parts)},
             "wall_seconds": round(sum(part["wall_seconds"] for part in parts), 3),
             "convergence": Convergence.joined(convergence).written}

@@ -10,6 +10,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.provenance import device_name, versions
+from engine.exact.response import RESOLUTION
 from engine.problems import Problem
 from engine.question.processes import Process
 from engine.scoring.convergence import Convergence, added
@@ -51,22 +52,26 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     first = scorings[members[0]]
     interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
     respond = first.route.route(problem, first.process.kind)
-    chunks = problem.candidates.split(_chunk(problem, len(interventions), first.process, options.budget))
+    held = problem.for_differences(options.precision) if first.finite else problem
+    chunks = problem.candidates.split(_chunk(held, len(interventions), first.process, options.budget))
     columns: dict[int, list[tuple[torch.Tensor, ...]]] = {place: [] for place in members}
     spent: dict[int, dict] = {}
     started = time.perf_counter()
     for number, chunk in enumerate(chunks):
         options.check()
-        responses = respond(problem, interventions, first.process, chunk, options.share(number, len(chunks)))
+        responses = respond(held, interventions, first.process, chunk, options.share(number, len(chunks)))
         by_intervention = dict(zip(interventions, responses, strict=True))
         for place in members:
             response = by_intervention[scorings[place].intervention]
-            values = response.scores(scorings[place].readout, problem.query_labels)
-            columns[place].append((values, response.converged, response.residual))
+            readout = scorings[place].readout
+            values = response.scores(readout, held.query_labels)
+            resolved = response.resolved(values, readout, held.query_labels)
+            columns[place].append((values, response.converged, response.residual, resolved))
             spent[place] = added(spent.get(place, {}), response.work)
         options.progress((number + 1) / len(chunks))
     seconds = time.perf_counter() - started
-    return {place: _gather(problem, scorings[place], columns[place], spent[place], seconds) for place in members}
+    return {place: _gather(problem, scorings[place], columns[place], spent[place], seconds, held.precision)
+            for place in members}
 
 
 def _chunk(problem: Problem, interventions: int, process: Process, budget: int) -> int:
@@ -89,8 +94,9 @@ def _question(problem: Problem, scoring: Scoring) -> str:
 
 
 def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Tensor, ...]], spent: dict,
-            seconds: float) -> Scores:
-    values, converged, residual = (torch.cat(column, dim=-1).cpu().numpy() for column in zip(*columns, strict=True))
+            seconds: float, precision: str) -> Scores:
+    values, converged, residual, resolved = (torch.cat(column, dim=-1).cpu().numpy()
+                                             for column in zip(*columns, strict=True))
     provenance = {
         "spec": scoring.canonical(), "digest": scoring.digest, "question": _question(problem, scoring),
         **({"answers_for": [departure.answers_for for departure in scoring.departures]} if scoring.departures else {}),
@@ -99,6 +105,8 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
                   **problem.sizes},
         **problem.facts,
         "convergence": Convergence.measured(scoring.exact, converged, residual, spent).written,
+        "resolution": {"precision": precision, "relative_error": RESOLUTION,
+                       "below": int(resolved.size - resolved.sum()), "of": resolved.size},
         "device": device_name(str(problem.device)), "versions": versions(), "wall_seconds": round(seconds, 3),
     }
-    return Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance)
+    return Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance, resolved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +20,8 @@ class Scores:
     whether it met its tolerance; of an approximation, whether its solver met the tolerance that it has, or, where it
     has none, whether the solution is finite, which says nothing of how good it is (see `convergence`).
     residual (k,): final gradient norm of a re-optimisation, or relative residual of a linear solve.
-    A column that did not converge is kept and flagged, and left out by `trusted`.
+    resolved (m, k) bool, None for all: whether rounding left six digits of a score (`engine.exact.response`).
+    A column that did not converge and a score below resolution are kept and flagged, and left out by `trusted`.
     """
 
     scoring: Scoring
@@ -28,6 +30,7 @@ class Scores:
     converged: np.ndarray
     residual: np.ndarray
     provenance: dict[str, Any] = field(default_factory=dict)
+    resolved: np.ndarray | None = None
 
     @property
     def oriented(self) -> np.ndarray:
@@ -35,12 +38,61 @@ class Scores:
         return self.scoring.orientation * self.values
 
     @property
+    def known(self) -> np.ndarray:
+        """Which scores are above resolution, of candidates that converged: (m, k)."""
+        return self.above_resolution & self.converged
+
+    @property
+    def above_resolution(self) -> np.ndarray:
+        """Which scores rounding left six digits of: (m, k)."""
+        return np.ones(self.values.shape, bool) if self.resolved is None else self.resolved
+
+    @property
+    def below_resolution(self) -> int:
+        """How many scores rounding may have spoilt."""
+        return int((~self.above_resolution).sum())
+
+    @property
+    def sharp(self) -> np.ndarray:
+        """Oriented scores with NaN where they are below resolution."""
+        return np.where(self.above_resolution, self.oriented, np.nan)
+
+    @property
     def trusted(self) -> np.ndarray:
-        """Oriented scores with NaN in the columns of candidates that did not converge."""
-        return np.where(self.converged, self.oriented, np.nan)
+        """Oriented scores with NaN where the candidate did not converge or the score is below resolution."""
+        return np.where(self.known, self.oriented, np.nan)
 
     @property
     def convergence(self) -> Convergence:
         """How well they were computed; what the manifest does not tell of the solver is unknown."""
         return Convergence.measured(self.scoring.exact, self.converged, self.residual,
                                     Convergence.facts_of(self.provenance.get("convergence", {})))
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Score arrays over the candidates that converged in all of them.
+
+    stack (M, m, k'): oriented scores. known (m, k'): which of them are above resolution in all arrays. kept (k,): the
+    candidates.
+    """
+
+    stack: np.ndarray
+    known: np.ndarray
+    kept: np.ndarray
+
+    @classmethod
+    def of(cls, arrays: Sequence[Scores]) -> Together:
+        kept = np.logical_and.reduce([scores.converged for scores in arrays])
+        known = np.logical_and.reduce([scores.known for scores in arrays])
+        return cls(np.stack([scores.oriented[:, kept] for scores in arrays]), known[:, kept], kept)
+
+    @property
+    def left_out(self) -> int:
+        """How many candidates did not converge somewhere."""
+        return int((~self.kept).sum())
+
+    @property
+    def below_resolution(self) -> int:
+        """How many scores of the candidates that converged are below resolution somewhere."""
+        return int((~self.known).sum())

@@ -54,6 +54,11 @@ class Scoring(Specification):
         return self.route.implied(self.intervention)
 
     @property
+    def finite(self) -> bool:
+        """Whether its scores are differences of a behavior at two models, not derivatives of it."""
+        return self.exact and not self.process.derivative
+
+    @property
     def title(self) -> str:
         return super().title if self.exact else f"{super().title} · {self.route.title}"
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from engine.basics.errors import MissingData
 from engine.problems import ProblemSource, SoftmaxProblem
+from engine.problems.memory import Memory
+from engine.problems.problem import Shared
 
 SMALL = os.environ.get("BENCH") == "small"
 
@@ -48,7 +50,6 @@ def seconds(function, repeat=1):
 
 def untouched(problem):
     """The same trained problem with nothing else computed: no Hessian, no factor, no preconditioner."""
-    fresh = object.__new__(SoftmaxProblem)
-    kept = ("device", "l2", "intercept", "y", "query_labels", "x", "queries", "classes", "candidates", "fit")
-    fresh.__dict__.update({name: problem.__dict__[name] for name in kept})
+    fresh = problem.holding(problem.examples, Shared(Memory(), Memory()))
+    fresh.of_model("fit", lambda: problem.fit)
     return fresh

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.metrics.agreement import kendall_tau, top_overlap
+from engine.metrics.agreement import pairwise, top_overlap
+from engine.metrics.subsets import over_known
 from engine.problems import SoftmaxProblem
-from engine.scoring.scores import Scores
+from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
 
@@ -28,8 +29,9 @@ def probability(problem: SoftmaxProblem, query: int) -> float:
 
 def mean_tau(a: Scores, b: Scores) -> float:
     """Kendall's τ, mean over queries, of candidates that both trust."""
-    kept = a.converged & b.converged
-    return float(np.nanmean(kendall_tau(a.oriented[:, kept], b.oriented[:, kept])))
+    both = Together.of([a, b])
+    found = over_known(lambda stack: {"tau": pairwise(stack, ["kendall"])["kendall"]}, both.stack, both.known)
+    return float(np.nanmean(found["tau"][0, 1]))
 
 
 def most_different(a: Scores, b: Scores, size: int) -> int:

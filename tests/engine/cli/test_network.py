@@ -163,3 +163,24 @@ def test_an_exact_local_response_of_a_large_network_is_refused(folder, capsys):
                                    "x_query": np.tile(arrays["x_query"], 4)})
     assert influence("--model", "mlp") == 2
     assert "select at most 4,000 of them, or use the estimator `cg`" in capsys.readouterr().err
+
+
+def test_the_precision_of_differences_is_chosen_recorded_and_its_limits_are_said(folder, capsys):
+    """float64 where nothing is said; in float32 what a step of 1e-3 leaves of six digits is flagged."""
+    (folder / "spec.json").write_text(json.dumps({**STEP, "process": {"kind": "one_step", "eta": 1e-3}}))
+    network = ("--model", "own_models:tiny", "--checkpoint", "weights.safetensors", "--shape", "1,4,4")
+    assert influence(*network) == 0
+    manifest = json.loads((folder / "scores.json").read_text())
+    assert manifest["resolution"] == {"precision": "float64", "relative_error": 1e-6, "below": 0, "of": 12}
+    assert capsys.readouterr().err == ""
+    exact = np.load(folder / "scores.npz")["scores"]
+    assert influence(*network, "--precision", "float32") == 0
+    manifest = json.loads((folder / "scores.json").read_text())
+    with np.load(folder / "scores.npz") as written:
+        off = np.abs(written["scores"] - exact) > 1e-6 * np.abs(exact)
+        assert not (off & written["resolved"]).any()
+        assert manifest["resolution"]["below"] == (~written["resolved"]).sum() > 0
+    assert "below the resolution of float32" in capsys.readouterr().err
+    assert "--precision float32" in manifest["command"]
+    assert influence(*network, "--precision", "half") == 2
+    assert "--precision is `half`; give auto, float32 or float64." in capsys.readouterr().err

@@ -13,7 +13,7 @@ from engine.models import network
 from engine.problems import source
 
 PROBLEM = ["--device", "--l2", "--intercept", "--memory", "--model", "--checkpoint", "--shape", "--parameters",
-           "--trajectory", "--recipe"]
+           "--trajectory", "--recipe", "--precision"]
 
 
 @pytest.mark.parametrize("name", ["influence", "compare", "explain", "datamodel", "self-influence", "bring"])
@@ -32,6 +32,7 @@ def test_a_setting_is_written_as_it_was_given():
     assert Setting(Fit("cpu", 0.5, True), 2.0, nets).arguments == [
         "--device", "cpu", "--l2", "0.5", "--intercept", "--model", "cnn", "--checkpoint", "weights.pt", "--shape",
         "1,8,8", "--parameters", "last_layer", "--trajectory", "a.pt", "--trajectory", "b.pt", "--memory", "2.0"]
+    assert Setting(precision="float32").arguments[-2:] == ["--precision", "float32"]
     assert Setting().arguments == ["--device", "auto", "--l2", "0.0001", "--memory", "4.0"]
     assert command_line("bring", Path("/far/a b.npz"), Path("near/c.npz")) == (
         "python -m engine bring 'a b.npz' near/c.npz")

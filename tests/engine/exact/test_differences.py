@@ -1,0 +1,149 @@
+"""Changes of query logits against arithmetic of fifty digits and of float64; what rounding spoils is said."""
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from engine.analysis.error_curves import step_agreement
+from engine.basics.options import Options
+from engine.exact.differences import Origin
+from engine.exact.response import RESOLUTION
+from engine.problems import ModuleProblem, ProblemSource
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+
+ETAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
+
+
+def tanh_problem(dtype="float64", n=12, queries=5):
+    torch.manual_seed(3)
+    generator = torch.Generator().manual_seed(0)
+    module = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 3))
+    x = torch.randn(n + queries, 3, generator=generator)
+    y = torch.randint(3, (n + queries,), generator=generator)
+    return ModuleProblem(module, x[:n], y[:n], x[n:], y[n:], dtype=dtype)
+
+
+def digits(precise, names):
+    """The weights as mpmath matrices, the bias as a column."""
+    return {name: mpmath.matrix(precise[name].double().numpy().reshape(len(precise[name]), -1).tolist())
+            for name in names}
+
+
+def forward(values, x):
+    h = values["0.weight"] * x + values["0.bias"]
+    h = h.apply(mpmath.tanh)
+    return values["2.weight"] * h + values["2.bias"], h
+
+
+def log_probability(logits, label):
+    return logits[label] - mpmath.log(sum(mpmath.exp(value) for value in logits))
+
+
+def stepped(values, x, label, eta):
+    """One gradient step on −log p_label by hand."""
+    logits, h = forward(values, x)
+    total = sum(mpmath.exp(value) for value in logits)
+    signal = mpmath.matrix([mpmath.exp(value) / total for value in logits])
+    signal[label] -= 1
+    back = values["2.weight"].T * signal
+    back = mpmath.matrix([back[i] * (1 - h[i] ** 2) for i in range(len(back))])
+    return {"0.weight": values["0.weight"] - eta * back * x.T, "0.bias": values["0.bias"] - eta * back,
+            "2.weight": values["2.weight"] - eta * signal * h.T, "2.bias": values["2.bias"] - eta * signal}
+
+
+@pytest.mark.parametrize("eta", [1e-1, 1e-4, 1e-8])
+def test_a_step_against_fifty_digits(eta):
+    """Whatever is not flagged is right to RESOLUTION, and hardly anything is flagged."""
+    problem = tanh_problem()
+    found = compute(problem, Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}))[0]
+    with mpmath.workdps(50):
+        values = digits(dict(problem.network.module.named_parameters()), problem.network.names)
+        columns = [mpmath.matrix(row.tolist()) for row in (*problem.x, *problem.queries)]
+        for k in range(problem.n):
+            moved = stepped(values, columns[k], int(problem.y[k]), mpmath.mpf(eta))
+            for q, label in enumerate(problem.query_labels.tolist()):
+                x = columns[problem.n + q]
+                truth = log_probability(forward(moved, x)[0], label) - log_probability(forward(values, x)[0], label)
+                if found.above_resolution[q, k]:
+                    assert abs(found.values[q, k] / truth - 1) < RESOLUTION
+    assert found.above_resolution.mean() > 0.95
+
+
+def test_first_order_meets_the_exact_step_as_the_step_shrinks():
+    """Figure A-1 at small η: τ rises to 1. In float32 it would fall, at η = 1e-4 to below 0.7."""
+    problem = ProblemSource(dataset="digits", model="mlp", n_train=300, n_queries=40, n_candidates=40,
+                            recipe={"epochs": 10, "batch_size": 50, "learning_rate": 0.05, "momentum": 0.9}
+                            ).build().problem
+    taus = [np.nanmean(step_agreement(problem, eta, ["query_loss"])["query_loss"]["kendall_tau"]) for eta in ETAS]
+    assert all(later >= sooner - 1e-4 for sooner, later in zip(taus, taus[1:], strict=False))
+    assert taus[-1] > 0.9999
+
+
+def test_what_float32_cannot_resolve_is_flagged():
+    """In single precision hardly a score at η = 1e-3 has six digits: those that float64 contradicts are flagged."""
+    problem = tanh_problem("float32")
+    scoring = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 1e-3})
+    single, double = (compute(problem, scoring, Options(precision=precision))[0] for precision in ("float32", "auto"))
+    assert single.provenance["resolution"]["precision"] == "float32"
+    assert double.provenance["resolution"]["precision"] == "float64" and double.below_resolution == 0
+    off = np.abs(single.values - double.values) > RESOLUTION * np.abs(double.values)
+    assert off.any() and not (off & single.above_resolution).any()
+    assert np.isnan(single.trusted[~single.above_resolution]).all()
+
+
+def test_the_error_is_within_its_bound_for_a_network_with_kinks():
+    """ReLU and max-pooling in float32 against float64, for displacements of many sizes."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Unflatten(1, (1, 6, 6)), nn.Conv2d(1, 3, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                           nn.Linear(12, 3))
+    generator = torch.Generator().manual_seed(1)
+    x, y = torch.randn(40, 36, generator=generator), torch.randint(3, (40,), generator=generator)
+    single = ModuleProblem(module, x[:20], y[:20], x[20:], y[20:])
+    double = single.double()
+    direction = torch.randn(single.parameters, generator=generator)
+    for size in (1e-1, 1e-3, 1e-5, 1e-7):
+        found, bound = Origin.at(single, single.theta).change(size * direction)
+        truth, _ = Origin.at(double, double.theta).change((size * direction).double())
+        assert ((found.double() - truth).abs().amax(1) <= bound.double()).all()
+
+
+@pytest.mark.parametrize("name", [name for name, one in BEHAVIORS.items() if one.difference is not None])
+def test_differences_of_behaviors_in_closed_form(name):
+    """Against the values themselves where the change is large, and against the gradient where it is tiny."""
+    behavior, generator = BEHAVIORS[name], torch.Generator().manual_seed(0)
+    logits = 3.0 * torch.randn(50, 1, 4, generator=generator, dtype=torch.float64)
+    labels = torch.randint(4, (50, 1), generator=generator)
+    direction = torch.randn(50, 6, 4, generator=generator, dtype=torch.float64)
+    for size in (0.1, 3.0, 60.0):
+        change = size * direction
+        expected = behavior.value(logits + change, labels.expand(50, 6)) - behavior.value(logits, labels)
+        torch.testing.assert_close(behavior.changed(change, logits, labels), expected, rtol=1e-9, atol=1e-12)
+    slope = (direction * behavior.signal(logits, labels)).sum(-1)
+    torch.testing.assert_close(behavior.changed(1e-12 * direction, logits, labels) * 1e12, slope, rtol=1e-8, atol=1e-12)
+
+
+def test_a_query_that_is_certain_keeps_its_digits():
+    """log p of p = 1 − 1e-20: subtracting the two values would leave nothing."""
+    logits, change = torch.tensor([[[46.0, 0.0]]]).double(), torch.tensor([[[1e-3, 0.0]]]).double()
+    labels = torch.tensor([[0]])
+    found = BEHAVIORS["query_loss"].changed(change, logits, labels).item()
+    with mpmath.workdps(60):
+        truth = mpmath.log(1 + mpmath.exp(-46)) - mpmath.log(1 + mpmath.exp(-(46 + mpmath.mpf(1e-3))))
+    assert found == pytest.approx(float(truth), rel=1e-12)
+
+
+def test_softmax_regression_at_a_step_of_a_millionth():
+    """Closed form against the first-order term, which it must meet to η² while its own digits last."""
+    problem = ProblemSource(dataset="digits", n_train=200, n_queries=30, n_candidates=50).build().problem
+    scorings = [Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 1e-6}, estimator)
+                for behavior in ("query_loss", "query_logit", "soft_margin", "probability")
+                for estimator in ("exact", "first_order")]
+    found = compute(problem, scorings)
+    for exact, tangent in zip(found[::2], found[1::2], strict=True):
+        assert exact.above_resolution.mean() > 0.99
+        known = exact.above_resolution
+        np.testing.assert_allclose(exact.values[known], tangent.values[known], rtol=1e-3)
