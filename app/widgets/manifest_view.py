@@ -8,8 +8,6 @@ from functools import partial
 from html import escape
 from typing import Any
 
-import streamlit as st
-
 from app.widgets import downloads, glossary
 from app.widgets.times import spell
 from engine import data
