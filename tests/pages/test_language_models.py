@@ -130,6 +130,7 @@ def test_a_new_run_is_a_job(home, monkeypatch):
 def test_records_show_text_marks_and_ranks(ran):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="tracin"))
+    assert says(at, "Between two draws of the projection, rankings agree by τ =")
     assert says(at, "Records that teach it") and at.dataframe[0].value["rank"].tolist() == list(range(1, 17))
     columns = list(at.dataframe[0].value)
     assert "rank · response loss" in columns and "rank · answer logit" not in columns
