@@ -13,13 +13,15 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.exact.local_response import force, linearised
 from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
-from engine.exact.objectives import linear_force, objectives
+from engine.exact.objectives import objectives
 from engine.exact.preconditioner import CandidateTerms, block_inverse, dense_inverse
 from engine.exact.reoptimize import prepare, reoptimize
 from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
 from engine.problems import SoftmaxProblem
+from engine.question.change import Change
 from engine.question.interventions import Intervention
 from engine.question.processes import Reoptimize, Retrain
 
@@ -76,7 +78,7 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
             batch_terms = objectives(problem, intervention, batch)
             origin = factual_weights.expand(-1, -1, len(batch))
             start = self_consistent_start(origin, batch_terms, terms)
-            goal = tolerances(problem, batch_terms, options.tolerance)
+            goal = tolerances(problem, intervention.change(problem.n), batch, options.tolerance)
             optima = minimise(data, batch_terms, start, terms, tolerance=goal, check=options.check)
             gathered[place].append((_query_logits(problem, optima.weights), optima.converged, optima.gradient_norm))
             work[place].add(optima.work)
@@ -98,14 +100,13 @@ def _candidate_terms(problem: SoftmaxProblem, data: TrainingData, batch: Tensor)
     return problem.memo("candidate_terms", build, (data.damping, *batch.tolist()))
 
 
-def tolerances(problem: SoftmaxProblem, terms: Objectives, tolerance: float) -> Tensor:
+def tolerances(problem: SoftmaxProblem, change: Change, rows: Tensor, tolerance: float) -> Tensor:
     """(b,): the tolerance, or a millionth of the force that moves the optimum, where that is smaller.
 
     A small α moves little, so the same gradient norm would be a larger share of its score.
     """
-    signal, common = linear_force(problem, terms)
-    force = (terms.inputs[:, None] * signal.T + common[:, :, None]).flatten(0, 1).norm(dim=0)
-    return (1e-6 * force).clamp(SMALLEST_TOLERANCE, tolerance)
+    added = force(linearised(problem, rows, Options()), change, rows).norm(dim=0)
+    return (1e-6 * added).clamp(SMALLEST_TOLERANCE, tolerance)
 
 
 def _query_logits(problem: SoftmaxProblem, weights: Tensor) -> Tensor:
