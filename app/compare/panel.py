@@ -118,6 +118,8 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     flagged = sum(int((~scores.converged).sum()) for scores in seeds)
     if cost.is_optimum(scoring):
         text = f"Exact: every candidate re-optimised, largest gradient norm {worst:.1e}"
+    elif cost.is_searched(scoring):
+        text = f"Exact: {scoring.process.title} for every candidate, gradient norm at most {worst:.1e} where they end"
     elif scoring.exact:
         taken = ", every step taken" if "selection" in seeds[0].provenance else ", closed form"
         text = "Exact" + (f": relative residual of the linear solve at most {worst:.1e}" if worst else taken)

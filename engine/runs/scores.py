@@ -18,7 +18,7 @@ from engine.store.results import Result
 
 KIND = "scores"
 SLICE = 100
-NUMERICS = 2
+NUMERICS = 3
 
 
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
