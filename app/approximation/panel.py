@@ -31,10 +31,10 @@ BENT = ("In a network even the **query logit** bends with the parameters, so eve
 OPTIMUM = ("For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows the optimum "
            "bends away, and the inverse Hessian answers for a smaller move than was made. A solver below **Cholesky** "
            "adds an error of its own: its linear systems are not solved to the end.")
-NO_OPTIMUM = ("A network that stochastic gradient descent has trained is at no optimum. Here it is re-optimised "
-              "nearby, with damping 0.01, with and without the weight α, and the difference is compared with the "
-              "inverse Hessian's answer. A limited number of iterations blurs the smallest weights; the bend of the "
-              "loss, the largest.")
+NO_OPTIMUM = ("A network that stochastic gradient descent has trained is at no optimum. Here 20 L-BFGS "
+              "iterations are taken from it, with damping 0.01, with and without the weight α, and the difference is "
+              "compared with the inverse Hessian's answer. That the iterations end before an optimum blurs the "
+              "smallest weights; the bend of the loss, the largest.")
 
 
 def note(chosen: Chosen) -> None:
@@ -165,7 +165,7 @@ def provenance(point: Point) -> None:
     if point.exact.scoring.process.kind == "one_step":
         how = f"{'every step taken' if network else 'closed form'}, {facts['wall_seconds']:.2f} s"
     else:
-        how = f"{'L-BFGS' if network else 'Newton'}, {point.exact.convergence.summary}"
+        how = point.exact.convergence.summary
     chips.note(f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} "
                f"queries · one draw · exact scores: {how}")
 

@@ -108,7 +108,7 @@ def _slider(panel: str) -> float:
     else:
         key = choice.bound("alpha", 1e-3, _nearest_alpha)
         value = st.select_slider("Weight α", ALPHA_STEPS, key=key, format_func=short,
-                                 help="Moves the dashed line; every candidate is re-optimised now at this α.")
+                                 help="Moves the dashed line; every candidate is computed now at this α.")
     choice.keep(panel, short(value))
     return value
 

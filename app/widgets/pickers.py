@@ -31,6 +31,7 @@ PARAMETERS = {
     "alpha": ("weight α", 1e-3, -1.0, 1e6),
     "damping": ("damping", 0.0, 0.0, 1e6),
     "steps": ("steps", 5, 1, 10_000),
+    "iterations": ("L-BFGS iterations", 20, 1, 10_000),
     "checkpoints": ("checkpoints", 5, 1, 1_000),
     "every": ("steps between checkpoints", 20, 1, 10_000),
     "label": ("new label", 0, 0, 10_000),
@@ -80,8 +81,8 @@ def model_picker() -> None:
     key = choice.bound("model", SOFTMAX, choice.from_options(models))
     name = st.selectbox("Model", models, key=key, format_func=labels.model_heading,
                         help="Softmax regression has one optimum and exact answers. A network is trained by stochastic "
-                             "gradient descent and is at no optimum: its answers are exact for steps and retraining, "
-                             "and as good as the optimiser for re-optimisation.")
+                             "gradient descent and is at no optimum: its answers are exact for steps and retraining; "
+                             "of re-optimised candidates those that reach no optimum are left out.")
     took("model", name, (*SIZES, weights_picker.NAME))
     if name != SOFTMAX:
         key = choice.bound("parameters", ALL, choice.from_options(list(COUNTED)))

@@ -60,7 +60,7 @@ def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
 
 
 def upweighted(behavior: str, alpha: float, kind: str = SOFTMAX) -> Scoring:
-    """Upweighting by α, re-optimised."""
+    """Upweighting by α, re-optimised; for a network, searched nearby."""
     return _question(kind)(behavior, alpha)
 
 
@@ -70,7 +70,7 @@ def solver_scoring(behavior: str, solver: str, alpha: float = 1.0, kind: str = S
 
 
 def _question(kind: str) -> Callable[..., Scoring]:
-    """(behavior, α, estimator) -> what is asked; where there are several optima, of the one nearby."""
+    """(behavior, α, estimator) -> what is asked; where there are several optima, of a search nearby."""
     return upweight_scoring if PROBLEMS[kind].convex else damped_upweighting
 
 

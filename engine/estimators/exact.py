@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.estimators.estimator import Estimator
 from engine.exact.local_response import local_response
+from engine.exact.local_search import local_search
 from engine.exact.reoptimize import reoptimize
 from engine.exact.retrain import retrain
 from engine.exact.steps import trajectory, unrolled
@@ -13,5 +14,5 @@ EXACT = Estimator(
     "The estimand itself: the counterfactual model is computed, not approximated.",
     "paper, Eq. 1",
     routes={"one_step": unrolled, "unrolled": unrolled, "trajectory": trajectory, "local_response": local_response,
-            "reoptimize": reoptimize, "retrain": retrain},
+            "reoptimize": reoptimize, "local_search": local_search, "retrain": retrain},
 )

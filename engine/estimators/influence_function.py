@@ -1,7 +1,8 @@
 r"""Influence functions: −s_Bᵀ J (H + damping·I)⁻¹ ∇F_k(θ_D), one estimator for each inverse-Hessian solver.
 
 For `infinitesimal` they approximate the exact local response by their solver; for a finite
-upweighting, removal or relabelling they also linearise the re-optimisation (Koh and Liang, 2017).
+upweighting, removal or relabelling they also linearise the re-optimisation (Koh and Liang, 2017), a local search or
+the retraining: the linear response is that of the optimum, whichever of them looks for it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class InfluenceFunction(Estimator):
 def influence_function(solver: InverseHessian) -> InfluenceFunction:
     """The influence function that uses a solver. Cholesky on `local_response` is `exact` itself."""
     respond = partial(linear_responses, solver)
-    routes = {"reoptimize": respond, "retrain": respond}
+    routes = {"reoptimize": respond, "local_search": respond, "retrain": respond}
     if not solver.exact:
         routes = {"local_response": respond, **routes}
     return InfluenceFunction(

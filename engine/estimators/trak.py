@@ -23,7 +23,7 @@ from engine.gradients.per_example import behavior_gradients
 from engine.problems import ModuleProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Intervention
-from engine.question.processes import Reoptimize, Retrain
+from engine.question.processes import LocalSearch, Reoptimize, Retrain
 
 DIMENSION = 512
 PROJECTOR = "rademacher"
@@ -31,7 +31,7 @@ RIDGE = 1e-6
 """The ridge, as a share of the features' mean squared singular value; it only makes the inverse exist."""
 
 
-def respond(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize | Retrain,
+def respond(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize | LocalSearch | Retrain,
             candidates: Tensor, options: Options, *, projector: str = PROJECTOR,
             dimension: int = DIMENSION) -> list[Response]:
     """One response for `remove`; the training features are computed once and kept on the problem."""
@@ -79,6 +79,6 @@ def _own_probability(problem: ModuleProblem, rows: Tensor) -> Tensor:
 TRAK = Estimator(
     "trak", "TRAK", False,
     "Leave-one-out of a logistic regression on randomly projected gradients.",
-    "Park et al. 2023", needs_gradient=True, routes={"retrain": respond, "reoptimize": respond}, needs=("tangents",),
-    unfit_interventions=("upweight", "relabel"),
+    "Park et al. 2023", needs_gradient=True, needs=("tangents",), unfit_interventions=("upweight", "relabel"),
+    routes={"retrain": respond, "reoptimize": respond, "local_search": respond},
 )

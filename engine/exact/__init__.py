@@ -3,6 +3,6 @@
 Importing the room registers the routes of `reoptimize` and `retrain`.
 """
 
-from engine.exact import local_search, optima
+from engine.exact import network_optima, optima
 
-__all__ = ["local_search", "optima"]
+__all__ = ["network_optima", "optima"]

@@ -11,6 +11,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -28,13 +29,18 @@ INSIDE = 0.1
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a minimisation ended: θ (P,), F(θ), ‖∇F(θ)‖, and what it took."""
+    """Where a minimisation ended: θ (P,), F(θ), ∇F(θ) (P,), and what it took."""
 
     theta: Tensor
     value: float
-    gradient_norm: float
+    gradient: Tensor
     iterations: int
     evaluations: int
+
+    @cached_property
+    def gradient_norm(self) -> float:
+        """‖∇F(θ)‖."""
+        return self.gradient.double().norm().item()
 
     @property
     def finite(self) -> bool:
@@ -61,13 +67,13 @@ def minimise(evaluate: Evaluate, start: Tensor, *, iterations: int, tolerance: f
     value, gradient = initial or evaluate(theta)
     evaluations = 0 if initial else 1
     pairs: deque[tuple[Tensor, Tensor, float]] = deque(maxlen=history)
-    noise = torch.finfo(start.dtype).eps ** 0.75  # relative; a sum of many losses is worse than its last digit
     done = 0
     while done < iterations and not (norm := gradient.norm().item()) <= tolerance and math.isfinite(norm):
         direction = -_inverse_hessian_product(pairs, gradient)
         slope = torch.dot(direction, gradient).item()
         first = 1.0 if pairs else min(1.0, 1.0 / norm)
-        found, is_wolfe, tried = _line_search(evaluate, theta, direction, value, slope, first, noise * abs(value))
+        noise = rounding(value, theta.dtype)
+        found, is_wolfe, tried = _line_search(evaluate, theta, direction, value, slope, first, noise)
         evaluations += tried
         if found.length > 0:
             step, change = found.length * direction, found.gradient - gradient
@@ -78,7 +84,12 @@ def minimise(evaluate: Evaluate, start: Tensor, *, iterations: int, tolerance: f
         if curvature > 1e-12 * step.norm().item() * change.norm().item():
             pairs.append((step, change, curvature))
         done += 1
-    return Minimum(theta, value, gradient.double().norm().item(), done, evaluations)
+    return Minimum(theta, value, gradient, done, evaluations)
+
+
+def rounding(value: float, dtype: torch.dtype) -> float:
+    """By how much a value may rise that has not risen: a sum of many losses is worse than its last digit."""
+    return torch.finfo(dtype).eps ** 0.75 * abs(value)
 
 
 def _inverse_hessian_product(pairs: deque[tuple[Tensor, Tensor, float]], gradient: Tensor) -> Tensor:

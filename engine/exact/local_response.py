@@ -30,7 +30,7 @@ from engine.gradients.products import products_with
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
-from engine.question.processes import LocalResponse, Reoptimize, Retrain
+from engine.question.processes import LocalResponse, LocalSearch, Reoptimize, Retrain
 
 FACTORISATIONS = (CHOLESKY, DENSE)
 COLUMN_BYTES = 512 << 20
@@ -38,8 +38,8 @@ COLUMN_BYTES = 512 << 20
 
 
 def linear_responses(solver: InverseHessian, problem: Problem, interventions: Sequence[Intervention],
-                     process: LocalResponse | Reoptimize | Retrain, candidates: Tensor,
-                     options: Options) -> list[Response]:
+                     process: LocalResponse | Reoptimize | LocalSearch | Retrain,
+                     candidates: Tensor, options: Options) -> list[Response]:
     """One linear response an intervention; a solve is shared by all behaviors, and by upweighting at any α."""
     linear, count = linearised(problem, candidates, options), len(interventions)
     solved: dict[tuple, Solved] = {}

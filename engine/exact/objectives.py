@@ -6,7 +6,6 @@ F_k(W) = (a/n) Σ_i ℓ(z_i; W) + (λ/2)‖W‖² + β logsumexp(u) − tᵀu wi
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -28,13 +27,3 @@ def objectives(problem: SoftmaxProblem, intervention: Intervention, candidates: 
         problem.check_label(label)
         target[label] += weight
     return Objectives(change.scale, inputs, inputs.new_full((len(candidates),), change.mass), target)
-
-
-def linear_force(problem: SoftmaxProblem, terms: Objectives) -> tuple[Tensor, Tensor]:
-    """∇F_k(θ_D), up to ∇L_D(θ_D) = 0, as (signal (b, C) along x_k, common (D, C)).
-
-    The common part, (a − 1)·∇L_data = −(a − 1)·λθ_D, is the offset that removal over n−1 gives every candidate.
-    """
-    p = torch.einsum("db,dc->cb", terms.inputs, problem.weights).softmax(0)
-    common = -(terms.scale - 1.0) * problem.penalty[:, None] * problem.weights
-    return (terms.mass * p - terms.target).T, common

@@ -13,13 +13,16 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.exact.intervened import weight_noise
+from engine.exact.local_response import force, linearised
 from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
-from engine.exact.objectives import linear_force, objectives
+from engine.exact.objectives import objectives
 from engine.exact.preconditioner import CandidateTerms, block_inverse, dense_inverse
 from engine.exact.reoptimize import prepare, reoptimize
-from engine.exact.response import LAST_DIGITS, Part, Response
+from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
 from engine.problems import SoftmaxProblem
+from engine.question.change import Change
 from engine.question.interventions import Intervention
 from engine.question.processes import Reoptimize, Retrain
 
@@ -77,7 +80,7 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
             batch_terms = objectives(problem, intervention, batch)
             origin = factual_weights.expand(-1, -1, len(batch))
             start = self_consistent_start(origin, batch_terms, terms)
-            goal = tolerances(problem, batch_terms, options.tolerance)
+            goal = tolerances(problem, intervention.change(problem.n), batch, options.tolerance)
             optima = minimise(data, batch_terms, start, terms, tolerance=goal, check=options.check)
             moved = _query_logits(problem, optima.weights - compared[:, :, None])
             gathered[place].append((moved, optima.converged, optima.gradient_norm))
@@ -99,14 +102,13 @@ def _candidate_terms(problem: SoftmaxProblem, data: TrainingData, batch: Tensor)
     return problem.memo("candidate_terms", build, (data.damping, *batch.tolist()))
 
 
-def tolerances(problem: SoftmaxProblem, terms: Objectives, tolerance: float) -> Tensor:
+def tolerances(problem: SoftmaxProblem, change: Change, rows: Tensor, tolerance: float) -> Tensor:
     """(b,): the tolerance, or a millionth of the force that moves the optimum, where that is smaller.
 
     A small α moves little, so the same gradient norm would be a larger share of its score.
     """
-    signal, common = linear_force(problem, terms)
-    force = (terms.inputs[:, None] * signal.T + common[:, :, None]).flatten(0, 1).norm(dim=0)
-    return (1e-6 * force).clamp(SMALLEST_TOLERANCE, tolerance)
+    added = force(linearised(problem, rows, Options()), change, rows).norm(dim=0)
+    return (1e-6 * added).clamp(SMALLEST_TOLERANCE, tolerance)
 
 
 def _query_logits(problem: SoftmaxProblem, weights: Tensor) -> Tensor:
@@ -138,6 +140,6 @@ def _response(parts: Sequence[Found], compared: Tensor, work: Work, problem: Sof
                                                                               strict=True))
     counted = {"single_passes": work.single_passes, "double_passes": work.double_passes, "rounds": work.rounds,
                "flops": work.flops(problem.n, problem.dimension, problem.classes), "tolerance": tolerance}
-    noise = LAST_DIGITS * torch.finfo(change.dtype).eps * (problem.queries.abs() @ compared.abs()).amax(1)
+    noise = weight_noise(problem.queries, compared)
     part = Part(change, problem.queries @ compared, noise=noise[:, None].expand(change.shape[:2]))
     return Response((part,), converged, norms, counted)

@@ -37,6 +37,8 @@ TERMS: dict[str, str] = {
     "step size": "η: how far a gradient step goes.",
     "damping": "A number added to the Hessian's diagonal, so that it can be inverted well.",
     "re-optimise": "To follow the changed objective from the trained model to its new optimum.",
+    "local search": "A fixed number of L-BFGS iterations from the trained model, wherever they end: no optimum.",
+    "L-BFGS": "A way to lower an objective that learns its curvature from the last few steps.",
     "leave-one-out": "Remove an example, train again, and see what changed.",
     "upweight": "To give an example's loss more weight α in the objective.",
     "gradient norm": "How far from an optimum a model is; zero at the optimum.",

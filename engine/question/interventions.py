@@ -16,7 +16,7 @@ from engine.basics.values import Count, Number, Value, short
 from engine.question.change import Change
 
 STEPS = ("one_step", "unrolled", "trajectory")
-OPTIMA = ("reoptimize", "retrain")
+OBJECTIVES = ("reoptimize", "local_search", "retrain")
 
 
 def _not_zero(alpha: float) -> float:
@@ -54,7 +54,7 @@ class Remove(_Intervention):
 
     kind: Literal["remove"] = "remove"
     normalization: Literal["n-1", "n"] = "n-1"
-    fits: ClassVar = OPTIMA
+    fits: ClassVar = OBJECTIVES
     orientation: ClassVar = -1
     why: ClassVar = "removal changes the objective, and a step on z_k alone never sees the objective"
 
@@ -87,7 +87,7 @@ class Upweight(_Intervention):
 
     kind: Literal["upweight"] = "upweight"
     alpha: Annotated[Number, Field(gt=-1), AfterValidator(_not_zero)]
-    fits: ClassVar = OPTIMA
+    fits: ClassVar = OBJECTIVES
     why: ClassVar = "a weight in the objective is answered at the new optimum"
 
     @property
@@ -176,7 +176,7 @@ class Relabel(_Intervention):
 
     kind: Literal["relabel"] = "relabel"
     label: Annotated[Count, Field(ge=0)]
-    fits: ClassVar = OPTIMA
+    fits: ClassVar = OBJECTIVES
     why: ClassVar = "a changed label changes the objective, which is answered at the new optimum"
 
     @property

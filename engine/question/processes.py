@@ -17,16 +17,20 @@ Eta = Annotated[Number, Field(gt=0, le=100)]
 
 class _Process(Value):
     """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
-    system with the curvature. optimum: the counterfactual model minimises an intervened objective. random: the
-    estimand is an expectation over seeds. one_model: B is read at one counterfactual model, not summed over several.
+    system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
+    examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
+    one_model: B is read at one counterfactual model, not summed over several. double: it is a search that only
+    float64 carries to its end.
     """
 
     kind: str
     derivative: ClassVar[bool] = False
     linear: ClassVar[bool] = False
+    whole_objective: ClassVar[bool] = False
     optimum: ClassVar[bool] = False
     random: ClassVar[bool] = False
     one_model: ClassVar[bool] = True
+    double: ClassVar[bool] = False
 
     @property
     def models(self) -> int:
@@ -156,24 +160,51 @@ class LocalResponse(_Process):
         return rf"-\left(H_{{\mathcal D}}{damping}\right)^{{-1}}\nabla_\theta\,\ell(z_k;\theta_{{\mathcal D}})"
 
 
-class Reoptimize(_Process):
-    """From θ_D to the optimum of the intervened objective.
+class _Search(_Process):
+    """What starts at θ_D and lowers the intervened objective.
 
-    Its `baseline` is what the counterfactual is compared with: the factual model θ_D (the paper), or the
-    model re-optimised in the same way without any intervention. Its `damping` δ keeps it local: the
-    objective gains (δ/2)‖θ − θ_D‖², whose linear response is that of the damped inverse Hessian.
+    Its `baseline` is what the counterfactual is compared with: the factual model θ_D (the paper), or the model that
+    the same search finds without any intervention. Its `damping` δ keeps it local: the objective gains
+    (δ/2)‖θ − θ_D‖², whose linear response is that of the damped inverse Hessian.
+
+    stated: parameters that are written down even where they have their default.
     """
 
-    kind: Literal["reoptimize"] = "reoptimize"
     linear: ClassVar = True
-    optimum: ClassVar = True
+    whole_objective: ClassVar = True
+    double: ClassVar = True
+    stated: ClassVar[tuple[str, ...]] = ()
     baseline: Literal["factual", "reoptimized"] = "factual"
     damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
 
     @model_serializer(mode="wrap")
     def _as_before_damping(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """Zero damping is not written, so that digests are those of the time before there was any."""
-        return {key: value for key, value in serialize(self).items() if key != "damping" or value}
+        written = {key: value for key, value in serialize(self).items() if key != "damping" or value}
+        return {**written, **{name: getattr(self, name) for name in self.stated}}
+
+    @property
+    def _remarks(self) -> list[str]:
+        return [*(["drift removed"] if self.baseline != "factual" else []),
+                *([f"damping {short(self.damping)}"] if self.damping else [])]
+
+    @property
+    def _near(self) -> str:
+        return f", held near it by a damping of {short(self.damping)}" if self.damping else ""
+
+    @property
+    def _damped(self) -> str:
+        return rf"+\tfrac{{{short(self.damping)}}}{{2}}\|\theta-\theta_{{\mathcal D}}\|^2" if self.damping else ""
+
+
+class Reoptimize(_Search):
+    """From θ_D to the optimum of the intervened objective.
+
+    The baseline `reoptimized` is the optimum without any intervention.
+    """
+
+    kind: Literal["reoptimize"] = "reoptimize"
+    optimum: ClassVar = True
 
     @property
     def factual_latex(self) -> str:
@@ -181,20 +212,51 @@ class Reoptimize(_Process):
 
     @property
     def title(self) -> str:
-        remarks = [*(["drift removed"] if self.baseline != "factual" else []),
-                   *([f"damping {short(self.damping)}"] if self.damping else [])]
-        return f"re-optimise ({', '.join(remarks)})" if remarks else "re-optimise"
+        return f"re-optimise ({', '.join(self._remarks)})" if self._remarks else "re-optimise"
 
     @property
     def clause(self) -> str:
-        near = f", held near it by a damping of {short(self.damping)}" if self.damping else ""
         against = "" if self.baseline == "factual" else ", compared with re-optimising without the change"
-        return f"and the model were then re-optimised from where it stands{near}{against}"
+        return f"and the model were then re-optimised from where it stands{self._near}{against}"
 
     @property
     def latex(self) -> str:
-        damped = rf"+\tfrac{{{short(self.damping)}}}{{2}}\|\theta-\theta_{{\mathcal D}}\|^2" if self.damping else ""
-        return rf"\arg\min_{{\theta}}\left[{{P}}{damped}\right]\ \text{{from }}\theta_{{\mathcal D}}"
+        return rf"\arg\min_{{\theta}}\left[{{P}}{self._damped}\right]\ \text{{from }}\theta_{{\mathcal D}}"
+
+
+class LocalSearch(_Search):
+    """`iterations` of L-BFGS on the intervened objective from θ_D, wherever they end: the paper's local
+    re-optimisation of a network (Appendix A-1). Where they end is in general no optimum.
+
+    The baseline `reoptimized` is where as many iterations end without any intervention.
+    """
+
+    kind: Literal["local_search"] = "local_search"
+    stated: ClassVar = ("iterations",)
+    iterations: Annotated[Count, Field(ge=1, le=10_000)] = 20
+
+    @property
+    def factual_latex(self) -> str:
+        searched = rf"\theta_{{\mathcal D}}^{{({self.iterations})}}"
+        return r"\theta_{\mathcal D}" if self.baseline == "factual" else searched
+
+    @property
+    def _count(self) -> str:
+        return f"{self.iterations} L-BFGS iteration{'s' if self.iterations > 1 else ''}"
+
+    @property
+    def title(self) -> str:
+        return f"{self._count} ({', '.join(self._remarks)})" if self._remarks else self._count
+
+    @property
+    def clause(self) -> str:
+        against = "" if self.baseline == "factual" else ", compared with as many without the change"
+        return f"and the model were then moved by {self._count} from where it stands{self._near}{against}"
+
+    @property
+    def latex(self) -> str:
+        return (rf"\mathrm{{LBFGS}}_{{{self.iterations}}}\left[{{P}}{self._damped}\right]"
+                r"\ \text{from }\theta_{\mathcal D}")
 
 
 class Retrain(_Process):
@@ -202,6 +264,7 @@ class Retrain(_Process):
 
     kind: Literal["retrain"] = "retrain"
     linear: ClassVar = True
+    whole_objective: ClassVar = True
     optimum: ClassVar = True
     baseline: ClassVar = "factual"
     damping: ClassVar[float] = 0.0
@@ -223,8 +286,8 @@ class Retrain(_Process):
         return r"\mathrm{train}\left[{P}\right]\ \text{from scratch}"
 
 
-Process = Annotated[OneStep | Unrolled | Trajectory | LocalResponse | Reoptimize | Retrain,
+Process = Annotated[OneStep | Unrolled | Trajectory | LocalResponse | Reoptimize | LocalSearch | Retrain,
                     Field(discriminator="kind")]
 PROCESSES: dict[str, type[Process]] = {
     cls.model_fields["kind"].default: cls
-    for cls in (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, Retrain)}
+    for cls in (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, LocalSearch, Retrain)}

@@ -52,7 +52,8 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     first = scorings[members[0]]
     interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
     respond = first.route.route(problem, first.process.kind)
-    held = problem.for_differences(options.precision) if first.finite else problem
+    wanted = "float64" if first.process.double else options.precision
+    held = problem.for_differences(wanted) if first.finite else problem
     chunks = problem.candidates.split(_chunk(held, len(interventions), first.process, options.budget))
     columns: dict[int, list[tuple[torch.Tensor, ...]]] = {place: [] for place in members}
     spent: dict[int, dict] = {}

@@ -8,7 +8,7 @@ from engine.scoring.scoring import Scoring
 
 ETAS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-ETA, STEPS, DAMPING = 0.1, 5, 0.01
+ETA, STEPS, DAMPING, ITERATIONS = 0.1, 5, 0.01, 20
 SOLVER = "cg_gauss_newton"
 """The solver for a network that stochastic gradient descent has trained, whose Hessian is indefinite."""
 
@@ -33,11 +33,11 @@ def removal_scoring(normalization: str) -> Scoring:
     return Scoring.of("query_loss", {"kind": "remove", "normalization": normalization}, {"kind": "reoptimize"})
 
 
-def optimum_scoring(intervention: dict, behavior: str = "query_loss", damping: float = 0.0,
-                    baseline: str = "factual", estimator: str = "exact") -> Scoring:
-    """Local re-optimisation of an intervened objective."""
-    return Scoring.of(behavior, intervention, {"kind": "reoptimize", "damping": damping, "baseline": baseline},
-                      estimator)
+def search_scoring(intervention: dict, behavior: str = "query_loss", damping: float = 0.0,
+                   baseline: str = "factual", estimator: str = "exact") -> Scoring:
+    """The paper's local re-optimisation of a network: some L-BFGS iterations on an intervened objective."""
+    process = {"kind": "local_search", "iterations": ITERATIONS, "damping": damping, "baseline": baseline}
+    return Scoring.of(behavior, intervention, process, estimator)
 
 
 def upweighting(alpha: float) -> dict[str, Any]:
@@ -51,5 +51,5 @@ def response(behavior: str = "query_loss", solver: str = SOLVER) -> Scoring:
 
 
 def damped_upweighting(behavior: str, alpha: float, estimator: str = "exact") -> Scoring:
-    """Upweighting, re-optimised with damping and without the factual model's drift: what `response` approximates."""
-    return optimum_scoring(upweighting(alpha), behavior, DAMPING, "reoptimized", estimator)
+    """Upweighting, searched with damping and without the factual model's drift: what `response` approximates."""
+    return search_scoring(upweighting(alpha), behavior, DAMPING, "reoptimized", estimator)

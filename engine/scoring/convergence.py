@@ -17,6 +17,7 @@ import numpy as np
 
 from engine.basics.values import short
 from engine.curvature.solution import RELATIVE
+from engine.exact.local_search import SEARCHED
 
 ADDITIVE = ("single_passes", "double_passes", "flops")
 COUNTS = ("converged", "kept", "of", "largest_residual", "worse_than_nothing")
@@ -70,15 +71,20 @@ class Convergence:
 
     @property
     def written(self) -> dict[str, Any]:
-        """For a manifest: only an exact answer has a number `converged`."""
+        """For a manifest: only an exact answer that ends at something has a number `converged`."""
         worse = {"worse_than_nothing": self.worse} if self.relative else {}
-        return {"converged" if self.exact else "kept": self.kept, "of": self.of, "largest_residual": self.largest,
-                **worse, **self.facts}
+        count = "converged" if self.exact and not self.searched else "kept"
+        return {count: self.kept, "of": self.of, "largest_residual": self.largest, **worse, **self.facts}
 
     @property
     def relative(self) -> bool:
         """Whether the residual is that of a linear system, relative to its right-hand side."""
         return bool(self.facts.get(RELATIVE))
+
+    @property
+    def searched(self) -> bool:
+        """Whether the answer is some iterations, wherever they end, so that there is nothing to converge to."""
+        return SEARCHED in self.facts
 
     @property
     def indefinite(self) -> bool:
@@ -98,6 +104,8 @@ class Convergence:
         """One clause: how many converged and how far, or what an approximation leaves unsolved."""
         left = f"{self.measure} at most {self.largest:.1e}" if self.measure else ""
         goal = f"tolerance {short(self.facts['tolerance'])}" if "tolerance" in self.facts else ""
+        if self.searched:
+            return f"{self.facts[SEARCHED]:,.0f} iterations for every candidate; {left} where they end"
         if self.exact:
             if not left and self.kept == self.of:
                 return "computed directly, nothing to converge"

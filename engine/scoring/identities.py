@@ -18,7 +18,7 @@ from engine.estimators import ESTIMATORS
 from engine.estimators.influence_function import InfluenceFunction
 from engine.problems import Problem
 from engine.question.interventions import Infinitesimal, Remove, Upweight
-from engine.question.processes import LocalResponse, OneStep, Reoptimize, Retrain, Trajectory, Unrolled
+from engine.question.processes import LocalResponse, LocalSearch, OneStep, Reoptimize, Retrain, Trajectory, Unrolled
 from engine.scoring.scoring import Scoring
 
 LARGEST_STEP = 100
@@ -189,8 +189,9 @@ def _one_optimum(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
 
 
 def _linear_retraining(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
-    if isinstance(scoring.route, InfluenceFunction) and isinstance(scoring.process, Retrain):
-        return _as(scoring, process=Reoptimize())
+    process = scoring.process
+    if isinstance(scoring.route, InfluenceFunction) and isinstance(process, LocalSearch | Retrain):
+        return _as(scoring, process=Reoptimize(damping=process.damping))
     return None
 
 
@@ -204,8 +205,8 @@ def _drift(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
 
 def _factual(scoring: Scoring) -> Scoring | None:
     process = scoring.process
-    if isinstance(process, Reoptimize) and process.baseline != "factual":
-        return _as(scoring, process=Reoptimize(damping=process.damping))
+    if isinstance(process, Reoptimize | LocalSearch) and process.baseline != "factual":
+        return _as(scoring, process=process.model_copy(update={"baseline": "factual"}))
     return None
 
 
@@ -273,8 +274,8 @@ IDENTITIES = (
              "order the step size is only a factor", _trajectory_size),
     Identity("one optimum", Gives.EQUAL, "the objective has one optimum, at which re-optimising and training from "
              "scratch end alike, whatever the seed", _one_optimum),
-    Identity("linear retraining", Gives.EQUAL, "the linear response is the same for re-optimising and for retraining",
-             _linear_retraining),
+    Identity("linear retraining", Gives.EQUAL, "the linear response is that of the optimum, whether re-optimising, a "
+             "local search or retraining looks for it", _linear_retraining),
     Identity("no drift", Gives.EQUAL, "without a change nothing moves: the model is at its optimum, or its response is "
              "linear", _no_drift),
     Identity("drift", Gives.SHIFTED, "the baseline is one number a query, the same for every training example", _drift),

@@ -4,7 +4,7 @@ A pair of intervention and process that does not fit can still have one plain re
 changes of the objective. Every unfit pair without one of these readings has none, and what it would separate stays
 together:
 
-- one more occurrence, answered by an optimum, is upweighting by α = 1/n;
+- one more occurrence, answered by what minimises the objective, is upweighting by α = 1/n;
 - an infinitesimal weight, answered by re-optimisation, is the local response under the same damping;
 - a weight, answered by the local response, scales the infinitesimal one, so that it ranks alike.
 
@@ -69,7 +69,7 @@ def intermediate(behavior: str, intervention: Intervention, process: Process, n:
 
 def _weighed(behavior: str, intervention: Intervention, process: Process, n: int) -> Intermediate | None:
     """The readings that hold for every model."""
-    if isinstance(intervention, AddOccurrence) and process.optimum:
+    if isinstance(intervention, AddOccurrence) and process.whole_objective:
         return Intermediate(Scoring.of(behavior, Upweight(alpha=1.0 / n), process), (
             f"One more occurrence in {n:,} examples, answered by {process.title}, is read as upweighting by 1/{n:,}."))
     if isinstance(intervention, Infinitesimal) and isinstance(process, Reoptimize):

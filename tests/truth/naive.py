@@ -113,9 +113,9 @@ class Naive:
         return torch.stack([torch.stack([self.behavior(name, q, theta) - self.behavior(name, q, origin)
                                          for theta in moved]) for q in range(len(self.labels))]).detach().numpy()
 
-    def directional(self, name, directions):
-        """∇B(q; θ_D)ᵀ v_k, (m, b)."""
-        slopes = torch.stack([self.gradient(lambda theta, q=q: self.behavior(name, q, theta))
+    def directional(self, name, directions, theta=None):
+        """∇B(q; θ)ᵀ v_k, (m, b), at θ_D where no θ is given."""
+        slopes = torch.stack([self.gradient(lambda at, q=q: self.behavior(name, q, at), theta)
                               for q in range(len(self.labels))])
         return (slopes @ torch.stack(directions).T).numpy()
 

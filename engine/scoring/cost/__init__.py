@@ -11,7 +11,7 @@ from functools import singledispatch
 
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.scoring.cost import network, softmax
-from engine.scoring.cost.kinds import is_optimum, is_slow
+from engine.scoring.cost.kinds import is_optimum, is_searched, is_slow
 from engine.scoring.scoring import Scoring
 
 
@@ -39,4 +39,4 @@ def _of_module(problem: ModuleProblem, scorings: Sequence[Scoring], sizes: dict[
     return network.seconds(scorings, flops=network.forward_flops(problem), epochs=epochs, **sizes)
 
 
-__all__ = ["guess", "is_optimum", "is_slow"]
+__all__ = ["guess", "is_optimum", "is_searched", "is_slow"]

@@ -9,10 +9,15 @@ QUICK_SOLVE = 2_000
 
 
 def is_optimum(scoring: Scoring) -> bool:
-    """Whether every candidate costs a re-optimisation."""
+    """Whether every candidate's optimum is found."""
     return scoring.process.optimum and scoring.exact
+
+
+def is_searched(scoring: Scoring) -> bool:
+    """Whether every candidate's model is looked for on its own objective, by many passes over all examples."""
+    return scoring.process.whole_objective and scoring.exact
 
 
 def is_slow(scoring: Scoring, parameters: int) -> bool:
     """Whether a candidate costs so much that a live page scores some of them only."""
-    return is_optimum(scoring) or (scoring.process.linear and parameters > QUICK_SOLVE)
+    return is_searched(scoring) or (scoring.process.linear and parameters > QUICK_SOLVE)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.curvature.cg import ITERATIONS
-from engine.exact.local_search import DEFAULT
+from engine.exact.network_optima import DENSE
 from engine.problems import ModuleProblem
+from engine.question.processes import LocalSearch, Process, Retrain
 from engine.scoring.scoring import Scoring
 
 NETWORK = 50e9
@@ -25,6 +26,11 @@ DOUBLE = 3.0
 """What a pass in float64 costs, in those of float32: 1.3 for matrix products, 3.5 for convolutions."""
 EVALUATIONS = 1.2
 """Of an objective, in every iteration of L-BFGS."""
+TO_THE_OPTIMUM, OF_A_CANDIDATE, PRECONDITIONED = 2_000, 300, 45
+"""Passes of a re-optimisation: from θ_D without intervention, and from there for a candidate, whose equations are
+preconditioned in small networks."""
+DOUBLE = 2.0
+"""How much longer a pass takes in float64."""
 
 
 def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, candidates: int,
@@ -57,12 +63,21 @@ def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, paramete
     if not scoring.exact:
         products = PRODUCTS.get(scoring.estimator, 1)
         return CURVATURE * n * (candidates * products + 4), candidates * products / 4
-    if process.optimum:
-        rounds = epochs if process.random else EVALUATIONS * DEFAULT.iterations
-        passes = epochs * n / 128 if process.random else DEFAULT.iterations * n / 256
-        return candidates * (FORWARD_AND_BACKWARD * rounds * n + queries), candidates * (passes + 1)
+    if process.whole_objective:
+        rounds, batches = _rounds(process, n, candidates, parameters, epochs)
+        return candidates * (FORWARD_AND_BACKWARD * rounds * n + queries), candidates * (rounds * batches + 1)
     steps = process.updates
     return candidates * (FORWARD_AND_BACKWARD * steps + process.models * queries), 2.0 * candidates * steps
+
+
+def _rounds(process: Process, n: int, candidates: int, parameters: int, epochs: int) -> tuple[float, float]:
+    """(how often a candidate's search passes over all n examples, as often as in float32; in how many batches)."""
+    if isinstance(process, Retrain):
+        return epochs, n / 128
+    if isinstance(process, LocalSearch):
+        return DOUBLE * EVALUATIONS * process.iterations, n / 256
+    own = PRECONDITIONED if parameters <= DENSE else OF_A_CANDIDATE
+    return DOUBLE * (own + TO_THE_OPTIMUM / max(candidates, 1)), n / 256
 
 
 def forward_flops(problem: ModuleProblem) -> float:

@@ -6,13 +6,16 @@ import math
 from collections.abc import Sequence
 
 from engine.question.interventions import Upweight
-from engine.scoring.cost.kinds import is_optimum
+from engine.question.processes import LocalSearch
+from engine.scoring.cost.kinds import is_searched
 from engine.scoring.scoring import Scoring
 
 DOUBLE, SINGLE = 60e9, 90e9  # flops a second of two CPU cores, in float64 and in float32
 PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15, 100.0: 25, math.inf: 40}
 """Passes over the data a candidate, for |α| up to the key."""
 DENSE = 12_000
+EVALUATIONS = 1.2
+"""Of an objective, in every iteration of L-BFGS; each costs about a pass."""
 
 
 def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: int, candidates: int) -> float:
@@ -21,7 +24,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
     total, seen = 0.0, set()
     for scoring in scorings:
         key = (scoring.intervention, scoring.process, scoring.estimator)
-        if is_optimum(scoring) and key not in seen:
+        if is_searched(scoring) and key not in seen:
             total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
         elif scoring.process.linear and key not in seen:
             total += candidates * (one_pass + dense) / DOUBLE
@@ -30,6 +33,8 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
     return total
 
 
-def _passes(scoring: Scoring) -> int:
+def _passes(scoring: Scoring) -> float:
+    if isinstance(scoring.process, LocalSearch):
+        return EVALUATIONS * scoring.process.iterations
     alpha = abs(scoring.intervention.alpha) if isinstance(scoring.intervention, Upweight) else 1e-3
     return next(count for limit, count in PASSES.items() if alpha <= limit)

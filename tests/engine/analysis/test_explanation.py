@@ -17,7 +17,7 @@ from engine.metrics.kendall import distance
 from engine.problems import ModuleProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import INTERVENTIONS, Infinitesimal, Upweight
-from engine.question.processes import PROCESSES, LocalResponse, Retrain
+from engine.question.processes import PROCESSES, LocalResponse, LocalSearch, Retrain
 from engine.scoring.compute import compute
 from engine.scoring.intermediate import intermediate
 from engine.scoring.named import NAMED
@@ -162,6 +162,7 @@ def test_what_cannot_be_computed_is_said(small, monkeypatch):
 @pytest.mark.parametrize(("parts", "expected"), [
     ((ADD, REOPTIMIZE), ({"kind": "upweight", "alpha": 0.1}, REOPTIMIZE)),
     ((ADD, {"kind": "retrain"}), ({"kind": "upweight", "alpha": 0.1}, {"kind": "retrain"})),
+    ((ADD, {"kind": "local_search"}), ({"kind": "upweight", "alpha": 0.1}, {"kind": "local_search"})),
     ((LOCAL[0], {"kind": "reoptimize", "damping": 0.1}), LOCAL),
     ((ADD, LOCAL[1]), LOCAL), (({"kind": "upweight", "alpha": 0.2}, LOCAL[1]), LOCAL)])
 def test_readings_of_unfit_pairs(parts, expected):
@@ -205,6 +206,11 @@ def test_a_finite_change_under_the_local_response_is_its_derivative(small, inter
         "extra": [(k, label, t * weight) for k, label, weight in change["extra"]]})) for t in (step, -step)]
     assert_close(compute(small, found.scoring)[0].values[:, row], (ends[0] - ends[1]) / (2 * step), 1e-6)
     assert intermediate("query_loss", changed, LocalResponse(), small.n).scoring is None  # of a network
+
+
+def test_iterations_that_reach_no_optimum_have_no_derivative_in_the_table():
+    found = intermediate("query_loss", Infinitesimal(), LocalSearch(), 10, convex=True)
+    assert found.scoring is None and "`local_search`" in found.reading
 
 
 def test_a_network_keeps_its_bracket_with_the_reason():

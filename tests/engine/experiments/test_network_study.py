@@ -11,12 +11,12 @@ from engine.experiments.agreements import per_query
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
-from engine.scoring.controlled import removal_scoring, step_scoring
+from engine.scoring.controlled import step_scoring
 
 SOURCE = {"dataset": "digits", "model": "mlp", "n_train": 40, "n_test": 12, "n_queries": 6, "n_candidates": 5,
           "pool": 4, "recipe": {"epochs": 8, "batch_size": 10, "learning_rate": 0.05, "momentum": 0.9}}
 TINY = {"study": network.STUDY.name, "preset": "tiny", "seeds": [0, 1],
-        "settings": {"numerics": 1, "slice": 3, "source": SOURCE}}
+        "settings": {"numerics": 2, "slice": 3, "source": SOURCE}}
 PAPER = Path(__file__).parents[3] / "assets" / "paper" / network.PAPER_TABLE
 KEYS = list(network.KEYS)
 
@@ -58,6 +58,14 @@ def test_every_row_names_the_two_questions_it_compares(result):
         assert axis in a.differing_axes(b)
 
 
+def test_the_study_searches_and_says_so(result):
+    interventions = {"remove", "upweight"}
+    processes = {scoring.process.kind: scoring.process for pair in network.pairs().values() for scoring in pair
+                 if scoring.intervention.kind in interventions}
+    assert set(processes) == {"local_search"} and result.manifest["spec"]["iterations"] == 20
+    assert processes["local_search"].iterations == 20
+
+
 def seed_mean(frame, seed, **keys):
     for key, value in keys.items():
         frame = frame[frame[key] == value]
@@ -71,7 +79,7 @@ def test_cells_against_plain_computation(result, drawn, metric):
     problem, table = drawn.problem, tables(result, "table-a7")
     step, margin, up, removed = (scores.oriented for scores in compute(problem, [
         step_scoring("query_loss", 0.1), step_scoring("hard_margin", 0.1),
-        network.optimum_scoring(network.upweighting(1e-1)), removal_scoring("n-1")]))
+        network.search_scoring(network.upweighting(1e-1)), network.search_scoring(network.REMOVAL)]))
     expected = np.nanmean(per_query(step, margin)[name])
     found = seed_mean(table, 1, comparison="query loss vs. hard margin", metric=metric)
     assert found == pytest.approx(expected, abs=1e-6)
@@ -81,7 +89,7 @@ def test_cells_against_plain_computation(result, drawn, metric):
 
 
 def test_removing_the_drift_moves_signs_alone(result, drawn):
-    """Against the model re-optimised without intervention, computed as such for every candidate."""
+    """Against the model after as many iterations without intervention, computed as such for every candidate."""
     figure = tables(result, "figure-a1")
     raw = figure[(figure.comparison == network.LEAVE_ONE_OUT)].sort_values(["parameter", "metric"])
     corrected = figure[figure.comparison == network.DRIFT_REMOVED].sort_values(["parameter", "metric"])
@@ -89,7 +97,7 @@ def test_removing_the_drift_moves_signs_alone(result, drawn):
         np.testing.assert_allclose(raw[raw.metric == metric]["mean"], corrected[corrected.metric == metric]["mean"],
                                    atol=1e-3)
     up, removed = (scores.oriented for scores in compute(drawn.problem, [
-        network.optimum_scoring(intervention, baseline="reoptimized")
+        network.search_scoring(intervention, baseline="reoptimized")
         for intervention in (network.upweighting(1e-1), {"kind": "remove"})]))
     found = seed_mean(figure, 1, comparison=network.DRIFT_REMOVED, parameter="alpha=0.1", metric="Sign agreement")
     assert found == pytest.approx(np.nanmean(per_query(up, removed)["sign_agreement"]), abs=0.05)

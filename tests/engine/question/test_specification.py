@@ -32,6 +32,8 @@ PROCESSED = [
     *({"kind": "trajectory", "eta": 0.1, "checkpoints": c, "every": e} for c in (1, 5, 20) for e in (1, 5, 20)),
     *({"kind": "local_response", "damping": damping} for damping in (0, 1e-9, 0.01, 1)),
     REOPTIMIZE, {"kind": "reoptimize", "baseline": "reoptimized"}, {"kind": "reoptimize", "damping": 0.01},
+    *({"kind": "local_search", "iterations": count, "baseline": baseline, "damping": damping} for count in (1, 20, 21)
+      for baseline in ("factual", "reoptimized") for damping in (0, 0.01)),
     *({"kind": "retrain", "seeds": seeds} for seeds in (1, 2, 12)),
 ]
 
@@ -133,6 +135,17 @@ def test_a_damped_optimum_is_another_specification_and_zero_damping_is_none():
     assert plain.digest == Specification.of("query_loss", REMOVE, REOPTIMIZE).digest != damped.digest
     assert '"damping":0.01' in damped.canonical_json and "damping of 0.01" in damped.question
     assert r"\tfrac{0.01}{2}" in damped.latex and Specification.parse(damped.canonical()) == damped
+
+
+def test_the_number_of_iterations_of_a_search_is_always_said():
+    default, stated = (Specification.of("query_loss", REMOVE, {"kind": "local_search", **more})
+                       for more in ({}, {"iterations": 20}))
+    assert default == stated and default.digest == stated.digest and not default.process.optimum
+    assert default.canonical_json.endswith(
+        '"process":{"baseline":"factual","iterations":20,"kind":"local_search"}}')
+    assert "20 L-BFGS iterations" in default.question and r"\mathrm{LBFGS}_{20}" in default.latex
+    assert "1 L-BFGS iteration from" in Specification.of("query_loss", REMOVE, {
+        "kind": "local_search", "iterations": 1}).question
 
 
 def test_a_drift_corrected_estimand_reads_differently():

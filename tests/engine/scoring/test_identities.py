@@ -25,6 +25,8 @@ PROCESSES = (
     *({"kind": "trajectory", "eta": eta, "checkpoints": 2, "every": every} for eta, every in ((0.2, 3), (0.6, 5))),
     {"kind": "local_response", "damping": 3.0}, {"kind": "reoptimize", "damping": 3.0},
     {"kind": "reoptimize"}, {"kind": "reoptimize", "baseline": "reoptimized"},
+    {"kind": "local_search", "iterations": 3, "damping": 3.0},
+    *({"kind": "local_search", "iterations": 2, "baseline": baseline} for baseline in ("factual", "reoptimized")),
     *({"kind": "retrain", "seeds": seeds} for seeds in (1, 2)))
 ROUTES = ("exact", "first_order", "cosine", "representer", "ntk", "ntk_last_layer", "cholesky", "cg", "lissa", "kfac",
           "trak")
@@ -104,7 +106,7 @@ def test_every_identity_is_used_somewhere():
 
 
 ADD, REMOVE, REOPTIMIZE = {"kind": "add_occurrence"}, {"kind": "remove"}, {"kind": "reoptimize"}
-STEP = {"kind": "one_step", "eta": 0.1}
+STEP, SEARCH = {"kind": "one_step", "eta": 0.1}, {"kind": "local_search"}
 CONVEX = ProblemFacts(convex=True, linear=True, classes=3)
 TWO = ProblemFacts(convex=True, linear=True, classes=2)
 KEPT = ProblemFacts(kept_checkpoints=True)
@@ -122,6 +124,13 @@ KEPT = ProblemFacts(kept_checkpoints=True)
     (("query_loss", REMOVE, REOPTIMIZE), ("query_loss", REMOVE, {**REOPTIMIZE, "baseline": "reoptimized"}),
      EVERY_PROBLEM, "same up to a constant a query"),
     (("query_loss", REMOVE, REOPTIMIZE), ("probability", REMOVE, {"kind": "retrain"}), CONVEX, "same ranking"),
+    (("query_loss", REMOVE, REOPTIMIZE), ("query_loss", REMOVE, SEARCH), CONVEX, None),
+    (("query_loss", REMOVE, SEARCH), ("query_loss", REMOVE, {**SEARCH, "iterations": 21}), CONVEX, None),
+    (("query_loss", REMOVE, SEARCH), ("query_loss", REMOVE, {**SEARCH, "baseline": "reoptimized"}), EVERY_PROBLEM,
+     "same up to a constant a query"),
+    (("query_loss", REMOVE, SEARCH), ("probability", REMOVE, SEARCH), EVERY_PROBLEM, "same ranking"),
+    (("query_loss", REMOVE, {**SEARCH, "damping": 0.5}, "cg"), ("query_loss", REMOVE, {**REOPTIMIZE, "damping": 0.5},
+                                                                "cg"), EVERY_PROBLEM, "equal"),
     (("query_loss", REMOVE, {"kind": "retrain"}), ("probability", REMOVE, {"kind": "retrain"}), EVERY_PROBLEM, None),
     (("query_logit", ADD, STEP), ("query_logit", ADD, {**STEP, "eta": 0.5}), CONVEX, "proportional"),
     (("query_logit", ADD, STEP), ("query_logit", ADD, {**STEP, "eta": 0.5}), EVERY_PROBLEM, None),

@@ -27,6 +27,7 @@ PROCESSES = {
     "unrolled": {"eta": number, "steps": st.integers(1, 10_000)},
     "trajectory": {"eta": number, "checkpoints": st.integers(1, 1_000), "every": st.integers(1, 10_000)},
     "local_response": {"damping": st.one_of(st.just(0.0), number)},
+    "local_search": {"iterations": st.integers(1, 10_000), "baseline": st.sampled_from(["factual", "reoptimized"])},
     "reoptimize": {"baseline": st.sampled_from(["factual", "reoptimized"]), "damping": st.sampled_from([0.0, 0.01])},
     "retrain": {"seeds": st.integers(1, 9)},
 }
@@ -55,6 +56,9 @@ def test_codes_round_trip_and_tell_scorings_apart(a, b):
     (({"kind": "remove", "normalization": "n"}, {"kind": "reoptimize", "baseline": "reoptimized"}, "cg"),
      "query_loss/remove;normalization=n/reoptimize;baseline=reoptimized/cg"),
     (({"kind": "upweight", "alpha": 0.001}, REOPTIMIZE), "query_loss/upweight;alpha=0.001/reoptimize"),
+    ((REMOVE, {"kind": "local_search"}), "query_loss/remove/local_search;iterations=20"),
+    ((REMOVE, {"kind": "local_search", "iterations": 7, "damping": 0.1}, "cg"),
+     "query_loss/remove/local_search;damping=0.1;iterations=7/cg"),
     ((ADD, {"kind": "unrolled", "eta": 0.1, "steps": 5}), "query_loss/add_occurrence/unrolled;eta=0.1;steps=5"),
     (({"kind": "infinitesimal"}, LOCAL), "query_loss/infinitesimal/local_response"),
 ])
@@ -94,19 +98,20 @@ def test_any_text_is_a_code_or_refused(text):
     assert decode(encode(scoring)) == scoring
 
 
+OBJECTIVES = ("reoptimize", "local_search", "retrain")
 ROUTES = {
     "exact": set(itertools.product(("one_step", "unrolled", "trajectory"), ("add_occurrence",)))
     | {("one_step", "auxiliary"), ("local_response", "infinitesimal")}
-    | set(itertools.product(("reoptimize", "retrain"), ("remove", "upweight", "relabel"))),
+    | set(itertools.product(OBJECTIVES, ("remove", "upweight", "relabel"))),
     "first_order": set(itertools.product(("one_step", "unrolled", "trajectory"), ("add_occurrence",))),
-    "cholesky": set(itertools.product(("reoptimize", "retrain"), ("remove", "upweight", "relabel"))),
+    "cholesky": set(itertools.product(OBJECTIVES, ("remove", "upweight", "relabel"))),
 }
 ROUTES |= {solver: ROUTES["cholesky"] | {("local_response", "infinitesimal")}
            for solver in ("cg", "cg_gauss_newton", "lissa", "arnoldi", "kfac", "ekfac", "datainf")}
 ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary")},
            "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
            "representer": {("one_step", "add_occurrence")},
-           "trak": set(itertools.product(("reoptimize", "retrain"), ("remove",)))}
+           "trak": set(itertools.product(OBJECTIVES, ("remove",)))}
 COMPLETE = {"upweight": {"alpha": 0.1}, "relabel": {"label": 1}, "one_step": {"eta": 0.1},
             "unrolled": {"eta": 0.1, "steps": 2}, "trajectory": {"eta": 0.1}}
 

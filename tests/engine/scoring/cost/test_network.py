@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from engine.models.mlp import mlp
-from engine.scoring.controlled import removal_scoring, response, step_scoring, unrolled_scoring
+from engine.scoring.controlled import removal_scoring, response, search_scoring, step_scoring, unrolled_scoring
 from engine.scoring.cost import guess, network
 from engine.scoring.scoring import Scoring
 from tests.engine.exact import network_cases as cases
@@ -23,9 +23,14 @@ def test_more_of_anything_costs_more(size):
     assert network.seconds([LOO, STEP], **larger) > network.seconds([LOO, STEP], **SIZES)
 
 
-def test_gradients_are_cheaper_than_steps_than_optima_and_training():
-    costs = [network.seconds([scoring], **SIZES) for scoring in (FIRST_ORDER, STEP, unrolled_scoring(), LOO, RETRAIN)]
+def test_gradients_are_cheaper_than_steps_than_searches_than_training_and_optima_are_dear():
+    costs = [network.seconds([scoring], **SIZES) for scoring in (
+        FIRST_ORDER, STEP, unrolled_scoring(), search_scoring({"kind": "remove"}), RETRAIN)]
     assert costs == sorted(costs) and costs[0] < 0.1 < 10 < costs[3]
+    short = costs[3]
+    assert network.seconds([LOO], **SIZES) > 5 * short
+    more = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "local_search", "iterations": 200})
+    assert network.seconds([more], **SIZES) == pytest.approx(10 * short, rel=0.1)
     assert network.seconds([TRAJECTORY], **SIZES) > 4 * network.seconds([STEP], **SIZES)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.scoring.cost.kinds import QUICK_SOLVE, is_optimum, is_slow
+from engine.scoring.cost.kinds import QUICK_SOLVE, is_optimum, is_searched, is_slow
 from engine.scoring.cost.softmax import seconds
 from engine.scoring.scoring import Scoring
 
@@ -24,6 +24,8 @@ def test_which_scorings_cost_a_reoptimisation_a_candidate():
 
 
 def test_solves_are_slow_where_the_model_is_large_and_optima_always():
+    searched = Scoring.of("query_loss", REMOVE, {"kind": "local_search"})
+    assert is_searched(searched) and is_slow(searched, 10) and not is_optimum(searched)
     assert is_slow(LOO, 10) and not is_slow(STEP, 10**6)
     for solve in (LOCAL, upweight(0.1, "cholesky")):
         assert is_slow(solve, QUICK_SOLVE + 1) and not is_slow(solve, QUICK_SOLVE)

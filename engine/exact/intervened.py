@@ -1,0 +1,217 @@
+r"""The intervened objectives of a problem as functions of one flat θ (P,), in float64.
+
+    F_k(θ) = a · (1/n) Σ_i ℓ(z_i; θ) + Σ_j c_j ℓ(x_k, y_j; θ) + ½ λᵀθ² + (damping/2)‖θ − θ_D‖²
+
+with the a, c_j and y_j of the intervention's `engine.question.change.Change`. θ are the selected parameters of a
+network, or the weights of softmax regression in the order (feature, class). Without a change, F is the factual
+objective, held near θ_D by the damping.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+
+import torch
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.exact.curvature_elsewhere import Product, curvature
+from engine.exact.differences import Origin
+from engine.exact.passes import loss_and_gradient, training_loss
+from engine.exact.response import LAST_DIGITS, Part
+from engine.models import softmax
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.change import Change
+from engine.question.interventions import Intervention
+
+Terms = Sequence[tuple[float, int]]
+"""(c_j, y_j) of the losses on x_k beside the data loss."""
+ValueAndGradient = tuple[float, Tensor]
+
+
+class Family(ABC):
+    """All intervened objectives of one problem. start: θ_D (P,). penalty: λ, (P,) or one number for all."""
+
+    def __init__(self, start: Tensor, penalty: Tensor, damping: float) -> None:
+        self.start, self.penalty, self.damping = start, penalty, damping
+        self._kept: dict[int, tuple[Tensor, ValueAndGradient]] = {}
+
+    def objective(self, row: int, change: Change) -> Objective:
+        """F_k of training example `row`."""
+        return Objective(self, row, tuple(change.terms(self.label(row))), change.scale)
+
+    def keep(self, theta: Tensor) -> None:
+        """Remember what `data` finds at θ, for the many objectives that are followed from there."""
+        self._kept[id(theta)] = theta, self.data(theta)
+
+    def keeps(self, theta: Tensor) -> bool:
+        """Whether `keep` was called with this θ."""
+        return id(theta) in self._kept
+
+    def data(self, theta: Tensor) -> ValueAndGradient:
+        """(1/n) Σ_i ℓ(z_i; θ) and its gradient (P,), without the penalty."""
+        return self._kept[id(theta)][1] if self.keeps(theta) else self._data(theta)
+
+    @abstractmethod
+    def label(self, row: int) -> int:
+        """The label of training example `row`."""
+
+    @abstractmethod
+    def _data(self, theta: Tensor) -> ValueAndGradient: ...
+
+    @abstractmethod
+    def own(self, theta: Tensor, row: int, terms: Terms) -> ValueAndGradient:
+        """Σ_j c_j ℓ(x_k, y_j; θ) and its gradient (P,)."""
+
+    @abstractmethod
+    def changes(self, base: Tensor) -> Changes:
+        """What other parameters than `base` (P,) do to the query logits."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """From query logits `baseline` (m, C): to: θ (P,) -> (δf (m, C), a bound (m,) on what rounding did to it)."""
+
+    baseline: Tensor
+    to: Callable[[Tensor], tuple[Tensor, Tensor]]
+
+    def part(self, found: Sequence[tuple[Tensor, Tensor]]) -> Part:
+        """The changes to several θ, one a candidate."""
+        change, noise = zip(*found, strict=True)
+        return Part(torch.stack(change, 1), self.baseline, noise=torch.stack(noise, 1))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One F_k: terms (c_j, y_j) on x_k of `row`, scale a."""
+
+    family: Family
+    row: int
+    terms: Terms
+    scale: float
+
+    def evaluate(self, theta: Tensor) -> ValueAndGradient:
+        """F_k(θ) and ∇F_k(θ) (P,)."""
+        family, (value, gradient) = self.family, self.family.data(theta)
+        own, slope = self._own(theta)
+        moved, shrunk = theta - family.start, family.penalty * theta
+        pulled = 0.5 * (torch.dot(shrunk, theta) + family.damping * torch.dot(moved, moved)).item()
+        return (self.scale * value + own + pulled,
+                self.scale * gradient + slope + shrunk + family.damping * moved)
+
+    def force(self, theta: Tensor) -> float:
+        """The norm of what the change adds to the gradient at θ: it is what moves the optimum."""
+        added = self._own(theta)[1]
+        if self.scale != 1.0:
+            added = added + (self.scale - 1.0) * self.family.data(theta)[1]
+        return added.norm().item()
+
+    def _own(self, theta: Tensor) -> ValueAndGradient:
+        return self.family.own(theta, self.row, self.terms) if self.terms else (0.0, torch.zeros_like(theta))
+
+
+class ModuleFamily(Family):
+    """A network in float64."""
+
+    def __init__(self, problem: ModuleProblem, damping: float, options: Options) -> None:
+        self.problem, self.options = problem.double(), options
+        theta = self.problem.theta
+        self._products: dict[int, Product] = {}
+        super().__init__(theta, theta.new_full((), self.problem.l2), damping)
+
+    def label(self, row: int) -> int:
+        return int(self.problem.y[row])
+
+    def _data(self, theta: Tensor) -> ValueAndGradient:
+        return training_loss(self.problem, theta, self.options)
+
+    def own(self, theta: Tensor, row: int, terms: Terms) -> ValueAndGradient:
+        problem = self.problem
+        labels = torch.tensor([label for _, label in terms], dtype=torch.long, device=theta.device)
+        weights = torch.tensor([weight for weight, _ in terms], dtype=theta.dtype, device=theta.device)
+        value, gradient = loss_and_gradient(problem, theta, problem.x[[row] * len(terms)], labels, weights)
+        return value.item(), gradient
+
+    def changes(self, base: Tensor) -> Changes:
+        origin = Origin.at(self.problem, base)
+        return Changes(origin.logits, lambda theta: origin.change(theta - base))
+
+    def curvature(self, objective: Objective, theta: Tensor) -> Product:
+        """V (P, r) -> ∇²F_k(θ) V (P, r)."""
+        problem, options = self.problem, self.options
+        data = self._of_data(theta)
+        own = [(weight, curvature(problem, theta, problem.x[[objective.row]], problem.y.new_tensor([label]), options))
+               for weight, label in objective.terms]
+
+        def product(vectors: Tensor) -> Tensor:
+            found = objective.scale * data(vectors) + (self.penalty + self.damping) * vectors
+            for weight, of_term in own:
+                found += weight * of_term(vectors)
+            return found
+
+        return product
+
+
+    def _of_data(self, theta: Tensor) -> Product:
+        """Kept, with its graphs, where `data` is."""
+        found = self._products.get(id(theta)) or curvature(self.problem, theta, self.problem.x, self.problem.y,
+                                                           self.options)
+        if self.keeps(theta):
+            self._products[id(theta)] = found
+        return found
+
+
+class SoftmaxFamily(Family):
+    """Softmax regression, whose θ is W (D, C)."""
+
+    def __init__(self, problem: SoftmaxProblem, damping: float, options: Options) -> None:
+        self.problem, self.unpenalised = problem, torch.zeros_like(problem.penalty)
+        super().__init__(problem.weights.flatten(), problem.penalty.repeat_interleave(problem.classes), damping)
+
+    def label(self, row: int) -> int:
+        return int(self.problem.y[row])
+
+    def _loss(self, theta: Tensor, x: Tensor, y: Tensor) -> ValueAndGradient:
+        weights = theta.view(self.problem.dimension, self.problem.classes)
+        return (softmax.objective(weights, x, y, self.unpenalised).item(),
+                softmax.gradient(weights, x, y, self.unpenalised).flatten())
+
+    def _data(self, theta: Tensor) -> ValueAndGradient:
+        return self._loss(theta, self.problem.x, self.problem.y)
+
+    def own(self, theta: Tensor, row: int, terms: Terms) -> ValueAndGradient:
+        value, gradient = 0.0, torch.zeros_like(theta)
+        for weight, label in terms:
+            loss, slope = self._loss(theta, self.problem.x[[row]], self.problem.y.new_tensor([label]))
+            value, gradient = value + weight * loss, gradient + weight * slope
+        return value, gradient
+
+    def changes(self, base: Tensor) -> Changes:
+        problem = self.problem
+        noise = weight_noise(problem.queries, base.view(problem.dimension, problem.classes))
+        return Changes(problem.outputs(problem.queries, base),
+                       lambda theta: (problem.outputs(problem.queries, theta - base), noise))
+
+
+def weight_noise(queries: Tensor, weights: Tensor) -> Tensor:
+    """How far rounding of weights (D, C) may move the logits of queries (m, D): (m,)."""
+    return LAST_DIGITS * torch.finfo(weights.dtype).eps * (queries.abs() @ weights.abs()).amax(1)
+
+
+@singledispatch
+def intervened(problem: Problem, damping: float, options: Options) -> Family:
+    """The family of a problem's objectives."""
+    raise TypeError(f"no objective to search is known for {problem.noun}")
+
+
+intervened.register(SoftmaxProblem, SoftmaxFamily)
+intervened.register(ModuleProblem, ModuleFamily)
+
+
+def check_labels(problem: Problem, interventions: Sequence[Intervention]) -> None:
+    """Raises `InvalidInput` for a relabelling to a class that does not exist."""
+    for _, label in (term for one in interventions for term in one.change(problem.n).further):
+        problem.check_label(label)

@@ -1,0 +1,148 @@
+r"""Re-optimisation of a network: an optimum of every intervened objective, to a stated gradient norm, in float64.
+
+A network has many optima, and θ_D, where stochastic gradient descent stopped, is in general none of them. Two searches
+from θ_D can end in two basins, and what lies between them says nothing of the intervention. So one search goes from
+θ_D to the optimum θ* of the factual objective F, and every candidate starts there:
+
+    θ*   = where `engine.exact.newton_cg.descend` leads from θ_D on F
+    θ_k  = where it leads from θ* on F_k
+
+For a small change θ_k is the optimum of F_k on the branch through θ*, which moves by −H(θ*)⁻¹∇ℓ(z_k; θ*) to first
+order. The baseline `factual` compares with θ_D and `reoptimized` with θ*: the two differ by one number a query.
+
+F may have no optimum within reach: without a penalty the loss of a model that fits its data falls forever, and a
+network of ReLUs may stop at a kink. Then candidates get few passes, and all are flagged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.exact.intervened import Changes, ModuleFamily, Objective, check_labels
+from engine.exact.lbfgs import Minimum
+from engine.exact.newton_cg import FORCING, PRODUCTS, descend
+from engine.exact.reoptimize import SMALLEST_TOLERANCE, gradient_tolerance, reoptimize
+from engine.exact.response import Response
+from engine.models.linear_solvers import Linear, conjugate_gradients
+from engine.problems import ModuleProblem
+from engine.question.change import Change
+from engine.question.interventions import Intervention
+from engine.question.processes import Reoptimize
+
+AIM = 0.01
+"""A search aims at this share of its tolerance: Newton's last step often gets that far."""
+ORIGIN_PASSES, PASSES, HOPELESS_PASSES = 20_000, 2_000, 40
+"""Over the data: for θ*, for a candidate, and for a candidate where there is no θ*."""
+SETTLED = 1e-3
+"""How long Newton's step from an optimum may be, relative to θ*."""
+DENSE = 1_500
+"""Parameters up to which the Hessian at θ* is factored, to precondition every candidate's equations."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """θ*: where the search without intervention ended; reached: whether that is an optimum. factor: L (P, P) with
+    LLᵀ = ∇²F(θ*), where it is small and positive definite."""
+
+    found: Minimum
+    reached: bool
+    factor: Tensor | None
+
+    @property
+    def precondition(self) -> Linear | None:
+        """V (P, r) -> ∇²F(θ*)⁻¹ V."""
+        factor = self.factor
+        return None if factor is None else lambda vectors: torch.cholesky_solve(vectors, factor)
+
+
+@reoptimize.register
+def network_optima(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize,
+                   candidates: Tensor, options: Options) -> list[Response]:
+    """One response an intervention. `converged`: ‖∇F_k‖ ≤ `gradient_tolerance`, of the candidate and, for the baseline
+    `reoptimized`, of θ* as well; `residual`: ‖∇F_k‖ where the search ended.
+
+    Raises `InvalidInput` for a relabelling to a class that does not exist, and for a model with an operation that
+    cannot be differentiated twice.
+    """
+    check_labels(problem, interventions)
+    family = ModuleFamily(problem, process.damping, options)
+    origin = origin_of(family)
+    start = origin.found.theta
+    family.keep(start)
+    changes = family.changes(family.start if process.baseline == "factual" else start)
+    allowed = 0.0 if process.baseline == "factual" else origin.found.gradient_norm
+    columns: list[list[_Optimum]] = [[] for _ in interventions]
+    total = len(interventions) * len(candidates)
+    for number, row in enumerate(candidates.tolist()):
+        for place, intervention in enumerate(interventions):
+            options.check()
+            objective = family.objective(row, intervention.change(problem.n))
+            columns[place].append(_optimum(family, objective, origin, changes, allowed))
+            options.progress((number * len(interventions) + place + 1) / total)
+    return [_response(column, changes, origin) for column in columns]
+
+
+@dataclass(frozen=True)
+class _Optimum:
+    change: tuple[Tensor, Tensor]
+    found: Minimum
+    converged: bool
+
+
+def _optimum(family: ModuleFamily, objective: Objective, origin: Origin, changes: Changes, allowed: float) -> _Optimum:
+    """allowed: the gradient norm of what it is compared with, which has to meet the candidate's tolerance too."""
+    start = origin.found.theta
+    tolerance = gradient_tolerance(objective.force(start), family.options.tolerance)
+    found = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), start,
+                    tolerance=max(AIM * tolerance, SMALLEST_TOLERANCE),
+                    passes=PASSES if origin.reached else HOPELESS_PASSES, precondition=origin.precondition)
+    return _Optimum(changes.to(found.theta), found,
+                    origin.reached and found.finite and max(found.gradient_norm, allowed) <= tolerance)
+
+
+def origin_of(family: ModuleFamily) -> Origin:
+    """θ*, kept on the problem for one damping and tolerance."""
+    tolerance = family.options.tolerance
+    return family.problem.memo("reoptimised without intervention", lambda: _searched(family, tolerance),
+                               (family.damping, tolerance))
+
+
+def _searched(family: ModuleFamily, tolerance: float) -> Origin:
+    objective = family.objective(0, Change())
+    found = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), family.start,
+                    tolerance=SMALLEST_TOLERANCE, passes=ORIGIN_PASSES)
+    reached = found.finite and found.gradient_norm <= tolerance and _settled(family, objective, found)
+    return Origin(found, reached, _factor(family, objective, found.theta) if reached else None)
+
+
+def _settled(family: ModuleFamily, objective: Objective, found: Minimum) -> bool:
+    """Whether Newton's step leads nowhere and meets no negative curvature: on a slope without end it is long, however
+    small the gradient."""
+    solved = conjugate_gradients(family.curvature(objective, found.theta), found.gradient[:, None], tolerance=FORCING,
+                                 limit=PRODUCTS)
+    negative = int(solved.iterations) < PRODUCTS and float(solved.residual) > FORCING
+    return not negative and solved.x.norm().item() <= SETTLED * found.theta.norm().item()
+
+
+def _factor(family: ModuleFamily, objective: Objective, theta: Tensor) -> Tensor | None:
+    if len(theta) > DENSE:
+        return None
+    hessian = family.curvature(objective, theta)(torch.eye(len(theta), dtype=theta.dtype, device=theta.device))
+    factor, info = torch.linalg.cholesky_ex((hessian + hessian.T) / 2)
+    return None if info.item() else factor
+
+
+def _response(column: list[_Optimum], changes: Changes, origin: Origin) -> Response:
+    device = changes.baseline.device
+    return Response(
+        (changes.part([one.change for one in column]),),
+        torch.tensor([one.converged for one in column], device=device),
+        torch.tensor([one.found.gradient_norm for one in column], dtype=torch.float64, device=device),
+        {"double_passes": sum(one.found.evaluations for one in column),
+         "gradient_norm_without_change": origin.found.gradient_norm},
+    )
