@@ -36,7 +36,7 @@ from engine.question.processes import Reoptimize
 
 AIM = 0.01
 """A search aims at this share of its tolerance: Newton's last step often gets that far."""
-ORIGIN_PASSES, PASSES, HOPELESS_PASSES = 20_000, 2_000, 40
+ORIGIN_PASSES, PASSES, HOPELESS_PASSES = 5_000, 2_000, 40
 """Over the data: for θ*, for a candidate, and for a candidate where there is no θ*."""
 SETTLED = 1e-3
 """How long Newton's step from an optimum may be, relative to θ*."""
