@@ -12,7 +12,7 @@ from engine.scoring.scoring import Scoring
 from tests.truth import cases
 from tests.truth.naive import BEHAVIORS, Naive
 
-ALPHAS = (1e-6, 1e-2)
+ALPHAS = (1e-6, 1e-4)
 PROCESS = {"kind": "reoptimize", "baseline": "reoptimized"}
 
 
