@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
 from app.widgets import choice, glossary, pickers, shell, theme  # noqa: E402
+from engine.basics import plugins  # noqa: E402
 from engine.basics.errors import WhichfluenceError  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
@@ -42,6 +43,7 @@ def main() -> None:
     page = st.navigation(pages)
     choice.remind()
     try:
+        plugins.load()
         if page.url_path not in WITHOUT_DATA:
             pickers.problem_picker()
         page.run()

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from engine.basics import plugins
 from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
 from engine.jobs.loop import BEAT, Worker
 from engine.jobs.queue import DEAD_AFTER
@@ -25,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     name = options.id or new_worker_id()
     try:
         load_kinds(options.kinds or KINDS)
+        plugins.load()
         worker = Worker(name=name, beat=options.beat, dead_after=options.dead_after, options={"device": options.device})
         _stop_on_signals(worker)
         _step_back()

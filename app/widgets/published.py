@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.experiments import EXPERIMENTS, Experiment, publish
+from engine.experiments import EXPERIMENTS, Experiment, contents, publish
 from engine.jobs import job_digest
 from engine.store.results import Store, home
 
@@ -89,7 +89,7 @@ def _others_here(root: str, name: str, moment: int) -> list[tuple[str, str, str]
         if result.manifest.get("kind") != experiment.study or preset not in experiment.presets:
             continue
         own = dict(experiment.presets[preset].settings)
-        if settings != own and {**settings, "model": ""} == {**own, "model": ""}:
+        if settings != own and {**settings, "model": ""} == {**own, "model": ""} and contents.unchanged(payload):
             found.append((result.digest, preset, publish.scale_folder(experiment, result, preset)))
     return found
 

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from engine.basics import plugins
+
 
 def fingerprint(thing: object) -> str:
     """16 hexadecimal digits, the same in every process of one Python version; no address enters.
 
     A function counts with its closure and with the values of the globals that its code names, functions among them
-    likewise. Of an installed library and of Python itself the name counts, not the code.
+    likewise. Of an installed library and of Python itself the name counts, not the code; of a plugin the code does.
     """
     digest = hashlib.sha256()
     for part in _parts(thing, {}):
@@ -129,9 +131,13 @@ def _own_module(thing: object) -> bool:
     return isinstance(thing, types.ModuleType) and not _of_library(thing.__name__)
 
 
-@functools.lru_cache(maxsize=1024)
 def _of_library(name: str | None) -> bool:
     """Whether a module is of an installed package, of Python or of this program, and no code of the user's."""
+    return not any(plugins.within(name, plugin) for plugin in plugins.named()) and _installed(name)
+
+
+@functools.lru_cache(maxsize=1024)
+def _installed(name: str | None) -> bool:
     root = (name or "").partition(".")[0]
     if root in sys.stdlib_module_names or root == __name__.partition(".")[0]:
         return True

@@ -18,6 +18,7 @@ import typer
 from typer import Abort, TyperException
 from typer.main import get_group
 
+from engine.basics import plugins
 from engine.basics.errors import WhichfluenceError
 from engine.cli.parameters import spread
 
@@ -82,6 +83,7 @@ def _version(asked: bool) -> None:
 def _whichfluence(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True,
                                                         help="Show the version.")] = False) -> None:
     """Data influence under an explicit specification: behavior, intervention and training process."""
+    plugins.load()
 
 
 def _warn(otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *rest: Any,

@@ -21,6 +21,7 @@ from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.applications.language.tasks.backdoor import ABLATION, SIZES
 from engine.basics.provenance import device_name
 from engine.experiments import language, response_corruption
+from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.store.results import Result
@@ -64,6 +65,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    check(payload)
     seed, _, part = key.partition("/")
     found = stages.attribution(payload["settings"], int(seed), context)
     if part == "scores":
@@ -108,6 +110,7 @@ def removal_plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def removal_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    check(payload)
     seed, _, part = key.partition("/")
     chosen = payload["settings"]
     found = stages.attribution(chosen, int(seed), context)
@@ -178,6 +181,7 @@ def quality_plan(payload: Mapping[str, Any]) -> list[str]:
 
 def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Fine-tune as the other studies do (what they trained is found on disk), and measure the model."""
+    check(payload)
     seed, _, task = key.partition("/")
     chosen = {**payload["settings"][task], "model": payload["settings"]["model"]}
     found = stages.trained(stages.attribution(chosen, int(seed), context), context, 0.9)

@@ -29,6 +29,7 @@ from engine.experiments.agreements import (
     stored,
     words,
 )
+from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
@@ -97,6 +98,7 @@ def _prepared(payload, place: int, seed: int, context: Context) -> DrawnProblem:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    check(payload)
     place, seed, kind, *part = key.split("/")
     context.progress(0.0, f"training, seed {seed}")
     drawn = _prepared(payload, int(place), int(seed), context)

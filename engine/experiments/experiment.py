@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from engine.basics.errors import InvalidInput
+from engine.experiments.contents import contents
 from engine.scoring.scoring import Scoring
 
 
@@ -54,7 +55,8 @@ class Experiment:
         return f"The paper has no numbers for {model}; beside ours stand those of {self.models[0]}."
 
     def payload(self, preset: str, seeds: int | None = None, model: str | None = None) -> dict[str, Any]:
-        """The job's payload: what determines the numbers. model: another language model than the preset's.
+        """The job's payload: what determines the numbers, the content of data and model too. model: another language
+        model than the preset's.
 
         Raises `InvalidInput` where the study runs no language model.
         """
@@ -65,4 +67,4 @@ class Experiment:
                 raise InvalidInput(f"`{self.name}` runs no language model; leave the language model out.")
             settings["model"] = model
         return {"study": self.study, "preset": preset, "settings": settings,
-                "seeds": list(range(seeds or chosen.seeds))}
+                "contents": contents(settings), "seeds": list(range(seeds or chosen.seeds))}

@@ -34,6 +34,7 @@ from engine.experiments.agreements import (
     stored,
     words,
 )
+from engine.experiments.contents import check
 from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
@@ -98,6 +99,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    check(payload)
     seed, kind, *part = key.split("/")
     source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
     drawn = build_kept(source, context.device, check=context.check,

@@ -19,6 +19,7 @@ from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
+from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.metrics.agreement import pairwise
@@ -93,6 +94,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Detection metrics of every pair, and the ranking agreement between all of them, of one source and seed."""
+    check(payload)
     place, seed = map(int, key.split("/"))
     source = NoisySource.parse({**payload["settings"]["sources"][place], "seed": seed})
     result = runs.within(context, runs.KIND, runs.payload(source, payload["settings"]["methods"]))

@@ -13,6 +13,7 @@ import pandas as pd
 
 from engine.applications.noisy_labels.pairs import Pair, pairs_of
 from engine.applications.noisy_labels.source import NoisySource
+from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.noisy_labels import CIFAR, NUMERICS, OF_THE_PAPER, SMALL_RECIPE, cost, sources, summary
 from engine.jobs import Context, JobKind, Output
@@ -56,6 +57,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """The accuracy before and after removing one pair's most suspicious share."""
+    check(payload)
     seed, place, number = map(int, key.split("/"))
     chosen = payload["settings"]
     source = NoisySource.parse({**chosen["sources"][0], "seed": seed})

@@ -16,6 +16,7 @@ from engine.applications.language import catalogue, detection, rankings, signals
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.tasks.response_corruption import SIZES
 from engine.experiments import language
+from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.store.results import Result
@@ -47,6 +48,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    check(payload)
     seed, _, part = key.partition("/")
     found = stages.attribution(payload["settings"], int(seed), context)
     if part == "signals":

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
 from engine.basics.registry import Registry
@@ -50,6 +51,11 @@ class Behavior:
     def fingerprint(self) -> str:
         """What tells a user's own readout from others of its name, as its code, closure and globals are now."""
         return fingerprint(self.value) if self.own else ""
+
+    @property
+    def plugin(self) -> str:
+        """The plugin in which a user's own readout is written, which a worker imports too; empty where it is none."""
+        return plugins.holding(self.value) if self.own else ""
 
     @property
     def differentiable(self) -> bool:
@@ -220,8 +226,11 @@ def register_behavior(
 
     `value` maps (logits (..., C), labels (...)) to (...) and must treat examples independently. Its
     gradient is taken by autograd. The function with its closure and the globals that it names is part of the
-    specification's digest, so that two different functions of one name are never taken for the same run. It is known
-    to this process alone: runs of the queue, which a worker computes, refuse it.
+    specification's digest, so that two different functions of one name are never taken for the same run.
+
+    It is known to this process alone, and runs of the queue, which a worker computes, refuse it, unless the function
+    is written in a module that `WHICHFLUENCE_PLUGINS` names and that registers it when it is imported. Such a module
+    may be imported again: what it registers then replaces what it had registered.
     """
     logits, labels = torch.randn(2, 3, 4, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.long)
     _try(name, value, logits, labels, differentiable)
@@ -234,7 +243,8 @@ def register_behavior(
         autograd_signal(value) if differentiable else None,
         own=True,
     )
-    return BEHAVIORS.add(name, behavior, replace=replace)
+    again = name in BEHAVIORS and behavior.plugin != "" and BEHAVIORS[name].plugin == behavior.plugin
+    return BEHAVIORS.add(name, behavior, replace=replace or again)
 
 
 def _try(name: str, value: Readout, logits: Tensor, labels: Tensor, differentiable: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import field_validator, model_validator
 
+from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Value, canonical_json
 from engine.question.behaviors import BEHAVIORS, Behavior
@@ -139,7 +140,8 @@ class Specification(Value):
         if data.get(OWN, "") != here:
             raise InvalidInput(f"The behavior `{name[:60]}` that is asked for is "
                                f"{'another function' if here else 'not registered'} in this process; register the "
-                               "function that was meant, or compute in the process that knows it.")
+                               f"function that was meant: name its module in {plugins.VARIABLE}, start dashboard and "
+                               "worker anew, and ask again.")
         return cls.parse(plain)
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
@@ -43,9 +44,10 @@ def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
 
 def check_queued(scorings: Sequence[Scoring]) -> None:
     """Raises `InvalidInput` for what a worker, which is another process, cannot compute."""
-    for name in {scoring.behavior for scoring in scorings if scoring.readout.own}:
+    for name in {scoring.behavior for scoring in scorings if scoring.readout.own and not scoring.readout.plugin}:
         raise InvalidInput(f"The behavior `{name}` is known to this process alone, and this takes so long that a "
-                           "worker would compute it; ask for fewer candidates, or use `engine.scoring.compute` here.")
+                           f"worker would compute it; register it in a module that {plugins.VARIABLE} names, or ask "
+                           "for fewer candidates.")
 
 
 def _groups(data: Mapping[str, Any]) -> list[list[int]]:

@@ -10,10 +10,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-import engine.experiments  # noqa: F401 - registers the jobs
 from engine import data
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
+from engine.experiments import EXPERIMENTS
 from engine.jobs import job_digest, run_job
 from engine.models import own_weights
 from engine.models.recipe import Recipe
@@ -35,6 +35,8 @@ ASKED = {
     "datamodels": (datamodels.KIND, lambda: datamodels.payload(SOURCE, 6, 4)),
     "training": (training.KIND, lambda: training.payload(NETWORK)),
     "noisy labels": (noisy_labels.KIND, lambda: noisy_labels.payload(NOISY)),
+    "softmax study": (EXPERIMENTS["table-a6"].study, lambda: EXPERIMENTS["table-a6"].payload("small")),
+    "removal study": (EXPERIMENTS["table-a10"].study, lambda: EXPERIMENTS["table-a10"].payload("small")),
     "noisy retraining": (noisy_retraining.KIND, lambda: noisy_retraining.payload(NOISY, [1])),
 }
 
@@ -71,12 +73,12 @@ def test_other_data_of_the_same_name_are_another_job(folder, asked, change):
     assert job_digest(kind, before) != job_digest(kind, payload())
 
 
-@pytest.mark.parametrize("asked", ["scores", "training", "noisy labels"])
+@pytest.mark.parametrize("asked", ["scores", "training", "noisy labels", "softmax study", "removal study"])
 def test_a_job_that_was_asked_for_other_data_is_refused(folder, asked, tmp_path):
     kind, payload = ASKED[asked]
     before = payload()
     write(folder, shift=1)
-    with pytest.raises(InvalidInput, match="The data of this run have changed since it was asked for"):
+    with pytest.raises(InvalidInput, match=r"The data( \(fashion_mnist\))? of this run have changed since"):
         run_job(kind, before, tmp_path / "home")
 
 

@@ -8,6 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.errors import InvalidInput
+from engine.experiments import EXPERIMENTS
 from engine.jobs import job_digest, run_job
 from engine.runs import language as runs
 from tests.engine.applications.language.conftest import tiny
@@ -52,3 +53,20 @@ def test_replaced_files_are_another_run_and_another_training(setting, tmp_path, 
 def test_the_kind_of_device_is_part_of_a_training(setting):
     assert Attribution(setting, 0, "cuda:0").identity == Attribution(setting, 0, "cuda:1").identity
     assert Attribution(setting, 0, "cuda:0").identity != Attribution(setting, 0, "cpu").identity
+
+
+@pytest.mark.parametrize("name", ["table-5-2", "table-a11", "table-a14", "figure-5-2"])
+def test_a_study_with_another_model_of_its_name_is_another_run(setting, tmp_path, name):
+    study = EXPERIMENTS[name]
+    asked = study.payload("small", model=setting.model)
+    assert asked == study.payload("small", model=setting.model)
+    layers_replaced(tmp_path)
+    assert job_digest(study.study, study.payload("small", model=setting.model)) != job_digest(study.study, asked)
+    with pytest.raises(InvalidInput, match="The model files of this run have changed since it was asked for"):
+        run_job(study.study, asked, tmp_path / "home")
+
+
+def test_a_study_of_other_questions_is_another_run(monkeypatch):
+    asked = EXPERIMENTS["table-5-2"].payload("small")["contents"]
+    monkeypatch.setattr("engine.data.scienceqa.content", lambda: "other questions")
+    assert EXPERIMENTS["table-5-2"].payload("small")["contents"] == {**asked, "records": "other questions"}

@@ -1,0 +1,44 @@
+"""What the names in a study's settings stand for on this machine: its datasets, language model and records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine import data
+from engine.applications.language import stages
+from engine.basics.errors import InvalidInput
+from engine.runs.prepared import check_contents
+
+TASKS = ("backdoor", "corruption")
+"""Where a study that runs several language tasks keeps their settings."""
+
+
+def contents(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Name -> digest of the content, empty where it is not here yet.
+
+    Raises `InvalidInput` for a dataset or a model that cannot be.
+    """
+    drawn = [*settings.get("sources", ()), *([settings["source"]] if "source" in settings else [])]
+    found = {f"data ({name})": data.content(name) for name in sorted({source["dataset"] for source in drawn})}
+    attributed = [settings] if "task" in settings else [
+        {**settings[task], "model": settings["model"]} for task in TASKS if task in settings]
+    for chosen in attributed:
+        files = stages.contents(stages.setting(chosen))
+        found |= {name: "" if files[part] in stages.UNFETCHED else files[part]
+                  for name, part in (("model files", "model"), ("records", "task"))}
+    return found
+
+
+def check(payload: Mapping[str, Any]) -> None:
+    """Raises `InvalidInput` where what the study names was replaced since it was asked for."""
+    check_contents(payload, contents(payload["settings"]))
+
+
+def unchanged(payload: Mapping[str, Any]) -> bool:
+    """Whether what a study's payload names is still what it was, as far as it was known then."""
+    try:
+        check(payload)
+    except InvalidInput:
+        return False
+    return True

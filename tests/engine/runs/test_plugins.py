@@ -1,0 +1,128 @@
+"""A behavior that a module of the user's registers is known to command line, dashboard and worker alike."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.basics import plugins
+from engine.basics.errors import InvalidInput
+from engine.cli import main
+from engine.jobs import JobQueue
+from engine.problems import ProblemSource
+from engine.question.behaviors import BEHAVIORS
+from engine.runs import scores as score_runs
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+
+ROOT = Path(__file__).parents[3]
+NAME = "behaviors_of_mine"
+SOURCE = ProblemSource(dataset="digits", n_train=60, n_test=20, n_queries=4, n_candidates=6, pool=2)
+CODE = """
+from engine.question.behaviors import register_behavior
+
+FACTOR = {factor}
+
+
+def mine(logits, labels):
+    return FACTOR * logits[..., 0]
+
+
+register_behavior("mine", mine, clause="the first logit, told by a plugin")
+"""
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes the plugin with a factor; imports it here where asked to."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv(plugins.VARIABLE, f" {NAME},")
+
+    def written(factor, load=True):
+        (tmp_path / f"{NAME}.py").write_text(CODE.format(factor=factor))
+        importlib.invalidate_caches()
+        if load:
+            sys.modules.pop(NAME, None)
+            plugins.load()
+
+    yield written
+    sys.modules.pop(NAME, None)
+    BEHAVIORS.remove("mine")
+
+
+def mine():
+    return Scoring.of("mine", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+
+
+def worked(home, payload):
+    """The job, as a worker process left it."""
+    queue = JobQueue(home)
+    job = queue.submit(score_runs.KIND, payload).id
+    run = subprocess.run([sys.executable, "-m", "engine.worker", "--home", str(home), "--once"], cwd=ROOT,
+                         capture_output=True, text=True, timeout=120)
+    return queue, queue.get(job), run
+
+
+def test_a_worker_computes_it(write, tmp_path):
+    write(2.0)
+    score_runs.check_queued([mine()])
+    queue, job, run = worked(tmp_path / "home", score_runs.payload(SOURCE, [mine()]))
+    assert (job.state, job.error, run.returncode) == ("done", "", 0)
+    found = score_runs.load(queue.store.read(job.id), [mine()])[0]
+    np.testing.assert_allclose(found.values, compute(SOURCE.build().problem, mine())[0].values, rtol=1e-12)
+
+
+def test_a_worker_refuses_other_code_than_was_asked_for(write, tmp_path):
+    write(2.0)
+    asked = score_runs.payload(SOURCE, [mine()])
+    write(3.0, load=False)
+    _, job, _ = worked(tmp_path / "home", asked)
+    assert job.state == "failed" and "`mine` that is asked for is another function" in job.error
+    assert plugins.VARIABLE in job.error
+
+
+def test_code_changed_since_is_another_run(write):
+    write(2.0)
+    before = score_runs.payload(SOURCE, [mine()])
+    write(3.0)
+    assert score_runs.payload(SOURCE, [mine()]) != before
+    write(2.0)
+    assert score_runs.payload(SOURCE, [mine()]) == before
+
+
+def test_code_of_an_installed_plugin_counts_too(write, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.basics.fingerprint._LIBRARIES", frozenset({str(tmp_path)}))
+    write(2.0)
+    before = BEHAVIORS["mine"].fingerprint
+    write(3.0)
+    assert BEHAVIORS["mine"].fingerprint != before
+
+
+def test_a_behavior_registered_elsewhere_is_refused_with_the_way_out(write, monkeypatch):
+    write(2.0)
+    monkeypatch.delenv(plugins.VARIABLE)
+    with pytest.raises(InvalidInput, match=f"`mine` is known to this process alone.*{plugins.VARIABLE}"):
+        score_runs.check_queued([mine()])
+
+
+def test_the_command_line_lists_it(write, capsys):
+    write(2.0, load=False)
+    assert main(["list"]) == 0
+    assert "told by a plugin" in capsys.readouterr().out
+
+
+def test_a_plugin_that_cannot_be_imported_is_one_sentence(write, tmp_path, capsys, monkeypatch):
+    (tmp_path / "broken_one.py").write_text("1 / 0")
+    for name, reason in (("broken_one", "ZeroDivisionError"), ("not_there", "No module named 'not_there'")):
+        monkeypatch.setenv(plugins.VARIABLE, name)
+        assert main(["list"]) == 2
+        said = capsys.readouterr().err
+        assert f"The plugin `{name}`" in said and reason in said and "PYTHONPATH" in said and said.count("\n") == 1
+    run = subprocess.run([sys.executable, "-m", "engine.worker", "--home", str(tmp_path / "home"), "--once"], cwd=ROOT,
+                         capture_output=True, text=True, timeout=120, env=dict(os.environ))
+    assert run.returncode == 2 and "The plugin `not_there`" in run.stderr
