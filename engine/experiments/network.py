@@ -56,7 +56,7 @@ from engine.scoring.controlled import (
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
-ETAS = (0.01, 0.05, 0.1, 0.3, 0.5)
+ETAS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5)
 ALPHAS = (1e-5, 1e-3, 1e-1)
 CURVES = ("query_loss", "hard_margin", "query_logit")
 NUMERICS = 2
