@@ -11,7 +11,7 @@ import streamlit as st
 from app.compare import explanation as explanation_panel
 from app.compare import report
 from app.compare.bring import Shown
-from app.widgets import glossary, job_panel
+from app.widgets import downloads, glossary, job_panel
 from app.widgets.plain_text import plain
 from app.widgets.times import written
 from engine.basics.errors import WhichfluenceError
@@ -112,8 +112,8 @@ def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note:
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
         return
-    row.download_button("Download the report", text, "comparison.html", "text/html", key="saved:download",
-                        icon=":material/download:", on_click="ignore")
+    with row:
+        downloads.file_button("Download the report", lambda: text, "comparison.html", "text/html", "saved:download")
 
 
 def _ask(asked: tuple) -> None:

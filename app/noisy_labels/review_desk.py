@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from app.noisy_labels import review_example, review_queue, state
-from app.widgets import cards, glossary
+from app.widgets import cards, downloads, glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import VERDICTS, Decision, Review, cleaned
@@ -82,13 +82,14 @@ def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]
     with st.expander(f"Decisions ({len(decisions):,}), downloads and import", icon=":material/fact_check:"):
         if decisions:
             st.dataframe(review.table().drop(columns="data"), hide_index=True, width="stretch")
-        row = st.container(horizontal=True)
-        row.download_button("Review (CSV)", review.to_csv(), "review.csv", "text/csv", key="desk:csv",
-                            icon=":material/download:", disabled=not decisions)
-        row.download_button("Cleaned index (CSV)", cleaned(drawn, decisions).to_csv(index=False), "cleaned-index.csv",
-                            "text/csv", key="desk:cleaned", icon=":material/download:",
-                            help="The rows of the dataset's training split that stay, each with the label to use: "
-                                 "corrected where you said so, without what is wrong and has no right label.")
+        with st.container(horizontal=True):
+            downloads.file_button("Review (CSV)", review.to_csv, "review.csv", "text/csv", "desk:csv",
+                                  disabled=not decisions)
+            downloads.file_button(
+                "Cleaned index (CSV)", lambda: cleaned(drawn, decisions).to_csv(index=False), "cleaned-index.csv",
+                "text/csv", "desk:cleaned",
+                help="The rows of the dataset's training split that stay, each with the label to use: "
+                     "corrected where you said so, without what is wrong and has no right label.")
         _import(review)
         glossary.caption(
             f"Decisions lie in your results folder under the fingerprint {drawn.fingerprint[:12]} of these "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -44,8 +45,8 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
     _result(result, source, len(drawn.y_test), seeds)
     changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
         str(label) for label in relabelled.values()]})
-    st.download_button("Changed labels (CSV)", changes.to_csv(index=False), "changes.csv", "text/csv",
-                       key="changes", icon=":material/download:", help="What the command above reads.")
+    downloads.file_button("Changed labels (CSV)", partial(changes.to_csv, index=False), "changes.csv", "text/csv",
+                          "changes", help="What the command above reads.")
 
 
 def _ask(source: NoisySource, payload: dict[str, Any], seeds: int, words: str) -> None:

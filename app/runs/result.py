@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import pandas as pd
 import streamlit as st
 
 from app.runs import data, panel, state
-from app.widgets import glossary, manifest_view
+from app.widgets import downloads, glossary, manifest_view
 from app.widgets.plain_text import plain
 from engine.experiments import reproduction
 from engine.jobs import Job
@@ -68,12 +67,11 @@ def _downloads(job: Job, result: Result) -> None:
     stem = f"run-{job.id[:12]}"
     with st.container(horizontal=True):
         for name in result.tables:
-            _file(f"{name} (CSV)", f"{stem}-{name}.csv", "text/csv", partial(exports.csv, result, name))
-            _file(f"{name} (parquet)", f"{stem}-{name}.parquet", "application/vnd.apache.parquet",
-                  partial(exports.parquet, result, name))
+            downloads.file_button(f"{name} (CSV)", partial(exports.csv, result, name), f"{stem}-{name}.csv",
+                                  "text/csv", f"file:{stem}-{name}.csv")
+            downloads.file_button(f"{name} (parquet)", partial(exports.parquet, result, name),
+                                  f"{stem}-{name}.parquet", "application/vnd.apache.parquet",
+                                  f"file:{stem}-{name}.parquet")
         if exports.has_arrays(result):
-            _file("Arrays (npz)", f"{stem}.npz", "application/octet-stream", partial(exports.npz, result))
-
-
-def _file(label: str, name: str, mime: str, content: Callable[[], bytes]) -> None:
-    st.download_button(label, content, name, mime, key=f"file:{name}", icon=":material/download:", on_click="ignore")
+            downloads.file_button("Arrays (npz)", partial(exports.npz, result), f"{stem}.npz",
+                                  "application/octet-stream", f"file:{stem}.npz")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,6 +17,16 @@ from engine.problems.source import SOFTMAX
 from engine.scoring.scoring import Scoring
 
 
+def file_button(label: str, content: Callable[[], str | bytes], name: str, mime: str, key: str,
+                icon: str = ":material/download:", **more: Any) -> None:
+    """A file to keep: `content` gives it when it is clicked, and the page does not run again for it.
+
+    Nothing is kept for a button that nobody clicks; so the browser has no address that the next run of the page
+    would take away while it looks there. `more` is what `st.download_button` takes besides.
+    """
+    st.download_button(label, content, name, mime, key=key, icon=icon, on_click="ignore", **more)
+
+
 def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (),
                  source: ProblemSource | Sequence[ProblemSource] | None = None, command: str | None = None,
                  title: str = "Table, downloads and the command that recomputes this") -> None:
@@ -22,12 +34,11 @@ def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (
     sources are the seeds of an average; `title` is what stands on it."""
     with st.expander(title):
         st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns))
-        row = st.container(horizontal=True)
-        row.download_button("CSV", table.to_csv(index=False), f"{name}.csv", "text/csv", key=f"csv:{name}",
-                            icon=":material/download:")
-        if scorings:
-            row.download_button("Specifications (JSON)", specs_json(scorings), f"{name}-specs.json",
-                                "application/json", key=f"json:{name}", icon=":material/data_object:")
+        with st.container(horizontal=True):
+            file_button("CSV", partial(table.to_csv, index=False), f"{name}.csv", "text/csv", f"csv:{name}")
+            if scorings:
+                file_button("Specifications (JSON)", partial(specs_json, scorings), f"{name}-specs.json",
+                            "application/json", f"json:{name}", icon=":material/data_object:")
         text = command or (recompute(source, name) if source is not None else None)
         if text:
             st.code(text, language="bash", wrap_lines=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
-import streamlit as st
-
-from app.widgets import glossary
+from app.widgets import downloads, glossary
 from app.widgets.times import spell
 from engine import data
 
@@ -20,8 +19,9 @@ def show(manifest: Mapping[str, Any], name: str) -> None:
     """The facts, and the whole manifest as a file. `name` is the stem of its file name."""
     rows = "".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in facts(manifest))
     glossary.html(f'<dl class="wf-facts wf-num">{rows}</dl>')
-    st.download_button("Manifest (JSON)", json.dumps(manifest, indent=1, ensure_ascii=False), f"{name}-manifest.json",
-                       "application/json", key=f"manifest:{name}", icon=":material/fact_check:", on_click="ignore")
+    downloads.file_button("Manifest (JSON)", partial(json.dumps, manifest, indent=1, ensure_ascii=False),
+                          f"{name}-manifest.json", "application/json", f"manifest:{name}",
+                          icon=":material/fact_check:")
 
 
 def facts(manifest: Mapping[str, Any]) -> Facts:
