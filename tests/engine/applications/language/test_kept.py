@@ -3,6 +3,7 @@
 import gc
 import json
 
+import huggingface_hub.constants
 import pytest
 
 from engine.applications.language import kept
@@ -150,6 +151,6 @@ def test_a_run_of_the_command_line(made, tmp_path, capsys):
     ('{"model": "absent-model", "task": {"name": "own", "train": [{"prompt": "a", "response": "b"}, '
      '{"prompt": "a", "response": "b"}], "held": 1}}', "WHICHFLUENCE_MODELS")])
 def test_bad_runs(home, tmp_path, capsys, monkeypatch, given, said):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)  # the variable is read at its import
     assert main(["attribute", "--run", given, "--out", str(tmp_path / "x.csv")]) == 2
     assert said in capsys.readouterr().err and not (tmp_path / "x.csv").exists()
