@@ -4,7 +4,8 @@
     open_page    open_page(path, theme="light" | "dark", size=(1440, 900)) -> a Playwright page, once the app is idle
     settle       settle(page): wait until the app is idle again, after a click
     shifts       shifts(page) -> (cumulative layout shift, its largest parts with what moved)
-    screenshot   screenshot(page, name) -> path of a full-page picture (WHICHFLUENCE_SCREENSHOTS keeps them)
+    opening      `with opening() as open_page`, for a page that serves several tests
+    screenshot   screenshot(page, name) keeps a full-page picture in the folder WHICHFLUENCE_SCREENSHOTS, if it is set
 
 Each process of a test run has one server with its own home folder and one browser; test files may stand beside others.
 A page opened here carries `console_errors`, what the browser complained about, as a list of texts; `shifts` reads
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -84,38 +85,42 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def settle():
     """A function that waits until the app has done what it was asked."""
     return _settle
 
 
-@pytest.fixture
-def open_page(server, browser):
-    """A factory of pages; each has its own browser context, so its own session."""
-    contexts = []
+@pytest.fixture(scope="session")
+def opening(server, browser):
+    """`with opening() as open_page:` pages that are closed at its end; each has its own context, so its own session."""
 
-    def open_(path: str = "/", theme: str = "light", size: tuple[int, int] = (1440, 900)):
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme,
-                                      reduced_motion="reduce", accept_downloads=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.add_init_script(SHIFTS)
-        page.console_errors = []
-        page.on("console", lambda said: _is_fault(said) and page.console_errors.append(
-            f"{said.text} {said.location.get('url', '')}".strip()))
-        page.on("pageerror", lambda error: page.console_errors.append(str(error)))
-        page.goto(f"{server}/{path.lstrip('/')}")
-        _settle(page)
-        return page
+    @contextmanager
+    def opening_():
+        contexts = []
 
-    yield open_
-    for context in contexts:
-        context.close()
+        def open_(path: str = "/", theme: str = "light", size: tuple[int, int] = (1440, 900)):
+            contexts.append(browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme,
+                                                reduced_motion="reduce", accept_downloads=True))
+            return _opened(contexts[-1].new_page(), f"{server}/{path.lstrip('/')}")
+
+        try:
+            yield open_
+        finally:
+            for context in contexts:
+                context.close()
+
+    return opening_
 
 
 @pytest.fixture
+def open_page(opening):
+    """A factory of pages that are closed after the test."""
+    with opening() as open_:
+        yield open_
+
+
+@pytest.fixture(scope="session")
 def shifts():
     """A function that says how far what stood on a page has jumped since it was opened, but for answers to input."""
 
@@ -126,23 +131,36 @@ def shifts():
     return read
 
 
-@pytest.fixture
-def screenshot(tmp_path_factory):
-    """A function that keeps a picture of the whole page."""
+@pytest.fixture(scope="session")
+def screenshot():
+    """A function that keeps a picture of the whole page, where WHICHFLUENCE_SCREENSHOTS names a folder."""
     kept = os.environ.get("WHICHFLUENCE_SCREENSHOTS")
-    folder = Path(kept) if kept else tmp_path_factory.mktemp("screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
 
-    def take(page, name: str) -> Path:
-        path, size = folder / f"{name}.png", page.viewport_size
+    def take(page, name: str) -> None:
+        if not kept:
+            return
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        size = page.viewport_size
         height = page.evaluate("() => document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight + 60")
         page.set_viewport_size({**size, "height": max(size["height"], height)})  # the page scrolls within a frame
         page.wait_for_timeout(300)
-        page.screenshot(path=path)
+        page.screenshot(path=Path(kept) / f"{name}.png")
         page.set_viewport_size(size)
-        return path
 
     return take
+
+
+def _opened(page, url: str):
+    """The page with the app idle on it."""
+    page.set_default_timeout(PATIENCE)
+    page.add_init_script(SHIFTS)
+    page.console_errors = []
+    page.on("console", lambda said: _is_fault(said) and page.console_errors.append(
+        f"{said.text} {said.location.get('url', '')}".strip()))
+    page.on("pageerror", lambda error: page.console_errors.append(str(error)))
+    page.goto(url)
+    _wait_until_idle(page)
+    return page
 
 
 def _is_fault(said) -> bool:
@@ -150,10 +168,14 @@ def _is_fault(said) -> bool:
     return said.type == "error" and "/_stcore/" not in said.location.get("url", "")
 
 
-def _settle(page, quiet: int = QUIET) -> None:
+def _settle(page) -> None:
     page.wait_for_timeout(250)  # a click needs a moment to reach the server
+    _wait_until_idle(page)
+
+
+def _wait_until_idle(page) -> None:
     page.evaluate("() => { window.__idleSince = undefined }")
-    page.wait_for_function(IDLE, arg=quiet, timeout=PATIENCE, polling=50)
+    page.wait_for_function(IDLE, arg=QUIET, timeout=PATIENCE, polling=50)
 
 
 def _free_port() -> int:

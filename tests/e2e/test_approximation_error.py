@@ -17,8 +17,14 @@ def complete(page):
     page.wait_for_function("() => !document.querySelector('[data-testid=\"stProgress\"]')", timeout=120_000)
 
 
-def test_curves_grow_to_the_end_and_have_a_text_alternative(open_page, settle, screenshot):
-    page = open_page(f"/approximation_error?{SMALL}")
+@pytest.fixture(scope="module")
+def curves(opening):
+    with opening() as open_page:
+        yield open_page(f"/approximation_error?{SMALL}&eta=0.9")
+
+
+def test_curves_grow_to_the_end_and_have_a_text_alternative(curves, settle, screenshot):
+    page = curves
     complete(page)
     settle(page)
     screenshot(page, "approximation-error-eta")
@@ -28,8 +34,8 @@ def test_curves_grow_to_the_end_and_have_a_text_alternative(open_page, settle, s
     assert re.search(r"query logit: 1\.000 at 0\.01, 1\.000 at 1", spoken)
 
 
-def test_the_slider_moves_the_point_and_the_address(open_page, settle):
-    page = open_page(f"/approximation_error?{SMALL}&eta=0.9")
+def test_the_slider_moves_the_point_and_the_address(curves, settle):
+    page = curves
     before = value(page, "Kendall tau")
     page.get_by_role("slider", name="Step size η").focus()
     for _ in range(5):

@@ -29,8 +29,15 @@ def words(page):
     return page.locator('[data-testid="stMain"]').inner_text()
 
 
-def test_a_clicked_cell_opens_the_pair_everywhere(open_page, settle):
-    page = open_page(link())
+@pytest.fixture(scope="module")
+def four(opening):
+    """The first four specifications, open for several tests."""
+    with opening() as open_page:
+        yield open_page(link())
+
+
+def test_a_clicked_cell_opens_the_pair_everywhere(four, settle):
+    page = four
     assert "the intervention and training process differ" in words(page)
     started = time.perf_counter()
     cell(page, "1. query loss", "3. query logit").click()
@@ -50,29 +57,19 @@ def test_a_link_reopens_the_same_view(open_page, settle):
     assert "for query 5" in words(again) and chosen(again, "pair") == ["2-4"]
 
 
-def test_the_keyboard_reaches_a_pair(open_page, settle):
-    page = open_page(link())
+def test_the_keyboard_reaches_a_pair(four, settle):
+    page, before = four, chosen(four, "pair")
     box = page.get_by_label("Second specification", exact=False).first
     box.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     settle(page)
-    assert chosen(page, "pair") != ["1-4"]
+    assert chosen(page, "pair") not in (before, ["1-4"])
 
 
-def test_removing_and_presets(open_page, settle):
-    page = open_page(link())
-    page.get_by_role("button", name="").filter(has=page.locator("text=close")).first.click()
-    settle(page)
-    assert page.locator(".wf-row").count() == 3 and len(chosen(page, "s")) == 3
-    page.get_by_role("radio", name="Vary B").or_(page.get_by_role("button", name="Vary B")).first.click()
-    settle(page)
-    assert page.locator(".wf-row").count() == 5 and len(chosen(page, "s")) == 5
-
-
-def test_the_downloaded_table_holds_every_pair_and_metric(open_page, tmp_path):
-    page = open_page(link())
+def test_the_downloaded_table_holds_every_pair_and_metric(four, tmp_path):
+    page = four
     page.get_by_text("Table, downloads and the command").first.click()
     with page.expect_download() as waited:
         page.get_by_test_id("stDownloadButton").filter(has_text="CSV").first.click()
@@ -80,6 +77,16 @@ def test_the_downloaded_table_holds_every_pair_and_metric(open_page, tmp_path):
     waited.value.save_as(path)
     table = pd.read_csv(path)
     assert len(table) == 6 * 3 and set(table.columns) >= {"a", "b", "metric", "mean", "ci95", "verdict", "n_dropped"}
+
+
+def test_removing_and_presets(four, settle):
+    page = four
+    page.get_by_role("button", name="").filter(has=page.locator("text=close")).first.click()
+    settle(page)
+    assert page.locator(".wf-row").count() == 3 and len(chosen(page, "s")) == 3
+    page.get_by_role("radio", name="Vary B").or_(page.get_by_role("button", name="Vary B")).first.click()
+    settle(page)
+    assert page.locator(".wf-row").count() == 5 and len(chosen(page, "s")) == 5
 
 
 @pytest.mark.parametrize("preset", ["table-a6", "table-1", "solvers", "vary-p", "vary-t"])
@@ -91,10 +98,12 @@ def test_every_preset_opens(open_page, screenshot, preset):
     assert page.console_errors == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_phone_shows_twelve_without_scrolling_the_page(open_page, screenshot, theme):
-    page = open_page(link("table-a6"), theme=theme, size=(390, 844))
-    page.locator(".wf-verdict").wait_for()
-    screenshot(page, f"compare-phone-{theme}")
-    assert page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
-                         "return m.scrollWidth - m.clientWidth }") <= 0
+def test_a_phone_shows_twelve_without_scrolling_the_page(open_page, settle, screenshot):
+    page = open_page(link("table-a6"), size=(390, 844))
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        settle(page)
+        page.locator(".wf-verdict").wait_for()
+        screenshot(page, f"compare-phone-{theme}")
+        assert page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
+                             "return m.scrollWidth - m.clientWidth }") <= 0

@@ -8,8 +8,15 @@ SPECIFICATIONS = "s=query_loss/add_occurrence/one_step;eta%3D0.1&s=query_logit/a
 CARDS = '[class*="st-key-pick-top-"]'
 
 
-def test_a_query_is_chosen_by_its_picture(open_page, settle):
-    page = open_page(f"/examples?{SPECIFICATIONS}")
+@pytest.fixture(scope="module")
+def two(opening):
+    """Examples under two specifications, open for several tests."""
+    with opening() as open_page:
+        yield open_page(f"/examples?{SPECIFICATIONS}&n=5")
+
+
+def test_a_query_is_chosen_by_its_picture(two, settle):
+    page = two
     page.locator(".st-key-pick-query-3 button").click()
     settle(page)
     assert "query=3" in page.url
@@ -17,10 +24,12 @@ def test_a_query_is_chosen_by_its_picture(open_page, settle):
     assert "Query 3" in page.locator('[data-testid="stMain"]').inner_text()
 
 
-def test_a_link_reopens_the_same_view(open_page, settle):
-    first = open_page(f"/examples?{SPECIFICATIONS}&query=4&n=5")
-    again = open_page(first.url.split("/", 3)[3])
-    cards = [page.locator(".wf-example .ranks").all_inner_texts() for page in (first, again)]
+def test_a_link_reopens_the_same_view(two, open_page, settle):
+    two.locator(".st-key-pick-query-4 button").click()
+    settle(two)
+    again = open_page(two.url.split("/", 3)[3])
+    assert "query=4" in again.url
+    cards = [page.locator(".wf-example .ranks").all_inner_texts() for page in (two, again)]
     assert cards[0] == cards[1] and len(cards[0]) == 2 * 2 * 5
 
 
@@ -39,8 +48,8 @@ def test_a_card_opens_the_example_under_every_specification(open_page, settle, s
     assert "example=" not in page.url and page.get_by_role("dialog").count() == 0
 
 
-def test_a_card_can_be_opened_from_the_keyboard(open_page):
-    page = open_page(f"/examples?{SPECIFICATIONS}&n=5")
+def test_a_card_can_be_opened_from_the_keyboard(two):
+    page = two
     page.locator(f"{CARDS} button").nth(1).focus()
     page.keyboard.press("Enter")
     page.get_by_role("dialog").locator(".wf-detail").wait_for()

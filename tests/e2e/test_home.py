@@ -3,8 +3,14 @@ import pytest
 pytestmark = pytest.mark.e2e
 
 
-def test_home_shows_a_real_disagreement_without_scrolling(open_page):
-    page = open_page("/")
+@pytest.fixture(scope="module")
+def home_page(opening):
+    with opening() as open_page:
+        yield open_page("/")
+
+
+def test_home_shows_a_real_disagreement_without_scrolling(home_page):
+    page = home_page
     cards = page.locator(".wf-card")
     cards.first.wait_for()  # the model trains once on a fresh server
     assert cards.count() == 3 and page.locator(".wf-card img").count() == 3
@@ -12,8 +18,8 @@ def test_home_shows_a_real_disagreement_without_scrolling(open_page):
     assert verdict["y"] + verdict["height"] <= 900, "the verdict is not on the first screen"
 
 
-def test_one_click_starts_a_comparison(open_page, settle):
-    page = open_page("/")
+def test_one_click_starts_a_comparison(home_page, settle):
+    page = home_page
     page.get_by_role("button", name="Start a first comparison").click()
     page.wait_for_url("**/compare?*")
     settle(page)

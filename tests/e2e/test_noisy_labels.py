@@ -44,13 +44,7 @@ def test_from_the_search_to_the_decision(open_page, settle, screenshot):
     assert "4 of 10 flagged" in again.locator(MAIN).inner_text()
     assert page.console_errors == again.console_errors == []
 
-
-def test_the_desk_fits_a_phone(open_page, settle):
-    page = open_page(f"{ADDRESS}&view=desk", size=(390, 844))
-    if page.get_by_role("button", name="Find suspicious labels").count():
-        page.get_by_role("button", name="Find suspicious labels").click()
-        page.get_by_text("Nearest trusted examples").wait_for()
-        settle(page)
-    overflow = page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
-                             "return m.scrollWidth - m.clientWidth }")
-    assert overflow <= 0
+    again.set_viewport_size({"width": 390, "height": 844})  # the desk fits a phone
+    settle(again)
+    assert again.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
+                          "return m.scrollWidth - m.clientWidth }") <= 0

@@ -22,32 +22,46 @@ def main(page):
     return page.locator('[data-testid="stMain"]')
 
 
-def test_charts_and_table_show_every_cell(open_page):
-    page = open_page("/paper?preset=paper")
+@pytest.fixture(scope="module")
+def paper(opening):
+    """The page open at the scale of the paper."""
+    with opening() as open_page:
+        yield open_page("/paper?preset=paper")
+
+
+def sign_agreement(page, settle):
+    """Choose that measure, where it is not chosen yet."""
+    if "measure=Sign+agreement" not in page.url:
+        main(page).get_by_text("Sign agreement", exact=True).click()
+        settle(page)
+    assert "measure=Sign+agreement" in page.url
+
+
+def test_charts_and_table_show_every_cell(paper):
+    page = paper
     assert page.locator('[data-testid="stVegaLiteChart"]').count() == 2
     assert page.locator(".wf-table tbody tr").count() == 10
     assert "0.747" in main(page).inner_text() and page.console_errors == []
 
 
-def test_a_link_reopens_the_same_view(open_page, settle):
-    page = open_page("/paper?preset=paper")
-    page.get_by_test_id("stMain").get_by_text("Sign agreement", exact=True).click()
-    settle(page)
-    assert "measure=Sign+agreement" in page.url
+def test_a_link_reopens_the_same_view(paper, open_page, settle):
+    page = paper
+    sign_agreement(page, settle)
     again = open_page(page.url.split("/", 3)[3])
     assert "Sign agreement: the paper and ours" in main(again).inner_text()
     assert main(again).locator(".wf-table").inner_text() == main(page).locator(".wf-table").inner_text()
 
 
-def test_notes_lead_from_a_cell_to_their_text(open_page):
-    page = open_page("/paper?preset=paper&measure=Sign+agreement")
+def test_notes_lead_from_a_cell_to_their_text(paper, settle):
+    page = paper
+    sign_agreement(page, settle)
     cited = page.locator(".wf-cites a")
     numbers = {cited.nth(place).get_attribute("href") for place in range(cited.count())}
     assert numbers == {f"#note-{number}" for number in range(1, page.locator(".wf-footnotes li").count() + 1)}
 
 
-def test_the_table_and_the_manifest_can_be_kept(open_page, settle):
-    page = open_page("/paper?preset=paper")
+def test_the_table_and_the_manifest_can_be_kept(paper, settle):
+    page = paper
     page.get_by_text("Table, downloads and the command that recomputes this").click()
     settle(page)
     with page.expect_download() as csv:

@@ -1,28 +1,8 @@
-"""The keyboard alone: Tab reaches every control of every page, focus is seen, and keys do what clicks do.
+"""The keyboard alone: a walk by Tab over an open page, and keys on one control.
 
 Within a group of buttons or of radios, arrow keys move; Tab reaches the group.
 """
 
-import pytest
-
-from tests.e2e.test_accessibility import FIRST, SMALL
-
-pytestmark = pytest.mark.e2e
-
-OPERATED = {  # page: (address, control to operate, keys, what then holds in the address)
-    "home": ("/", "button:has-text('Start a first comparison')", "Enter", "/compare"),
-    "compare": (f"/compare?{SMALL}&{FIRST}", ".st-key-choice-metric button", "ArrowRight Enter", "metric=overlap"),
-    "approximation_error": (f"/approximation_error?{SMALL}", ".st-key-choice-panel button", "ArrowRight Enter",
-                            "panel=alpha"),
-    "examples": (f"/examples?{SMALL}", ".st-key-query-3 button", "Enter", "query=3"),
-    "noisy_labels": ("/noisy_labels", ".st-key-choice-noise input", "ArrowRight", "noise=0.25"),
-    "language_models": ("/language_models", ".st-key-choice-task button", "ArrowRight Enter",
-                        "task=conditional"),
-    "learn": ("/learn?step=2", ".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),
-    "paper": ("/paper", ".st-key-choice-measure button", "ArrowRight Enter", "measure=Top"),
-    "guide": ("/guide", ".st-key-wf-guide button:has-text('Next')", "Enter", "guide=explaining"),
-    "runs": ("/runs", "[data-testid=stMain] summary", "Enter", ""),
-}
 MOST = 400  # presses of Tab
 WATCH = """() => {
   const stop = 'a[href], button, input, select, textarea, summary, [tabindex]';
@@ -48,12 +28,8 @@ WATCH = """() => {
   document.activeElement?.blur(); window.scrollTo(0, 0) }"""
 
 
-@pytest.mark.serial
-@pytest.mark.parametrize("name", OPERATED)
-def test_the_keyboard_alone_reaches_and_operates(open_page, settle, shifts, name):
-    where, control, keys, told = OPERATED[name]
-    page = open_page(where)
-    page.set_default_timeout(30_000)
+def walk(page) -> tuple[list[str], list[str]]:
+    """(what Tab does not reach, what shows no focus), by Tab in the dark and then over the whole page in the light."""
     page.evaluate(WATCH)
     count = page.evaluate("() => window.__stops().length")
     for theme, presses in (("dark", 12), ("light", MOST)):
@@ -61,13 +37,12 @@ def test_the_keyboard_alone_reaches_and_operates(open_page, settle, shifts, name
         for _ in range(min(presses, count + 20)):
             page.keyboard.press("Tab")
     page.wait_for_timeout(50)
-    assert not page.evaluate("() => window.__missed()")
-    assert not page.evaluate("() => window.__unseen")
-    before = shifts(page)[0]
+    return page.evaluate("() => window.__missed()"), page.evaluate("() => window.__unseen")
+
+
+def operate(page, control: str, keys: str, told: str) -> None:
+    """Press keys on the first control that fits, until the address tells it."""
     page.locator(control).first.focus()
     for key in keys.split():
         page.keyboard.press(key)
     page.wait_for_url(lambda url: told in url)
-    settle(page)
-    assert name == "home" or shifts(page)[0] - before <= 0.1, shifts(page)[1]
-    assert page.console_errors == []

@@ -1,0 +1,18 @@
+"""Nonsense in the address of a page does no harm: it is ignored, and the page says so."""
+
+import pytest
+
+from tests.e2e.visits import PAGES, address
+
+pytestmark = pytest.mark.e2e
+
+NONSENSE = ("data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0"
+            "&experiment=table-99&step=99&estimator=gauss&guide=nowhere")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nonsense_in_the_address_gives_a_message(open_page, name):
+    page = open_page(f"{address(name)}?{NONSENSE}")
+    assert page.locator('[data-testid="stException"]').count() == 0
+    assert "which was ignored" in page.locator("body").inner_text()
+    assert page.locator('[data-testid="stMain"] h1').count() == 1

@@ -1,0 +1,139 @@
+"""Every page at every size and in both themes, some views more: each is opened once and then looked at by each test.
+
+It stands still while it opens, raises nothing, scrolls only downwards, axe-core finds no serious fault, charts say what
+they show, and the keyboard alone reaches and operates it. The tests of one visit follow each other on one open page.
+
+A jump is a property of the page, but a busy machine draws it in more steps and so counts more of it: where a visit
+exceeds the bound, the least of three visits counts.
+"""
+
+import pytest
+
+from tests.e2e import faults, keyboard
+from tests.e2e.visits import ADDRESSES, OPERATED, PAGES, SIZES, THEMES, Visit, options, visits
+
+pytestmark = pytest.mark.e2e
+
+DESK = visits(ADDRESSES, "desk")
+EVERY = [*DESK, *visits(PAGES, "phone")]
+JUMP = 0.1  # cumulative layout shift up to which a page counts as standing still
+TIMES = 3
+
+
+def on(names):
+    """A test of these visits."""
+    return pytest.mark.parametrize("visit", names, indirect=True)
+
+
+def least(found):
+    return min(jumped for jumped, _ in found)
+
+
+@pytest.fixture(scope="module")
+def visit(request, opening, settle, shifts):
+    """A view that stands open for all tests that name it."""
+    chosen = options(request.param)
+    with opening() as open_page:
+        page = open_page(**chosen)
+        yield Visit(request.param, page, shifts(page), chosen["theme"], settle)
+
+
+@on(visits(PAGES, *SIZES))
+def test_it_stands_still_while_it_opens(visit, open_page, shifts):
+    found = [visit.jumped]
+    while least(found) > JUMP and len(found) < TIMES:
+        found.append(shifts(open_page(**options(visit.name))))
+    assert least(found) <= JUMP, found
+
+
+@on(EVERY)
+@pytest.mark.parametrize("theme", THEMES)
+def test_it_can_be_read(visit, screenshot, theme):
+    visit.wear(theme)
+    page = visit.page
+    screenshot(page, f"{visit.view}-{visit.size}-{theme}")
+    assert page.locator('[data-testid="stMain"] h1').count() == 1
+    assert page.locator('[data-testid="stException"]').count() == 0
+    assert page.console_errors == []
+    scrolls = page.evaluate("() => document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
+    main = page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
+                         "return m.scrollWidth - m.clientWidth }")
+    assert scrolls <= 0 and main <= 0, "the page scrolls sideways"
+    assert len(set(visit.grounds.values())) == len(visit.grounds), visit.grounds
+
+
+@on(DESK)
+@pytest.mark.parametrize("theme", THEMES[::-1])  # as the test before leaves it
+def test_axe_finds_nothing_serious(visit, theme):
+    visit.wear(theme)
+    assert not faults.serious(visit.page)
+
+
+@on(DESK)
+def test_charts_have_a_text_alternative(visit):
+    charts = visit.page.locator('[data-testid="stVegaLiteChart"]')
+    for place in range(charts.count()):
+        label = charts.nth(place).evaluate(
+            "chart => [chart, ...chart.querySelectorAll('[aria-label], [alt]')]"
+            ".map(part => part.getAttribute('aria-label') || part.getAttribute('alt') || '').join(' ')")
+        assert len(label.strip()) > 20, f"chart {place} of {visit.view} says nothing to a screen reader"
+
+
+@on(visits(["compare"], "phone"))
+def test_a_closed_sidebar_leaves_the_phone_to_the_page(visit):
+    assert visit.page.locator('[data-testid="stSidebar"][aria-expanded="true"]').count() == 0
+
+
+@on(visits(["home"], "desk"))
+def test_the_pages_stand_above_the_data_in_the_sidebar(visit):
+    navigation = visit.page.locator('[data-testid="stSidebarNav"]').bounding_box()
+    picker = visit.page.locator('[data-testid="stSidebarUserContent"]').bounding_box()
+    assert navigation["y"] + navigation["height"] <= picker["y"] + 1
+    assert visit.page.locator('[data-testid="stSidebarNavLink"]').count() == len(PAGES)
+
+
+@on(visits(["learn"], "desk"))
+def test_the_keyboard_reaches_every_step_and_answers(visit):
+    reached = {}
+    for _ in range(40):
+        visit.page.keyboard.press("Tab")
+        name, visible = visit.page.evaluate(
+            "() => { const e = document.activeElement, s = getComputedStyle(e); return ["
+            "e.tagName + ' ' + (e.innerText || e.getAttribute('aria-label') || '').trim().slice(0, 60), "
+            "s.outlineStyle !== 'none' || s.boxShadow !== 'none'] }")
+        reached[name] = visible
+    for words in ("Compare", "counterfactual", "Show data", "Table, downloads", "See all its", "Next", "Glossary"):
+        assert any(words in name for name in reached), (words, list(reached))
+    unseen = [name for name, visible in reached.items() if not visible and not name.startswith(("MAIN", "BODY"))]
+    assert not unseen, unseen
+
+
+@on(visits(["learn"], "desk"))
+def test_a_word_explains_itself_to_the_keyboard(visit):
+    word = visit.page.locator(".wf-term").first
+    word.focus()
+    shown = word.evaluate("word => getComputedStyle(word, '::after').content")
+    assert word.get_attribute("data-line") in shown and word.get_attribute("aria-label")
+
+
+@on(visits(OPERATED, "desk"))
+def test_the_keyboard_alone_reaches_everything(visit):
+    missed, unseen = keyboard.walk(visit.page)
+    assert not missed
+    assert not unseen
+
+
+@on(visits(OPERATED, "desk"))
+def test_the_keyboard_alone_operates(visit, open_page, settle, shifts):
+    def jumped(page):
+        page.set_default_timeout(30_000)
+        before = shifts(page)[0]
+        keyboard.operate(page, *OPERATED[visit.view])
+        settle(page)
+        return shifts(page)[0] - before, shifts(page)[1]
+
+    found = [jumped(visit.page)]
+    while visit.view != "home" and least(found) > JUMP and len(found) < TIMES:
+        found.append(jumped(open_page(**options(visit.name))))
+    assert visit.view == "home" or least(found) <= JUMP, found  # from the home page it leads to another one
+    assert visit.page.console_errors == []

@@ -1,0 +1,88 @@
+"""What is visited: every page at two sizes, further views of some at the desk, and what keys do there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+PAGES = ("home", "compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn",
+         "paper", "runs", "guide")
+SIZES = {"desk": (1440, 900), "phone": (390, 844)}
+OPENED = {"desk": "light", "phone": "dark"}  # the theme in which a page is opened; the other is put on there
+THEMES = ("light", "dark")
+
+SMALL = "data=digits&train=100&queries=20&candidates=10&seed=0&nseeds=1"
+FIRST = "s=query_loss%2Fadd_occurrence%2Fone_step%3Beta%3D0.1&s=query_loss%2Fremove%2Freoptimize&pair=1-2"
+FURTHER = {
+    "compare-explained": f"/compare?{SMALL}&{FIRST}&explain=1",
+    "approximation_error-small": f"/approximation_error?{SMALL}",
+    "examples-small": f"/examples?{SMALL}",
+    "learn-second": "/learn?step=2",
+    "learn-play": "/learn?step=play",
+    "guide-recipes": "/guide?guide=other-libraries",
+    "guide-found": "/guide?find=npz",
+}
+OPERATED = {  # view: (control to operate, keys, what then holds in the address)
+    "home": ("button:has-text('Start a first comparison')", "Enter", "/compare"),
+    "compare-explained": (".st-key-choice-metric button", "ArrowRight Enter", "metric=overlap"),
+    "approximation_error-small": (".st-key-choice-panel button", "ArrowRight Enter", "panel=alpha"),
+    "examples-small": (".st-key-query-3 button", "Enter", "query=3"),
+    "noisy_labels": (".st-key-choice-noise input", "ArrowRight", "noise=0.25"),
+    "language_models": (".st-key-choice-task button", "ArrowRight Enter", "task=conditional"),
+    "learn-second": (".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),
+    "paper": (".st-key-choice-measure button", "ArrowRight Enter", "measure=Top"),
+    "guide": (".st-key-wf-guide button:has-text('Next')", "Enter", "guide=explaining"),
+    "runs": ("[data-testid=stMain] summary", "Enter", ""),
+}
+
+
+def address(page: str) -> str:
+    """Where a page lies as a reader first opens it."""
+    return "/" if page == "home" else f"/{page}"
+
+
+ADDRESSES = {**{page: address(page) for page in PAGES}, **FURTHER}
+
+
+def visits(views, *sizes: str) -> list[str]:
+    """Names of the visits of these views at these sizes: what the fixture `visit` takes."""
+    return [f"{view}@{size}" for view in views for size in sizes]
+
+
+@dataclass
+class Visit:
+    """A view that stands open in a browser of its own for several tests.
+
+    `jumped` is how far it jumped while it opened, and its largest parts; `grounds` the colours below it, by theme.
+    """
+
+    name: str
+    page: Any
+    jumped: tuple[float, list]
+    theme: str
+    settle: Callable[[Any], None]
+    grounds: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def view(self) -> str:
+        return self.name.partition("@")[0]
+
+    @property
+    def size(self) -> str:
+        return self.name.partition("@")[2]
+
+    def wear(self, theme: str) -> None:
+        """Put a theme on, without opening the page again."""
+        if theme != self.theme:
+            self.page.emulate_media(color_scheme=theme)
+            self.settle(self.page)
+        self.theme = theme
+        self.grounds[theme] = self.page.evaluate(
+            "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+
+
+def options(name: str) -> dict[str, Any]:
+    """How a visit is opened: the arguments of `open_page`."""
+    view, _, size = name.partition("@")
+    return {"path": ADDRESSES[view], "theme": OPENED[size], "size": SIZES[size]}
