@@ -4,6 +4,7 @@
     open_page    open_page(path, theme="light" | "dark", size=(1440, 900)) -> a Playwright page, once the app is idle
     settle       settle(page): wait until the app is idle again, after a click
     shifts       shifts(page) -> (cumulative layout shift, its largest parts with what moved)
+    alerts       alerts(page) -> texts of the alerts that stood on it at any time
     opening      `with opening() as open_page`, for a page that serves several tests
     screenshot   screenshot(page, name) keeps a full-page picture in the folder WHICHFLUENCE_SCREENSHOTS, if it is set
 
@@ -48,6 +49,10 @@ new PerformanceObserver(list => list.getEntries().filter(entry => !entry.hadRece
     const at = source.node && (source.node.nodeType === 1 ? source.node : source.node.parentElement);
     return at ? [at.closest('[data-testid]')?.dataset.testid, at.innerText?.slice(0, 40), source.previousRect.y,
                  source.currentRect.y].join(' ') : '?' })]))).observe({type: 'layout-shift', buffered: true});"""
+
+ALERTS = """window.__alerts = new Set();
+new MutationObserver(() => document.querySelectorAll('[data-testid="stAlert"]').forEach(alert =>
+  window.__alerts.add(alert.textContent))).observe(document, {childList: true, subtree: true, characterData: true});"""
 
 
 @pytest.fixture(scope="session")
@@ -132,6 +137,12 @@ def shifts():
 
 
 @pytest.fixture(scope="session")
+def alerts():
+    """A function that gives the texts of the alerts that stood on a page at any time since it was opened."""
+    return lambda page: page.evaluate("() => [...window.__alerts]")
+
+
+@pytest.fixture(scope="session")
 def screenshot():
     """A function that keeps a picture of the whole page, where WHICHFLUENCE_SCREENSHOTS names a folder."""
     kept = os.environ.get("WHICHFLUENCE_SCREENSHOTS")
@@ -153,7 +164,7 @@ def screenshot():
 def _opened(page, url: str):
     """The page with the app idle on it."""
     page.set_default_timeout(PATIENCE)
-    page.add_init_script(SHIFTS)
+    page.add_init_script(SHIFTS + ALERTS)
     page.console_errors = []
     page.on("console", lambda said: _is_fault(said) and page.console_errors.append(
         f"{said.text} {said.location.get('url', '')}".strip()))

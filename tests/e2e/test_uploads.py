@@ -46,6 +46,7 @@ def test_arrays_that_do_not_fit_are_refused_with_a_sentence_that_stays(open_page
     page.get_by_text("Sizes and seed").click()
     page.get_by_label("Seed of the draw").fill("3")
     page.keyboard.press("Enter")
+    page.wait_for_url("**seed=3**")
     settle(page)
     assert refusal.inner_text() == said and "seed=3" in page.url
 
