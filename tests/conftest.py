@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from functools import cache
 
 import pytest
 from hypothesis import settings
@@ -23,3 +24,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(getattr(config, "whichfluence_home", ""), ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def installed_components():
+    """What Streamlit finds among the installed packages, looked for once: each `AppTest` reads the metadata of every
+    package anew, which takes longer than the page that it opens."""
+    from streamlit.components.v2 import manifest_scanner
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        yield

@@ -7,7 +7,7 @@ from app.widgets.desk import desk
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
+def home(tmp_path, monkeypatch, installed_components):
     """WHICHFLUENCE_HOME, empty; no worker is started unless a test does so itself."""
     folder = tmp_path / "home"
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(folder))

@@ -6,7 +6,7 @@ from app.widgets import published
 
 
 @pytest.fixture(autouse=True)
-def no_worker(monkeypatch):
+def no_worker(monkeypatch, installed_components):
     """Jobs stay queued unless a test runs them."""
     monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: False)
 
