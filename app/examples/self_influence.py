@@ -56,7 +56,8 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
     rows = drawn.problem.candidates[:len(values)].cpu().numpy()
     table = ranking(drawn, rows, values)
     if not len(table):
-        st.info("No candidate converged under this specification, so none has a self-influence.")
+        st.info("No candidate converged under this specification with an effect above resolution, so none has a "
+                "self-influence.")
         return
     top = table.head(n)
     largest = float(np.nanmax(np.abs(values)))

@@ -74,7 +74,8 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     _check(seeds, names)
     parts = [Together.of(arrays) for arrays in seeds]
     if not all(part.kept.any() for part in parts):
-        raise InvalidInput("No candidate converged under all specifications; raise l2 or lower α.")
+        raise InvalidInput("No candidate converged under all specifications; raise l2 or the damping, lower α, or, "
+                           "where a network reaches no optimum, ask for a `local_search`.")
     if not all((part.known.sum(1) > 1).any() for part in parts):
         raise InvalidInput("No query has two scores above resolution under all specifications; use the precision "
                            "`float64`, or a larger intervention.")

@@ -103,7 +103,7 @@ def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:
     """
     both = Together.of([exact, approximate])
     if not both.kept.any():
-        raise InvalidInput("No candidate converged in both; raise l2, or lower α.")
+        raise InvalidInput("No candidate converged in both; raise l2 or the damping, or lower α.")
     found = over_known(partial(pairwise, metrics=tuple(METRICS)), both.stack, both.known)
     return {metric: values[0, 1] for metric, values in found.items()}
 
