@@ -10,7 +10,6 @@ from app.widgets import chips, downloads, glossary, job_panel
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
 from engine.desk import Waiting
-from engine.scoring.verdict import verdict
 
 
 def main() -> None:
@@ -71,7 +70,7 @@ def _point(point, chosen) -> None:
     error_panel.metrics(point)
     chips.question(point.exact.scoring)
     chips.show(point.approximate.scoring, point.exact.scoring)
-    chips.verdict_badge(verdict(point.exact.scoring, point.approximate.scoring))
+    chips.verdict_badge(error_curves.verdict(chosen.sources[0], point))
     error_panel.provenance(point)
     downloads.chart_extras(f"{chosen.panel}-point", error_panel.scatter_table(point),
                            [point.exact.scoring, point.approximate.scoring], chosen.scored[0])

@@ -15,6 +15,9 @@ from engine.desk.error_curves import Curves, Point
 from engine.metrics.agreement import METRICS, summarize
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
+from engine.scoring.identities import ProblemFacts
+from engine.scoring.verdict import Verdict
+from engine.scoring.verdict import verdict as judged
 
 
 def step_numbers(source: ProblemSource, eta: float, candidates: int | None = None
@@ -77,6 +80,12 @@ def markers(agreements: Mapping[str, PerQuery], metric: str, x: float) -> pd.Dat
     """Where the chosen point stands on the chart, one row a series."""
     return pd.DataFrame([{"series": series, "x": x, "mean": summarize([per_query[metric]], "queries").mean}
                          for series, per_query in agreements.items()], columns=["series", "x", "mean"])
+
+
+def verdict(source: ProblemSource, point: Point) -> Verdict:
+    """Why the two answers at a point may differ, by what is known of the source's problem."""
+    facts = ProblemFacts.of(source.problem_class, point.exact.provenance["sizes"]["classes"])
+    return judged(point.exact.scoring, point.approximate.scoring, facts)
 
 
 def residuals(points: Mapping[str, Point]) -> pd.DataFrame:

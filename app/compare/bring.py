@@ -35,7 +35,7 @@ from engine.scoring import codes
 from engine.scoring.named import NAMED
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
-from engine.scoring.verdict import verdict
+from engine.scoring.verdict import Verdict, verdict
 
 CORNER = 8
 CLAIM, CALLED, AXIS, SIGN, AGAINST, ORDER = "claim", "called", "axes", "sign", "against", "stand"
@@ -44,13 +44,14 @@ CLAIM, CALLED, AXIS, SIGN, AGAINST, ORDER = "claim", "called", "axes", "sign", "
 @dataclass(frozen=True, eq=False)
 class Shown:
     """Brought scores as the page shows them. agreement: with the exact answer to their claim; explained: why they
-    disagree with `other`, called `against`; command: what recomputes it."""
+    disagree with `other`, called `against`, in short by the verdict; command: what recomputes it."""
 
     scores: Scores
     reference: Scores
     agreement: dict[str, Agreement]
     other: Scores
     against: str
+    verdict: Verdict
     explained: Explanation
     command: str
 
@@ -100,12 +101,13 @@ def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
     agreement = _agreement(reference, brought)
     place = _against(names)
     other = found.scores[0][place]
-    why = _explained(found, brought, other)
+    judged = verdict(brought.scoring, other.scoring, found.facts)
+    why = _explained(found, brought, other, judged)
     if why is None:
         return None
     command = commands(found.drawn_sources[0], claimed.specification, name, kept, table, read)
     downloads.chart_extras("brought", explanation_view.links_table(why), [other.scoring], command=command)
-    return Shown(brought, reference, agreement, other, names[place], why, command)
+    return Shown(brought, reference, agreement, other, names[place], judged, why, command)
 
 
 def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kept, table: Table,
@@ -229,10 +231,9 @@ def _against(names: Sequence[str]) -> int:
                 lambda number: names[number - 1]) - 1
 
 
-def _explained(found: Compared, brought: Scores, other: Scores) -> Explanation | None:
+def _explained(found: Compared, brought: Scores, other: Scores, judged: Verdict) -> Explanation | None:
     """Why they disagree with one of the list."""
-    chosen = verdict(brought.scoring, other.scoring)
-    glossary.caption(f"{chosen.headline}. {chosen.reason}")
+    glossary.caption(f"{judged.headline}. {judged.reason}")
     why = explained(desk(), found.sources[:1], [(brought, other)], found.candidates)
     if isinstance(why, Waiting):
         job_panel.watch(why)

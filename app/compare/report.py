@@ -30,7 +30,6 @@ from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS, Agreement
 from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
-from engine.scoring.verdict import verdict as verdict_of
 from engine.store.comparisons import Saved
 
 CONFIG = Path(__file__).parents[2] / ".streamlit" / "config.toml"
@@ -189,7 +188,7 @@ def _way(explained: Explanation) -> str:
 def _brought(brought: Shown | None) -> str:
     if brought is None:
         return ""
-    scoring, found = brought.scores.scoring, verdict_of(brought.scores.scoring, brought.other.scoring)
+    scoring, found = brought.scores.scoring, brought.verdict
     specs = downloads.specs_json([brought.other.scoring])
     return (f"<h2>Brought scores: {escape(scoring.name)}</h2><p>They claim to answer: {escape(scoring.question)}</p>"
             f"<h3>Against the exact answer to what they claim</h3>{_measured(brought.agreement)}"

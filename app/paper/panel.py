@@ -17,6 +17,8 @@ from app.widgets import chips, downloads, glossary, manifest_view, reproductions
 from app.widgets.published import Published
 from engine import data
 from engine.experiments import EXPERIMENTS, reproduction
+from engine.problems import ProblemSource
+from engine.scoring.identities import ProblemFacts
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
 
@@ -78,7 +80,15 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     pairs = EXPERIMENTS[name].pairs
     downloads.chart_extras(f"{name}-{preset}", table, tuple(dict.fromkeys(sum(pairs.values(), ()))),
                            command=found.manifest.get("command"))
-    questions(rows, pairs, _problem(name, preset))
+    if pairs:
+        questions(rows, pairs, _problem(name, preset), _facts(name, preset))
+
+
+def _facts(name: str, preset: str) -> ProblemFacts:
+    """What verdicts ask of the kind of model that a study trains."""
+    settings = EXPERIMENTS[name].presets[preset].settings
+    source = settings["source"] if "source" in settings else settings["sources"][0]
+    return ProblemFacts.of(ProblemSource.parse(source).problem_class)
 
 
 def _problem(name: str, preset: str) -> dict[str, str]:
@@ -88,10 +98,8 @@ def _problem(name: str, preset: str) -> dict[str, str]:
 
 
 def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]],
-              problem: Mapping[str, str]) -> None:
+              problem: Mapping[str, str], facts: ProblemFacts) -> None:
     """What the two sides of a chosen row ask, and a link that asks it of data of the reader's choice."""
-    if not pairs:
-        return
     known = {row["label"].replace("|", ", "): pair for row in rows.to_dict("records")
              if (pair := pairs.get((row.get("axis"), row["comparison"], paper_rows.written(row)))) is not None}
     if not known:
@@ -101,7 +109,7 @@ def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Sco
     for column, scoring, other in zip(st.columns(2, gap="large"), pair, reversed(pair), strict=True):
         with column:
             chips.question(scoring, other)
-    chips.verdict_badge(verdict(*pair))
+    chips.verdict_badge(verdict(*pair, facts))
     st.page_link("../pages/compare.py", label="Compare them on data of your choice", icon=":material/compare_arrows:",
                  query_params={**specification_list.address_of(pair, (0, 1)), **problem})
 

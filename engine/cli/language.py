@@ -67,9 +67,11 @@ def attribute(
 
 
 def read_run(text: str) -> tuple[Setting, int, list[Record]]:
-    """(setting, seed, records to explain) of the JSON that the page gives, or of the file that it names."""
+    """(setting, seed, records to explain) of the JSON that the page gives, or of the file that it names. Where it says
+    nothing of a projection, gradients are kept as a run of the page keeps them."""
     from engine.applications.language.attribution import Setting
     from engine.applications.language.records import Record
+    from engine.experiments.language_asked import BUDGET
 
     try:
         data: Any = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
@@ -86,7 +88,7 @@ def read_run(text: str) -> tuple[Setting, int, list[Record]]:
         raise InvalidInput(f"`seed` is {seed!r}; give a whole number of at least 0.")
     if not isinstance(asked, list):
         raise InvalidInput("`asked` is no list; give the records to explain, each with a prompt and a response.")
-    return Setting.parse(rest), seed, [Record.parse(item) for item in asked]
+    return Setting.parse({"projection": {"budget": BUDGET}, **rest}), seed, [Record.parse(item) for item in asked]
 
 
 def _delete(given: list[str]) -> None:

@@ -13,6 +13,7 @@ from engine.desk.waiting import Waiting
 from engine.metrics.agreement import FURTHER
 from engine.problems import ProblemSource
 from engine.scoring import codes
+from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -32,6 +33,11 @@ class Compared:
     def trusted(self) -> np.ndarray:
         """Which candidates of the first seed converged under every scoring: those that are ranked."""
         return np.logical_and.reduce([scores.converged for scores in self.scores[0]])
+
+    @property
+    def facts(self) -> ProblemFacts:
+        """What verdicts ask of the problem."""
+        return ProblemFacts.of(self.sources[0].problem_class, self.scores[0][0].provenance["sizes"]["classes"])
 
     @property
     def drawn_sources(self) -> list[ProblemSource]:

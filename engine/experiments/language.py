@@ -73,7 +73,7 @@ def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[
 def sketched(found: Attribution, features: Features) -> dict[str, Any]:
     """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
     drawn = sketching.stability(features)
-    return {"sketched": {"sketch": sketching.told(drawn, found.projection),
+    return {"sketched": {"sketch": sketching.told(drawn, found.projection, found.tried),
                          "sketch_agreement": drawn.to_dict("records")}}
 
 

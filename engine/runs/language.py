@@ -22,7 +22,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.store.results import Result
 
 KIND = "language_run"
-NUMERICS = 3
+NUMERICS = 4
 TOKENS = "language_tokens"
 SHADED = (5, 1)
 """How many records get their tokens' contributions: of the end of a ranking that is asked for, and of the other."""
@@ -96,7 +96,7 @@ def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
     further = {"detection": pd.DataFrame(measured), "sketch": drawn}
     return Output({**tables, **{name: table for name, table in further.items() if len(table)}}, manifest={
         "sign": task.sign, "behaviors": list(features.behaviors), "layers": list(features.hidden),
-        "sketch": sketching.told(drawn, found.projection)})
+        "sketch": sketching.told(drawn, found.projection, found.tried)})
 
 
 def _tokens_chunk(found: Attribution, queries: Sequence[Record], sign: int, context: Context) -> Output:

@@ -195,3 +195,14 @@ def test_the_readme_is_short_and_names_every_guide():
     named = re.findall(r"^\| \[([^\]]+)\]\(assets/guides/([\w-]+)\.md\)", text, re.M)
     assert named == [(data.read(name).title, name) for name in data.GUIDES]
     assert sorted(data.GUIDES) == [path.stem for path in GUIDES]
+
+
+def test_the_sentence_that_the_guide_quotes_is_the_commands(folder, monkeypatch, capsys):
+    path = next(path for path in GUIDES if path.stem == "explaining")
+    quoted = " ".join(line.removeprefix("> ") for line in path.read_text("utf-8").splitlines() if line.startswith("> "))
+    found = snippets(path)
+    prepare(folder, found)
+    words = next(words for snippet in found if "draw-0.json" in snippet.code and snippet.language == "bash"
+                 for words in commands(snippet.code))
+    run_command(words, monkeypatch)
+    assert capsys.readouterr().out.splitlines()[0] == quoted

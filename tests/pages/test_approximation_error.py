@@ -140,3 +140,8 @@ def test_one_example_is_followed_along_the_path():
     assert area == pytest.approx(ends, rel=1e-2) and abs(tangent) > abs(area)
     assert any("path-integral" in code.value and "--example 7" in code.value for code in at.code)
     assert address(at, "path") == ["1"] and address(at, "path_example") == ["7"]
+
+
+def test_the_verdict_knows_that_the_logit_of_a_linear_model_is_its_tangent():
+    at = sound(open("approximation_error", **SMALL, panel="eta", behavior="query_logit"))
+    assert says(at, "Same question, same answer") and says(at, "linear in the parameters")

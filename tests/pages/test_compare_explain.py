@@ -125,6 +125,16 @@ def test_brought_scores_are_read_compared_and_explained(home, name, turned, sign
     assert says(at, "the approximation error of theirs")
 
 
+def test_the_verdict_on_brought_scores_knows_the_problem(home):
+    """At the optimum of a convex problem nothing drifts, so that both baselines are one question."""
+    optimum, other = (Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize", "baseline": baseline})
+                      for baseline in ("factual", "reoptimized"))
+    listed = specification_list.address_of([optimum, other], (0, 1))
+    at = sound(open("compare", **SMALL, **listed, against=2))
+    at = upload(at, 1.1 * compute(SOURCE.build().problem, optimum)[0].values)
+    assert says(at, "Same question, one answer is approximate") and not says(at, "Both: the training process differs")
+
+
 def test_a_table_of_another_problem_is_a_sentence(home):
     at = upload(opened(), scores(rows=7))
     assert any("The table is 7 × 60, but the problem has 20 queries" in error.value for error in at.error)

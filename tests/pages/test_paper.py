@@ -5,6 +5,9 @@ from urllib.parse import unquote
 import pytest
 
 from engine.experiments import EXPERIMENTS, publish
+from engine.problems import SoftmaxProblem
+from engine.scoring.identities import ProblemFacts
+from engine.scoring.verdict import verdict
 from tests.app.widgets.test_published import A6, stored
 from tests.pages import support
 from tests.pages.support import says, sound
@@ -54,6 +57,13 @@ def test_a_row_shows_its_two_questions_and_leads_to_compare(published):
     assert "local_response;damping=0.01" in unquote(link.proto.query_string)
     at.selectbox(key="choice:row").set_value("query loss vs. hard margin").run()
     assert at.query_params["row"] == "query loss vs. hard margin" and "the behavior differs" in html(at)
+
+
+def test_the_verdict_of_a_row_knows_the_studys_model(published, monkeypatch):
+    asked, real = [], verdict
+    monkeypatch.setattr("app.paper.panel.verdict", lambda *given: asked.append(given[2]) or real(*given))
+    sound(support.open("paper", row="one-step vs. inverse-Hessian"))
+    assert asked == [ProblemFacts.of(SoftmaxProblem)]
 
 
 def test_the_address_chooses_table_and_measure(published):

@@ -67,9 +67,11 @@ class Attribution:
     """One training of one model on one task, and everything that is computed of it."""
 
     def __init__(self, setting: Setting, seed: int, device: str = "cpu", *, keep: Sequence[int] | None = None) -> None:
-        """keep: the rows of the training records that are trained on (default: all)."""
+        """keep: the rows of the training records that are trained on (default: all). tried: what `width.choose` tried
+        before the projection was taken."""
         self.setting, self.seed, self.device = setting, seed, device
         self.keep = None if keep is None else sorted(int(row) for row in keep)
+        self.tried: Mapping[int, float] = {}
 
     @cached_property
     def task(self) -> tasks.Task:
@@ -231,7 +233,12 @@ class Attribution:
 
     @cached_property
     def projection(self) -> Projection:
-        """How gradients are kept: as the setting says, and as wide as its budget allows."""
+        """How gradients are kept: as wide as its budget allows, until `width.choose` has found a narrower one."""
+        return self.widest
+
+    @cached_property
+    def widest(self) -> Projection:
+        """How gradients would be kept as the setting says, and as wide as its budget allows."""
         return self.setting.projection.fitted(sum(self.sizes.values()), len(self.train_records),
                                               self.setting.recipe.checkpoints)
 

@@ -6,7 +6,7 @@ nothing larger than a layer's gradients is held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
 import torch
@@ -17,6 +17,8 @@ from engine.applications.language.finetune import BETAS, EPSILON
 from engine.basics.values import Count, Value
 from engine.estimators.projectors import PROJECTORS, checked_dimension
 
+Sink = Callable[[str, Tensor], None]
+"""Called with a parameter's name and its gradients (b, …)."""
 MOST_WIDE = 1 << 15
 """Numbers that a projection grows to at most: wider ones take longer to write than gradients to compute."""
 
@@ -25,7 +27,7 @@ class Projection(Value):
     """Which projection of the adapters' gradients is kept: projector, dimension k and seed.
 
     budget: bytes that the records' gradients may take on disk; within it they are kept whole where they fit, else
-    projected onto as many numbers as fit, k at least. With 0 it is k.
+    projected onto k numbers or more, as `width.choose` says, at most as many as fit. With 0 it is k.
     """
 
     projector: str = "count_sketch"
@@ -39,7 +41,8 @@ class Projection(Value):
         return {key: value for key, value in serialize(self).items() if key != "budget" or value}
 
     def fitted(self, parameters: int, rows: int, points: int) -> Projection:
-        """The projection of gradients with so many parameters, for so many records and checkpoints, without a budget.
+        """The widest projection of gradients with so many parameters, for so many records and checkpoints, without a
+        budget.
 
         A row of each checkpoint holds a gradient and Adam's update, 4 bytes a number, each under two draws if
         projected.
@@ -163,10 +166,21 @@ class Adam:
         return v.sqrt_().add_(EPSILON)
 
 
+class Fan:
+    """Hands a gradient to several sinks."""
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self.sinks = sinks
+
+    def __call__(self, name: str, gradients: Tensor) -> None:
+        for sink in self.sinks:
+            sink(name, gradients)
+
+
 class Both:
     """Hands a gradient as it is to one sink, and preconditioned to another."""
 
-    def __init__(self, plain: Draws, adam: Adam, conditioned: Draws) -> None:
+    def __init__(self, plain: Sink, adam: Adam, conditioned: Sink) -> None:
         self.plain, self.adam, self.conditioned = plain, adam, conditioned
 
     def __call__(self, name: str, gradients: Tensor) -> None:

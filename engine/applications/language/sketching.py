@@ -6,6 +6,7 @@ independent draws differ by about √2 of it, so that τ between them is, as a r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -42,26 +43,45 @@ def stability(features: Features) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def told(table: pd.DataFrame, projection: Projection) -> dict[str, Any]:
+WHOLE, MET, MISSED = "whole", "target met", "target missed"
+"""What came out of the choice of a width."""
+
+
+def told(table: pd.DataFrame, projection: Projection, tried: Mapping[int, float] | None = None) -> dict[str, Any]:
     """What was chosen and how far scores depend on it, as plain data: projector, dimension, target, the least τ,
-    whether all meet the target, and a sentence."""
-    chosen = {**projection.model_dump(mode="json"), "target": TARGET}
+    whether all meet the target, the outcome (`WHOLE`, `MET`, `MISSED`), and a sentence.
+
+    tried: width -> least τ of a sample, where the width was chosen by it.
+    """
+    chosen = {**projection.model_dump(mode="json"), "target": TARGET,
+              "tried": [[width, tau] for width, tau in (tried or {}).items()]}
     if projection.whole:
-        return {**chosen, "least": None, "met": True, "sentence": "Gradients are kept whole: nothing is projected."}
+        return {**chosen, "least": None, "met": True, "outcome": WHOLE,
+                "sentence": "Gradients are kept whole: nothing is projected."}
     known = table.dropna(subset="kendall_tau")
     if known.empty:
-        return {**chosen, "least": None, "met": False, "sentence": (
+        return {**chosen, "least": None, "met": False, "outcome": MISSED, "sentence": (
             f"Gradients are projected onto {projection.dimension:,} numbers; how far scores depend on the draw of the "
             "projection is not known, because no query ranks the records under two draws.")}
     worst, best = (known.loc[place] for place in (known["kendall_tau"].idxmin(), known["kendall_tau"].idxmax()))
     least = float(worst["kendall_tau"])
     met = least >= TARGET
-    said = (f"Gradients are projected onto {projection.dimension:,} numbers at random. Between two draws of the "
+    said = (f"Gradients are projected onto {projection.dimension:,} numbers at random{_why(projection, tried or {})}. "
+            "Between two draws of the "
             f"projection, rankings agree by τ = {_floored(least)} ({_named(worst)}) to {_floored(best['kendall_tau'])} "
             f"({_named(best)}), per query")
     advice = ("." if met else f": below {TARGET}, a part of the ranking is the draw's; a larger `dimension`, or the "
               "projector `identity`, which keeps gradients whole, lowers it.")
-    return {**chosen, "least": least, "met": met, "sentence": said + advice}
+    return {**chosen, "least": least, "met": met, "outcome": MET if met else MISSED, "sentence": said + advice}
+
+
+def _why(projection: Projection, tried: Mapping[int, float]) -> str:
+    """How the width was chosen, as a clause; empty where it was given."""
+    if not tried:
+        return ""
+    reached = tried[projection.dimension] >= TARGET
+    return (", the fewest on which two draws agreed for a sample of the records" if reached else
+            ", the most that their budget allows: fewer did not suffice for a sample of the records")
 
 
 def _few(features: Features) -> Features:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language import models
+from engine.applications.language import models, width
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.lora import Recipe
 from engine.basics.contents import contents as files_content
@@ -60,9 +60,11 @@ def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
 
 
 def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribution:
-    """The attribution with its checkpoints on disk."""
+    """The attribution with its checkpoints on disk, and with the width of its projection chosen."""
     context.progress(0.0, "loading the model and its records")
     found.train(context.check, lambda part: context.progress(share * part, f"fine-tuning, seed {found.seed}"))
+    choice = width.choose(found, context.check)
+    found.projection, found.tried = choice.projection, choice.tried
     return found
 
 

@@ -70,3 +70,11 @@ def test_a_study_of_other_questions_is_another_run(monkeypatch):
     asked = EXPERIMENTS["table-5-2"].payload("small")["contents"]
     monkeypatch.setattr("engine.data.scienceqa.content", lambda: "other questions")
     assert EXPERIMENTS["table-5-2"].payload("small")["contents"] == {**asked, "records": "other questions"}
+
+
+def test_a_run_chooses_its_width_and_says_what_came_out(setting):
+    """Twelve records of which eight are held out, one checkpoint: a budget for 32 numbers a gradient."""
+    projection = setting.projection.model_copy(update={"dimension": 8, "budget": 2 * 4 * 2 * 4 * 32})
+    told = run_job(runs.KIND, runs.payload(setting.model_copy(update={"projection": projection}))).manifest["sketch"]
+    assert [tried for tried, _ in told["tried"]] == [8, 16, 32] and told["dimension"] in (8, 16, 32)
+    assert told["outcome"] == ("target met" if told["least"] >= told["target"] else "target missed")

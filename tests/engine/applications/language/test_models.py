@@ -2,6 +2,7 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -81,8 +82,8 @@ def test_adapters_need_layers_that_exist(model_folder):
         lora.attach(model, Recipe(targets="nothing"))
 
 
-def test_the_local_gguf_model(monkeypatch, tmp_path):
-    """SmolLM2 where WHICHFLUENCE_MODELS has it: converted once, its own template, its own letters."""
+def test_the_local_gguf_model():
+    """SmolLM2 where WHICHFLUENCE_MODELS has it: its own template, its own letters."""
     if "SmolLM2-135M-Instruct" not in models.available():
         pytest.skip("WHICHFLUENCE_MODELS holds no SmolLM2-135M-Instruct")
     from transformers import AutoTokenizer
@@ -94,7 +95,14 @@ def test_the_local_gguf_model(monkeypatch, tmp_path):
     found = encoder.encode(record)
     assert encoder.end == "<|im_end|>" and encoder.tokenizer.decode([found.ids[found.answer]]) == " B"
     assert encoder.tokenizer.decode([found.ids[at] for at in found.explanation]) == " Mugs."
-    assert passes.batches([found], 1) is not None
+
+
+def test_batches_hold_every_record_once_and_records_of_one_length_together():
+    lengths = [5, 2, 9, 2, 7]
+    records = [SimpleNamespace(ids=[0] * length) for length in lengths]
+    assert list(passes.batches(records, 2)) == [[1, 3], [0, 4], [2]]
+    assert list(passes.batches(records, 2, rows=[2, 4, 1])) == [[1, 4], [2]]
+    assert list(passes.batches(records, 9)) == [[1, 3, 0, 4, 2]] and list(passes.batches([], 2)) == []
 
 
 def test_every_byte_of_the_weights_counts(model_folder, tmp_path):

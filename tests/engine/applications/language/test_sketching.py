@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from engine.applications.language import sketching
+from engine.applications.language import sketching, width
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.applications.language.projection import Projection
@@ -77,3 +77,64 @@ def test_gradients_are_kept_whole_or_as_wide_as_the_budget_allows(budget, projec
 def test_a_budget_is_written_only_where_there_is_one():
     assert "budget" not in Projection().model_dump(mode="json")
     assert Projection(budget=7).model_dump(mode="json")["budget"] == 7
+
+
+@pytest.fixture
+def growing(attribution, plain_setting):
+    """dimension, widest -> the training with a budget that allows this width."""
+    def made(dimension, widest):
+        points, rows = len(attribution.points), len(attribution.train_records)
+        projection = {"dimension": dimension, "budget": 2 * 4 * 2 * rows * points * widest}
+        return Attribution(Setting.parse({**plain_setting, "projection": projection}), 0)
+
+    return made
+
+
+def least(found):
+    for point in found.points:
+        found.record_cache(point)
+        found.query_cache(point, found.task.queries["triggered"])
+    table = sketching.stability(found.features(found.task.queries["triggered"]))
+    return table["kendall_tau"].min(), table
+
+
+def test_the_width_doubles_until_the_draws_agree(growing, monkeypatch):
+    """On a task that is smaller than the sample, what is tried is what the whole run shows."""
+    found = growing(16, 256)
+    assert not found.widest.whole and found.widest.dimension == 256
+    tried = width.measure(found, found.queries("triggered"), width.widths(16, 256))
+    assert list(tried) == [16, 32, 64, 128, 256]
+    for dimension, tau in tried.items():
+        narrow = growing(16, 256)
+        narrow.projection = narrow.widest.model_copy(update={"dimension": dimension})
+        assert tau == pytest.approx(least(narrow)[0], abs=1e-6)
+    aim = sorted(tried.values())[3]
+    monkeypatch.setattr(width, "AIM", aim)
+    choice = width.choose(found)
+    assert choice.projection.dimension == next(one for one, tau in tried.items() if tau >= aim)
+    assert choice.tried == tried
+    monkeypatch.setattr(width, "measure", None)
+    assert width.choose(growing(16, 256)) == choice, "it stands beside the checkpoints"
+
+
+def test_a_target_that_no_width_meets_is_missed_at_the_widest(growing, monkeypatch):
+    monkeypatch.setattr(width, "AIM", 1.01)
+    found = growing(8, 16)
+    choice = width.choose(found)
+    found.projection = choice.projection
+    told = sketching.told(least(found)[1], choice.projection, choice.tried)
+    assert (told["dimension"], told["outcome"]) == (16, sketching.MISSED)
+    assert [one for one, _ in told["tried"]] == [8, 16]
+    assert "the most that their budget allows" in told["sentence"]
+
+
+def test_what_is_told_names_the_outcome(made, attribution):
+    table = sketching.stability(made(WIDTH))
+    table["kendall_tau"] = 0.97
+    told = sketching.told(table, Projection(dimension=WIDTH), {16: 0.5, WIDTH: 0.97})
+    assert told["outcome"] == sketching.MET and "the fewest on which two draws agreed" in told["sentence"]
+    assert sketching.told(table, attribution.projection)["outcome"] == sketching.WHOLE
+
+
+def test_without_a_budget_or_with_whole_gradients_nothing_is_tried(attribution, made):
+    assert width.choose(attribution) == width.Choice(attribution.projection)
