@@ -245,9 +245,8 @@ class ModuleProblem(Problem):
     def training(self) -> tuple[Recipe, Callable[[], nn.Module]]:
         """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""
         if self.recipe is None or self.build is None:
-            raise InvalidInput("How this model was trained is not known, so it cannot be trained again; give its "
-                               "`recipe` (on the command line --recipe, in Python with `build`), or use the process "
-                               "`reoptimize`.")
+            raise InvalidInput("How this model was trained is not known, so it cannot be trained again; "
+                               "give its `recipe` (in Python its `build` too), or use the process `local_search`.")
         return self.recipe, self.build
 
     @property

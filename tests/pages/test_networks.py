@@ -103,7 +103,7 @@ def test_long_answers_come_from_the_queue(trained, monkeypatch):
     at = open("compare", s=listed, **SMALL)
     assert any("Handwritten digits, two-layer network, 6 candidates" in title for title in queued())
     at = scored(at)
-    assert says(at, "20 L-BFGS iterations (drift removed, damping 0.01) for every candidate, gradient norm at most")
+    assert says(at, "Exact: 20 iterations for every candidate; gradient norm at most")
 
 
 def test_commands_name_the_network(trained):
