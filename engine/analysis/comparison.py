@@ -78,8 +78,9 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     """
     _check(seeds, names)
     parts = [Together.of(arrays) for arrays in seeds]
+    lost = tuple(map(LeftOut.of, seeds))
     if not all(part.kept.any() for part in parts):
-        raise InvalidInput("No candidate converged under all specifications; raise l2 or lower α.")
+        raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; raise l2 or lower α.")
     if not all((part.known.sum(1) > 1).any() for part in parts):
         raise InvalidInput("No query has two scores above resolution under all specifications; use the precision "
                            "`float64`, or a larger intervention.")
@@ -92,7 +93,7 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     verdicts = _verdicts(scorings, [np.where(part.known, part.stack, 0.0) for part in parts],
                          per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks)
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query,
-                      tuple(map(LeftOut.of, seeds)), tuple(part.below_resolution for part in parts), verdicts)
+                      lost, tuple(part.below_resolution for part in parts), verdicts)
 
 
 def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,

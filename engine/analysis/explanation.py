@@ -236,7 +236,8 @@ def _together(arrays: Sequence[Scores]) -> Together:
     """The arrays over the candidates that converged at every station."""
     together = Together.of(arrays)
     if not together.kept.any():
-        raise InvalidInput("No candidate converged at every station of the way; raise l2, or choose other candidates.")
+        raise InvalidInput("No candidate is left at every station of the way "
+                           f"{LeftOut.of(arrays).because}; raise l2, or choose other candidates.")
     if np.isnan(together.stack).any():
         raise InvalidInput("Some scores are not numbers (NaN), so they have no ranking; leave those queries out.")
     return together

@@ -251,7 +251,7 @@ def test_candidates_that_did_not_converge_are_left_out():
     second = Scores(b, np.array([[9.0, 2, 3, 4]]), np.arange(4), np.array([False, True, True, True]), np.zeros(4))
     found = measure(chain(a, b, 9), [Seed(first, second, {})])
     assert found.left_out == 1 and found.direct.mean == 0
-    with pytest.raises(InvalidInput, match="No candidate converged"):
+    with pytest.raises(InvalidInput, match="No candidate is left .* because they did not converge"):
         measure(chain(a, b, 9), [Seed(by_hand(a, [1, 2], False), by_hand(b, [1, 2]), {})])
 
 
