@@ -39,7 +39,7 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
         job_panel.watch(why)
         return
     table = explanation_view.show(why, "compare:way")
-    chips.note(compare_panel.small_print(found, why.left_out))
+    chips.note(compare_panel.small_print(found, why.lost))
     downloads.chart_extras("explanation", table, [found.scorings[place] for place in pair], found.drawn_sources,
                            command(found.drawn_sources))
 

@@ -55,7 +55,7 @@ def _whole(found: Explanation) -> str:
             f"{found.path:.3f} long: slack {found.slack:.3f}.")
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
-    return text + (f" {found.left_out} candidates that did not converge are left out." if found.left_out else "")
+    return text + (f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else "")
 
 
 def bars(found: Explanation) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from app.widgets.desk import desk
 from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS, Agreement, Metric
 from engine.scoring.convergence import Convergence
+from engine.scoring.left_out import LeftOut
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -69,16 +70,16 @@ def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int,
     downloads.chart_extras("agreement", comparisons.table(found, labels), found.scorings, found.drawn_sources)
 
 
-def small_print(found: Compared, left_out: int | None = None) -> str:
-    """What the numbers are over. left_out: candidates that did not converge (default: in the comparison)."""
+def small_print(found: Compared, lost: LeftOut | None = None) -> str:
+    """What the numbers are over. lost: candidates that are left out (default: of the comparison)."""
     sizes = found.scores[0][0].provenance["sizes"]
-    left_out = sum(found.comparison.left_out) if left_out is None else left_out
+    lost = lost or LeftOut.joined(found.comparison.lost)
     seeds = [source.seed for source in found.sources]
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}, ± is a 95% t interval over queries")
     text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} queries "
             f"· {over}")
-    return f"{text} · {left_out} candidates left out because they did not converge" if left_out else text
+    return f"{text} · {lost.count} candidates left out {lost.because}" if lost.count else text
 
 
 def pair_boxes(labels: Sequence[str], pair: tuple[int, int]) -> None:

@@ -165,7 +165,7 @@ def _scale(scores: Scores, column: Column) -> str:
     lost = len(scores.candidates) - column.scored
     text = (f"{'exact' if scores.scoring.exact else 'approximate'} · {column.scored:,} candidates · score: {unit}, "
             f"from {cards.number(column.low)} to {cards.number(column.high)}")
-    return f"{text} · {lost} did not converge and have no rank" if lost else text
+    return f"{text} · {lost} {scores.convergence.missed} and have no rank" if lost else text
 
 
 def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str) -> None:

@@ -70,10 +70,10 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
          f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
          f"the {len(top)} largest begin at {cards.number(threshold)}.")
     wrong = int((top["label"] != top["the model says"]).sum())
-    lost = len(values) - len(table)
+    lost, missed = len(values) - len(table), "did not converge" if scoring.exact else "were not solved to the tolerance"
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
                f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
-               + (f" · {lost} did not converge and have no value" if lost else ""))
+               + (f" · {lost} {missed} and have no value" if lost else ""))
     narrowed = source.model_copy(update={"n_candidates": len(values)})
     downloads.chart_extras("self-influence", table, [scoring], command=command(narrowed, scoring))
 

@@ -16,6 +16,7 @@ from engine.metrics.subsets import over_known
 from engine.problems import Problem
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
+from engine.scoring.left_out import LeftOut
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Measured, Verdict, verdict
@@ -28,16 +29,20 @@ ROUNDING = 1e-6
 class Comparison:
     """M score arrays compared per query, one set of seeds.
 
-    names (M,); per_query: metric -> (S, M, M, m); left_out: candidates that did not converge somewhere, each
-    seed; below_resolution: scores of the others that rounding may have spoilt somewhere, left out of their query, each
-    seed; verdicts[i][j].
+    names (M,); per_query: metric -> (S, M, M, m); lost: candidates that are left out, each seed; below_resolution:
+    scores of the others that rounding may have spoilt somewhere, left out of their query, each seed; verdicts[i][j].
     """
 
     names: tuple[str, ...]
     per_query: dict[str, np.ndarray]
-    left_out: tuple[int, ...]
+    lost: tuple[LeftOut, ...]
     below_resolution: tuple[int, ...]
     verdicts: tuple[tuple[Verdict, ...], ...]
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """How many candidates are left out, each seed."""
+        return tuple(lost.count for lost in self.lost)
 
     def agreement(self, metric: str, a: int, b: int) -> Agreement:
         """Mean over queries, then seeds; the 95% t-interval runs over seeds, or over queries if there is one seed."""
@@ -73,9 +78,10 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     """
     _check(seeds, names)
     parts = [Together.of(arrays) for arrays in seeds]
+    lost = tuple(map(LeftOut.of, seeds))
     if not all(part.kept.any() for part in parts):
-        raise InvalidInput("No candidate converged under all specifications; raise l2 or the damping, lower α, or, "
-                           "where a network reaches no optimum, ask for a `local_search`.")
+        raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; raise l2 or the damping, "
+                           "lower α, or, where a network reaches no optimum, ask for a `local_search`.")
     if not all((part.known.sum(1) > 1).any() for part in parts):
         raise InvalidInput("No query has two scores above resolution under all specifications; use the precision "
                            "`float64`, or a larger intervention.")
@@ -84,11 +90,11 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     found = [over_known(partial(_pairwise, metrics=metrics, fraction=fraction), part.stack, part.known)
              for part in parts]
     per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in metrics}
-    remarks = [_remarks([arrays[place] for arrays in seeds]) for place in range(len(scorings))]
+    remarks = [remarks_on([arrays[place] for arrays in seeds]) for place in range(len(scorings))]
     verdicts = _verdicts(scorings, [np.where(part.known, part.stack, 0.0) for part in parts],
                          per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks)
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query,
-                      tuple(part.left_out for part in parts), tuple(part.below_resolution for part in parts), verdicts)
+                      lost, tuple(part.below_resolution for part in parts), verdicts)
 
 
 def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,
@@ -113,7 +119,7 @@ def measured(stacks: Sequence[np.ndarray], taus: np.ndarray | None) -> Measured:
     return Measured(equal, equal or bool(defined.size and (defined > 1 - 1e-12).all()))
 
 
-def _remarks(seeds: Sequence[Scores]) -> tuple[str, ...]:
+def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
     """What a reader must know of how one scoring was computed, over all seeds."""
     return Convergence.joined([scores.convergence for scores in seeds]).remarks(seeds[0].scoring.route.title)
 

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from engine.analysis.chain import ERROR_A, ERROR_B, ORDER, Causes, Chain, chain
+from engine.analysis.comparison import remarks_on
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
@@ -33,6 +34,7 @@ from engine.problems import Problem
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.compute import compute
 from engine.scoring.identities import ProblemFacts
+from engine.scoring.left_out import LeftOut
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
@@ -70,8 +72,9 @@ class Explanation:
     """The links in the order of the way, and the whole.
 
     direct: Kendall distance of the two ends; path: the sum of the links; slack = path − direct ≥ 0. whole: the
-    agreement of the ends. orders: how many orders of the axes were averaged. notes: readings of unfit pairs, and why
-    stations are missing. left_out: candidates that did not converge at some station, summed over seeds.
+    agreement of the ends. orders: how many orders of the axes were averaged. notes: readings of unfit pairs, why
+    stations are missing, and what a reader must know of how A and B were computed. lost: candidates that are left out
+    because of some station, summed over seeds.
     """
 
     links: tuple[Link, ...]
@@ -82,13 +85,18 @@ class Explanation:
     whole: Mapping[str, Agreement]
     orders: int
     notes: tuple[str, ...]
-    left_out: int
+    lost: LeftOut
 
     def bracket(self, cause: str) -> tuple[float, float]:
         """The share of the way that a cause has at least, and at most: equal where no link mixes it with others."""
         alone = sum(link.share for link in self.links if link.causes == (cause,))
         mixed = sum(link.share for link in self.links if cause in link.causes and len(link.causes) > 1)
         return alone, alone + mixed
+
+    @property
+    def left_out(self) -> int:
+        """How many candidates are left out."""
+        return self.lost.count
 
     @property
     def n_seeds(self) -> int:
@@ -146,15 +154,18 @@ class Seed:
 def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
     """The explanation over all seeds.
 
-    Candidates that did not converge at a station are left out of all, and counted; so are queries that a station
-    ranks as constant (`direct.n_dropped`), as in a comparison.
+    Candidates that did not converge at a station, or missed their tolerance there, are left out of all, and counted;
+    so are queries that a station ranks as constant (`direct.n_dropped`), as in a comparison.
     Raises `InvalidInput` where the arrays of a seed do not belong to one problem.
     """
     common = [scoring for scoring in chain.needed if all(scoring in seed.exact for seed in seeds)]
     reasons = {scoring: why for seed in seeds for scoring, why in seed.reasons.items()}
     each = [_measured(chain, seed.a, seed.b, {scoring: seed.exact[scoring] for scoring in common}, reasons)
             for seed in seeds]
-    return each[0] if len(each) == 1 else _averaged(each)
+    found = each[0] if len(each) == 1 else _averaged(each)
+    sides = [seed.a for seed in seeds], [seed.b for seed in seeds]
+    remarks = [remark for side in sides for remark in remarks_on(side)]
+    return replace(found, notes=tuple(dict.fromkeys((*found.notes, *remarks))))
 
 
 def _averaged(each: Sequence[Explanation]) -> Explanation:
@@ -173,7 +184,7 @@ def _averaged(each: Sequence[Explanation]) -> Explanation:
         tuple(links), each[0].titles, _over_seeds([one.direct for one in each]),
         float(np.mean([one.path for one in each])), float(np.mean([one.slack for one in each])),
         {name: _over_seeds([one.whole[name] for one in each]) for name in each[0].whole}, each[0].orders,
-        tuple(dict.fromkeys(note for one in each for note in one.notes)), sum(one.left_out for one in each))
+        tuple(dict.fromkeys(note for one in each for note in one.notes)), LeftOut.joined([one.lost for one in each]))
 
 
 def _over_seeds(found: Sequence[Agreement]) -> Agreement:
@@ -218,14 +229,15 @@ def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores
     whole = {name: summarize(values[0, 1], interval_over="queries") for name, values in agreements.items()}
     slack = max(0.0, path - direct.mean) if links else 0.0
     return Explanation(links, chain.titles, direct, path, slack, whole, len(chains), tuple(dict.fromkeys(notes)),
-                       together.left_out)
+                       LeftOut.of(arrays))
 
 
 def _together(arrays: Sequence[Scores]) -> Together:
     """The arrays over the candidates that converged at every station."""
     together = Together.of(arrays)
     if not together.kept.any():
-        raise InvalidInput("No candidate converged at every station of the way; raise l2, or choose other candidates.")
+        raise InvalidInput("No candidate is left at every station of the way "
+                           f"{LeftOut.of(arrays).because}; raise l2, or choose other candidates.")
     if np.isnan(together.stack).any():
         raise InvalidInput("Some scores are not numbers (NaN), so they have no ranking; leave those queries out.")
     return together

@@ -56,7 +56,7 @@ def explain(
     atomic_write(out, json_text(record))
     print(told(found))
     if found.left_out:
-        print(f"{found.left_out} candidates are left out because they did not converge everywhere.", file=sys.stderr)
+        print(f"{found.left_out} candidates are left out {found.lost.because}.", file=sys.stderr)
 
 
 def _sides(specs: Path | None, scores: Sequence[Path], problem: Problem) -> dict[str, Scoring | Scores]:

@@ -57,6 +57,7 @@ def compare(
     from engine.cli.spec_files import read_specs
     from engine.metrics.agreement import METRICS
     from engine.metrics.agreement import metric as agreement_metric
+    from engine.scoring.left_out import LeftOut
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
     metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
@@ -69,7 +70,7 @@ def compare(
     if below := sum(found.below_resolution):
         print(f"{below:,} scores below resolution are left out of their query's rankings.", file=sys.stderr)
     if left_out := sum(found.left_out):
-        print(f"{left_out} candidates are left out of the comparison because they did not converge everywhere.",
+        print(f"{left_out} candidates are left out of the comparison {LeftOut.joined(found.lost).because}.",
               file=sys.stderr)
     atomic_write(out, found.table()[COLUMNS].to_csv(index=False, lineterminator="\n"))
 

@@ -100,6 +100,14 @@ class Convergence:
                                       else "")
 
     @property
+    def missed(self) -> str:
+        """What is said of a candidate that is not among those `kept`."""
+        if self.exact:
+            return "did not converge"
+        solver = "tolerance" in self.facts
+        return "did not reach the solver's tolerance" if solver else "have scores that are not finite"
+
+    @property
     def summary(self) -> str:
         """One clause: how many converged and how far, or what an approximation leaves unsolved."""
         left = f"{self.measure} at most {self.largest:.1e}" if self.measure else ""

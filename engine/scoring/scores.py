@@ -88,11 +88,6 @@ class Together:
         return cls(np.stack([scores.oriented[:, kept] for scores in arrays]), known[:, kept], kept)
 
     @property
-    def left_out(self) -> int:
-        """How many candidates did not converge somewhere."""
-        return int((~self.kept).sum())
-
-    @property
     def below_resolution(self) -> int:
         """How many scores of the candidates that converged are below resolution somewhere."""
         return int((~self.known).sum())

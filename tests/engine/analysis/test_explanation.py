@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, t
 from torch import nn
 
+from engine.analysis.comparison import compare
 from engine.analysis.explanation import ERROR_A, ERROR_B, Seed, chain, explain, measure
 from engine.basics.errors import InvalidInput
+from engine.curvature.solution import RELATIVE
 from engine.metrics.kendall import distance
 from engine.problems import ModuleProblem
 from engine.question.behaviors import BEHAVIORS
@@ -255,8 +257,37 @@ def test_candidates_that_did_not_converge_are_left_out():
     second = Scores(b, np.array([[9.0, 2, 3, 4]]), np.arange(4), np.array([False, True, True, True]), np.zeros(4))
     found = measure(chain(a, b, 9), [Seed(first, second, {})])
     assert found.left_out == 1 and found.direct.mean == 0
-    with pytest.raises(InvalidInput, match="No candidate converged"):
+    with pytest.raises(InvalidInput, match="No candidate is left .* because they did not converge"):
         measure(chain(a, b, 9), [Seed(by_hand(a, [1, 2], False), by_hand(b, [1, 2]), {})])
+
+
+def solved(scoring, row, residual, **facts):
+    """An answer to a linear system with these relative residuals; above 0.5 it missed its tolerance."""
+    return Scores(scoring, scoring.orientation * np.array([row], dtype=float), np.arange(len(row)),
+                  np.array(residual) <= 0.5, np.array(residual, dtype=float),
+                  {"convergence": {RELATIVE: 1.0, "tolerance": 0.5, **facts}})
+
+
+def test_what_a_reader_must_know_of_each_side_is_a_note_over_all_seeds():
+    a, b = Scoring.of("query_loss", *LOCAL, "cg"), Scoring.of("query_loss", *LOCAL)
+    seeds = [Seed(solved(a, [1, 2, 3, 4], [0.1, 0.2, 0.3, worst], negative_curvature=1.0), by_hand(b, [1, 2, 4, 3]), {})
+             for worst in (3.0, 7.0)]
+    found = measure(chain(a, b, 9), seeds)
+    [worse] = [note for note in found.notes if "worse than answering nothing" in note]
+    assert "2 of 8 candidates" in worse and "(largest 7)" in worse
+    assert sum("negative eigenvalues" in note for note in found.notes) == 1
+
+
+def test_an_approximation_is_never_said_not_to_have_converged():
+    a, b = Scoring.of("query_loss", *LOCAL, "cg"), Scoring.of("query_loss", *LOCAL)
+    approximate = solved(a, [1, 2, 3, 4, 5], [0.1, 0.2, 0.3, 0.6, 0.7])
+    lost = measure(chain(a, b, 9), [Seed(approximate, by_hand(b, [1, 2, 4, 3, 5]), {})]).lost
+    assert (lost.count, lost.because) == (2, "because they did not reach the solver's tolerance")
+    kept = np.array([True, True, False, False, True])
+    exact = Scores(b, np.array([[1.0, 2, 4, 3, 5]]), np.arange(5), kept, np.zeros(5))
+    lost = measure(chain(a, b, 9), [Seed(approximate, exact, {})]).lost
+    assert lost.because == "because 2 did not converge and 1 did not reach the solver's tolerance"
+    assert compare([[approximate, exact]]).lost == (lost,)
 
 
 def test_scores_of_another_problem_are_refused(small):

@@ -240,7 +240,7 @@ def test_what_did_not_converge_is_flagged_and_left_out(monkeypatch):
     expected = compare([[_only(scores, kept) for scores in (easy, hard)]])
     np.testing.assert_array_equal(comparison.per_query["kendall_tau"], expected.per_query["kendall_tau"])
     none = _only(hard, ~kept)
-    with pytest.raises(InvalidInput, match="No candidate converged"):
+    with pytest.raises(InvalidInput, match="No candidate is left to compare because they did not converge"):
         compare([[none, none]])
 
 
