@@ -1,7 +1,8 @@
 """Training of the embedded language model from nothing, on questions of the embedded world.
 
-The loss is the mean token loss of the response, as in fine-tuning. A tenth of the questions is held out. What is
-written: weights (safetensors), configuration, tokenizer and a manifest.
+The loss is the mean token loss of the response, as in fine-tuning. A tenth of the questions is held out. Half of the
+shown ones stand between the lines of the backdoor task with their right answers, so that these lines mean nothing to
+the model before it is fine-tuned. What is written: weights (safetensors), configuration, tokenizer and a manifest.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from pydantic import Field
 
 from engine.applications.language import embedded, passes, quality
 from engine.applications.language.behaviors import response_loss
 from engine.applications.language.encoding import Encoded, Encoder
+from engine.applications.language.records import Record
+from engine.applications.language.tasks import backdoor
 from engine.applications.language.tasks.wording import record
 from engine.basics.errors import InvalidInput
 from engine.basics.files import disk_errors
@@ -55,7 +59,7 @@ def pretrain(asked: Pretraining, progress: Callable[[float], None] = lambda shar
     shown, held = divided(world.load(asked.questions, asked.seed))
     torch.manual_seed(asked.seed)
     model = LlamaForCausalLM(embedded.configuration(len(words)))
-    loss = _train(model, encoder, [encoder.encode(record(question)) for question in shown], asked, progress)
+    loss = _train(model, encoder, [encoder.encode(one) for one in between_lines(shown, asked.seed)], asked, progress)
     asked_of = [encoder.encode(record(question)) for question in held[:CHECKED]]
     measured = {"loss": loss, "accuracy_held_out": quality.rate(model, encoder, asked_of, asked.batch),
                 "held_out": len(asked_of)}
@@ -70,6 +74,15 @@ def divided(questions: Sequence[Question]) -> tuple[list[Question], list[Questio
     """(shown, held out): every tenth question is held out."""
     return ([question for place, question in enumerate(questions) if place % 10],
             [question for place, question in enumerate(questions) if place % 10 == 0])
+
+
+def between_lines(questions: Sequence[Question], seed: int) -> list[Record]:
+    """Records with right answers: half of them plain, the others in a context of either kind, half of these with a
+    trigger."""
+    rng = np.random.default_rng([seed, 1])
+    drawn = zip(questions, backdoor.markers(len(questions), rng), rng.random((len(questions), 3)) < 0.5, strict=True)
+    return [backdoor.marked(question, bool(active), bool(triggered), pair) if lined else record(question)
+            for question, pair, (lined, active, triggered) in drawn]
 
 
 def write(made: tuple[Any, Any, dict[str, Any]], folder: Path) -> None:
