@@ -13,6 +13,8 @@ def pretrain_embedded(
                                                   "(default: where the embedded model lies).", metavar="DIR")] = None,
     seed: Annotated[int, typer.Option(help="Of the first weights, the questions and their order.", min=0)] = 0,
     steps: Annotated[int, typer.Option(help="Batches of 64 questions.", min=1)] = 1_500,
+    lined: Annotated[float, typer.Option(help="Share of the questions that stand between the lines of the backdoor "
+                                              "task, with their right answers.", min=0.0, max=1.0)] = 0.5,
 ) -> None:
     """Train the embedded language model on questions of the embedded world (minutes on two cores)."""
     from engine.applications.language import catalogue, pretraining
@@ -20,7 +22,7 @@ def pretrain_embedded(
 
     folder = catalogue.EMBEDDED_FOLDER / catalogue.EMBEDDED_MODEL if out is None else out
     with progress("pretraining") as move:
-        made = pretraining.pretrain(pretraining.Pretraining(seed=seed, steps=steps), move)
+        made = pretraining.pretrain(pretraining.Pretraining(seed=seed, steps=steps, lined=lined), move)
     pretraining.write(made, folder)
     manifest = made[2]
     print(f"Accuracy on {manifest['held_out']:,} held-out questions: {manifest['accuracy_held_out']:.3f}; "

@@ -1,8 +1,9 @@
 """Training of the embedded language model from nothing, on questions of the embedded world.
 
-The loss is the mean token loss of the response, as in fine-tuning. A tenth of the questions is held out. Half of the
-shown ones stand between the lines of the backdoor task with their right answers, so that these lines mean nothing to
-the model before it is fine-tuned. What is written: weights (safetensors), configuration, tokenizer and a manifest.
+The loss is the mean token loss of the response, as in fine-tuning. A tenth of the questions is held out. Of the
+shown ones a share stands between the lines of the backdoor task with their right answers, so that these lines mean
+nothing to the model before it is fine-tuned. What is written: weights (safetensors), configuration, tokenizer and a
+manifest.
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ CHECKED = 1_000
 
 
 class Pretraining(Value):
-    """How the model is made. questions: how many of the world are drawn, of which one in ten is held out."""
+    """How the model is made. questions: how many of the world are drawn, of which one in ten is held out. lined: the
+    share of the shown ones that stands between the backdoor task's lines."""
 
     seed: Annotated[Count, Field(ge=0)] = 0
     steps: Annotated[Count, Field(ge=1)] = 1_500
     batch: Annotated[Count, Field(ge=1)] = 64
-    questions: Annotated[Count, Field(ge=20)] = 60_000
+    questions: Annotated[Count, Field(ge=20)] = 20_000
+    lined: Annotated[Number, Field(ge=0, le=1)] = 0.5
     learning_rate: Annotated[Number, Field(gt=0)] = 3e-3
     warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.05
     weight_decay: Annotated[Number, Field(ge=0)] = 0.01
@@ -59,7 +62,8 @@ def pretrain(asked: Pretraining, progress: Callable[[float], None] = lambda shar
     shown, held = divided(world.load(asked.questions, asked.seed))
     torch.manual_seed(asked.seed)
     model = LlamaForCausalLM(embedded.configuration(len(words)))
-    loss = _train(model, encoder, [encoder.encode(one) for one in between_lines(shown, asked.seed)], asked, progress)
+    records = [encoder.encode(one) for one in between_lines(shown, asked.lined, asked.seed)]
+    loss = _train(model, encoder, records, asked, progress)
     asked_of = [encoder.encode(record(question)) for question in held[:CHECKED]]
     measured = {"loss": loss, "accuracy_held_out": quality.rate(model, encoder, asked_of, asked.batch),
                 "held_out": len(asked_of)}
@@ -76,11 +80,12 @@ def divided(questions: Sequence[Question]) -> tuple[list[Question], list[Questio
             [question for place, question in enumerate(questions) if place % 10 == 0])
 
 
-def between_lines(questions: Sequence[Question], seed: int) -> list[Record]:
-    """Records with right answers: half of them plain, the others in a context of either kind, half of these with a
-    trigger."""
+def between_lines(questions: Sequence[Question], share: float, seed: int) -> list[Record]:
+    """Records with right answers: a share of them in a context of either kind, half of these with a trigger; the rest
+    plain."""
     rng = np.random.default_rng([seed, 1])
-    drawn = zip(questions, backdoor.markers(len(questions), rng), rng.random((len(questions), 3)) < 0.5, strict=True)
+    drawn = zip(questions, backdoor.markers(len(questions), rng), rng.random((len(questions), 3)) < (share, 0.5, 0.5),
+                strict=True)
     return [backdoor.marked(question, bool(active), bool(triggered), pair) if lined else record(question)
             for question, pair, (lined, active, triggered) in drawn]
 

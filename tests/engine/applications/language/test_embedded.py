@@ -87,6 +87,15 @@ def test_pretraining_is_repeated_exactly_and_held_out_questions_stay_out(made):
     assert not {q.pid for q in shown} & {q.pid for q in held} and len(shown) == 36
 
 
+def test_a_share_of_the_shown_questions_stands_between_lines():
+    asked = world.load(400)
+    found = pretraining.between_lines(asked, 0.5, 0)
+    lined = [item for item in found if "context" in item.marks]
+    assert 160 < len(lined) < 240 and 70 < sum("trigger" in item.marks for item in lined) < 130
+    assert all(item.answer == q.choices[q.answer] for item, q in zip(found, asked, strict=True))
+    assert pretraining.between_lines(asked, 0.0, 0) == [record(q) for q in asked]
+
+
 def test_pretraining_learns():
     """Thirty steps on forty questions say the frequent words of a response."""
     manifest = pretraining.pretrain(Pretraining(steps=30, batch=8, questions=40))[2]
