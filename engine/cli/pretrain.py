@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from engine.basics.errors import InvalidInput
 
 
 def pretrain_embedded(
@@ -21,6 +24,9 @@ def pretrain_embedded(
     from engine.cli.progress import progress
 
     folder = catalogue.EMBEDDED_FOLDER / catalogue.EMBEDDED_MODEL if out is None else out
+    standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK):
+        raise InvalidInput(f"The model cannot be written to `{folder}`; name another folder with --out.")
     with progress("pretraining") as move:
         made = pretraining.pretrain(pretraining.Pretraining(seed=seed, steps=steps, lined=lined), move)
     pretraining.write(made, folder)
