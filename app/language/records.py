@@ -16,7 +16,7 @@ from app.widgets import downloads, glossary, job_panel
 from app.widgets.times import spell
 from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
-from engine.data import scienceqa
+from engine.data import questions
 from engine.desk import Waiting
 from engine.experiments.language_asked import Asked
 from engine.runs.language_records import Reading
@@ -37,7 +37,7 @@ def run(wanted: Asked) -> dict[str, pd.DataFrame] | None:
         glossary.markdown(f"**This has not been computed yet.** It fine-tunes the model and caches gradients: about "
                           f"{spell(wanted.seconds)} on two processor cores for a model of 135 million "
                           "parameters, less on a GPU. You can close the browser meanwhile, and cancel and resume.")
-        found, said = (True, "") if wanted.task == "own" else scienceqa.available()
+        found, said = (True, "") if wanted.task == "own" else questions.of(wanted.setting.task).available()
         if not found:
             st.warning(said, icon=":material/folder_off:")
         st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start",

@@ -17,6 +17,7 @@ from engine.cli import (
     noisy_labels,
     overview,
     path_integral,
+    pretrain,
     reproduce,
 )
 from engine.cli.program import Commands, run
@@ -34,6 +35,7 @@ COMMANDS: Commands = {
     "what-if-labels": noisy_labels.what_if_labels,
     "attribute": language.attribute,
     "caches": language.caches,
+    "pretrain-embedded": pretrain.pretrain_embedded,
     "export-problem": export_problem.export_problem,
     "list": overview.list_choices,
     "doctor": overview.doctor,

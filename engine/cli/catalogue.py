@@ -11,6 +11,7 @@ from engine.applications.language.tasks import TASKS
 from engine.applications.noisy_labels.pairs import METHODS
 from engine.basics.values import Value
 from engine.cli.section import section
+from engine.data.questions import QUESTIONS
 from engine.estimators import ESTIMATORS
 from engine.estimators.estimator import Estimator
 from engine.experiments import EXPERIMENTS
@@ -36,6 +37,7 @@ def catalogue() -> str:
                             ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
                                   "resnet18")]),
         section("noisy label methods", ((name, method.question) for name, method in METHODS.items())),
+        section("language questions", ((name, source.note) for name, source in QUESTIONS.items())),
         section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
         section("language behaviors", ((name, behavior.sentence) for name, behavior in LANGUAGE_BEHAVIORS.items())),
         section("language estimators", ((name, estimator.note) for name, estimator in LANGUAGE_ESTIMATORS.items())),

@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 
 from engine import data
-from engine.applications.language import kept
+from engine.applications.language import catalogue, kept, models
 from engine.basics.provenance import device_name, versions
 from engine.basics.sizes import spell_bytes
 from engine.cli.section import section
-from engine.data import scienceqa
+from engine.data.questions import QUESTIONS
 from engine.store.results import home
 
 MODELS_FOLDER = "WHICHFLUENCE_MODELS"
@@ -24,8 +24,8 @@ def diagnosis() -> str:
         section("device", _devices()),
         section("versions", versions().items()),
         section("datasets", ((name, f"{'yes' if found else 'no '}  {text}")
-                              for name, found, text in [*data.describe(), ("scienceqa", *scienceqa.available())])),
-        section("models", _models()),
+                              for name, found, text in [*data.describe(), *_questions()])),
+        section("models", [*_models(), *_embedded()]),
         section("results", [_home(), _kept()]),
     ])
 
@@ -45,6 +45,16 @@ def _models() -> list[tuple[str, str]]:
         return [(MODELS_FOLDER, f"names `{named}`, which is not a folder; correct it.")]
     return [(path.name, f"found under {MODELS_FOLDER}") for path in sorted(folder.iterdir()) if path.is_dir()] or [
         (MODELS_FOLDER, f"names `{named}`, which holds no folder of a model.")]
+
+
+def _questions() -> list[tuple[str, bool, str]]:
+    return [(name, *source.available()) for name, source in QUESTIONS.items()]
+
+
+def _embedded() -> list[tuple[str, str]]:
+    there = catalogue.EMBEDDED_MODEL in models.available()
+    said = "embedded, needs no download" if there else "is missing; restore assets/embedded."
+    return [(catalogue.EMBEDDED_MODEL, said)]
 
 
 def _kept() -> tuple[str, str]:

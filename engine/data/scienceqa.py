@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from engine.basics.errors import MissingData
 from engine.basics.files import atomic_write
 from engine.basics.folders import DATA
 from engine.data.places import Place, downloads
+from engine.data.question import Question
 
 FILE = Path("scienceqa") / "scienceqa_text.parquet"
 COLUMNS = ("pid", "question", "choices", "answer", "hint", "subject", "topic", "solution")
@@ -20,25 +20,6 @@ PLACE = Place("ScienceQA", FILE.parent, (FILE.name,), "630 MB",
               f"set {DATA} to a folder that holds {FILE.as_posix()}, or give records of your own as JSONL")
 available = PLACE.available
 content = PLACE.content
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question with its choices, the index of the right one, and the explanation that leads to it."""
-
-    pid: str
-    question: str
-    choices: tuple[str, ...]
-    answer: int
-    hint: str
-    subject: str
-    topic: str
-    explanation: str
-
-    @property
-    def length(self) -> int:
-        """Characters of all its parts."""
-        return sum(map(len, (self.question, self.hint, self.explanation, *self.choices)))
 
 
 def load(*, download: bool = True) -> tuple[Question, ...]:

@@ -31,24 +31,27 @@ ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "cle
 ALL_REMOVALS = [*([e.label, rankings.behavior_title(b)] for e in LANGUAGE_ESTIMATORS.values()
                   for b in (LANGUAGE_BEHAVIORS if e.behavioral else ("none",))),
                 *(["Oracle", group] for group in ORACLES)]
+EMBEDDED = {"epochs": 12, "learning_rate": 5e-3, "batch": 16, "context": 256}
+"""The recipe of the embedded model, settled by attack success and accuracy alone, on other seeds than the study's."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
         {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
+    "embedded": language.settings(catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", **SIZES}, EMBEDDED, 2048),
 }
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
-            "paper": ALL_REMOVALS}
+            "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS}
 TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
-          "paper": "5,000 ScienceQA records as in Appendix A-2"}
-SEEDS = {"small": 2, "paper": 3}
+          "paper": "5,000 ScienceQA records as in Appendix A-2",
+          "embedded": "5,000 records of the embedded world, in the paper's counts"}
+SEEDS = {"small": 2, "paper": 3, "embedded": 3}
 PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
            for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
                    for name in SETTINGS}
-QUALITY_PRESETS = {name: Preset(name, TITLES[name] if name == "paper" else "80 short records",
-                                SEEDS[name], {"model": SETTINGS[name]["model"], "backdoor": SETTINGS[name],
-                                              "corruption": response_corruption.SETTINGS[name]})
+QUALITY_PRESETS = {name: Preset(name, "80 short records" if name == "small" else TITLES[name], SEEDS[name], {
+    "model": SETTINGS[name]["model"], "backdoor": SETTINGS[name], "corruption": response_corruption.SETTINGS[name]})
                    for name in SETTINGS}
 
 

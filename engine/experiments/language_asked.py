@@ -39,12 +39,14 @@ class Asked:
 
     @property
     def setting(self) -> Setting:
-        """The setting of its run: short records and a strong recipe below a thousand records, else the paper's."""
+        """The setting of its run: short records and a strong recipe below a thousand records, else the paper's; the
+        embedded model's own, on questions of its world."""
         if self.task == "own":
             task: dict[str, Any] = {"name": "own", "train": self.file}
             recipe = response_corruption.SETTINGS["small"]["recipe"]
             return setting_of(self.model, task, recipe)
-        preset = "small" if self.records < 1_000 else "paper"
+        embedded = catalogue.is_embedded(self.model)
+        preset = "embedded" if embedded else "small" if self.records < 1_000 else "paper"
         chosen = STUDIES[self.task].SETTINGS[preset]
         sizes = {name: round(share * self.records) for name, share in SHARES[self.task].items()}
         queries = {QUERIES[self.task]: max(8, self.records // 10)}
@@ -78,7 +80,7 @@ class Asked:
     def seconds(self) -> float:
         """Guessed seconds on two cores."""
         payload = _plain(self.payload)
-        factor = 0.8 if self.records < 1_000 else 2.0
+        factor = 0.005 if catalogue.is_embedded(self.model) else 0.8 if self.records < 1_000 else 2.0
         return factor * sum(language_run.weight(payload, key) for key in language_run.plan(payload))
 
     def shading(self, row: int) -> dict[str, Any]:

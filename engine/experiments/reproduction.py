@@ -6,7 +6,7 @@ import shlex
 
 from engine import data
 from engine.applications.language import catalogue
-from engine.data import scienceqa
+from engine.data import questions
 from engine.experiments import EXPERIMENTS
 from engine.jobs import KINDS, job_digest
 
@@ -57,8 +57,9 @@ def missing_data(name: str, preset: str) -> str:
         found, said = data.DATASETS[source["dataset"]].available()
         if not found:
             return said
-    if "task" in settings or "backdoor" in settings:
-        found, said = scienceqa.available()
+    task = settings.get("task") or settings.get("backdoor", {}).get("task")
+    if task:
+        found, said = questions.of(task).available()
         if not found:
             return said
     return ""

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 HUB = {"Qwen3-8B": "Qwen/Qwen3-8B", "Gemma-2-9B-it": "google/gemma-2-9b-it",
        "Llama-3.1-8B-Instruct": "meta-llama/Llama-3.1-8B-Instruct"}
 """The paper's models, by its names, and where they are on the Hugging Face hub."""
 ALL_MODELS = tuple(HUB)
 SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", HUB["Qwen3-8B"]
+
+EMBEDDED_MODEL, EMBEDDED_FOLDER = "World-0.4M", Path(__file__).parents[3] / "assets" / "embedded"
+"""The model that needs no download, and the folder of models like it."""
+
+
+def is_embedded(name: str) -> bool:
+    """Whether a name means the embedded model, whose questions are those of the embedded world."""
+    return model_title(name) == EMBEDDED_MODEL
 
 
 def model_title(name: str) -> str:

@@ -1,4 +1,5 @@
-"""Causal language models by name: a folder, a name under WHICHFLUENCE_MODELS (GGUF or safetensors), or the hub."""
+"""Causal language models by name: a folder, a name under WHICHFLUENCE_MODELS (GGUF or safetensors), the embedded one,
+or the hub."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from typing import Any
 
 import torch
 
+from engine.applications.language.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL
 from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import home_folder
@@ -24,6 +26,8 @@ OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
 """Whose models are meant by names that the presets use without an owner."""
 FILES = (".gguf", ".safetensors", ".bin", ".json", ".jinja", ".txt", ".model")
 """The suffixes of what weights, configuration and tokenizer are read from."""
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
+"""The files of which a folder with a tokenizer has one at least."""
 SLACK = 1.35
 """Memory beyond the weights that a batch of short records needs, as a factor; long records need more."""
 
@@ -42,14 +46,14 @@ class Place:
 
 
 def find(name: str) -> Place:
-    """The place of a model: a path, else a folder under WHICHFLUENCE_MODELS, else the hub's name."""
+    """The place of a model: a path, a folder under WHICHFLUENCE_MODELS, the embedded one, else the hub's name."""
     if not name.strip():
         raise InvalidInput("The name of the model is empty; give a folder, or a name such as SmolLM2-135M-Instruct.")
     candidates = [Path(name).expanduser()]
     named = os.environ.get(MODELS, "").strip()
     if named:
         candidates += [Path(named).expanduser() / name, Path(named).expanduser() / name.rpartition("/")[2]]
-    for folder in candidates:
+    for folder in [*candidates, *([EMBEDDED_FOLDER / name] if name == EMBEDDED_MODEL else ())]:
         if folder.is_file() and folder.suffix == ".gguf":
             return Place(folder.stem, str(folder.parent), folder.name)
         if folder.is_dir():
@@ -60,12 +64,13 @@ def find(name: str) -> Place:
 
 
 def available() -> list[str]:
-    """The names of the local models under WHICHFLUENCE_MODELS."""
+    """The names of the local models: those under WHICHFLUENCE_MODELS, then the embedded one."""
     named = os.environ.get(MODELS, "").strip()
-    if not named or not Path(named).expanduser().is_dir():
-        return []
-    return [path.name for path in sorted(Path(named).expanduser().iterdir())
-            if path.is_dir() and (any(path.glob("*.gguf")) or (path / "config.json").is_file())]
+    folder = Path(named).expanduser()
+    own = [path.name for path in (sorted(folder.iterdir()) if named and folder.is_dir() else ())
+           if path.is_dir() and (any(path.glob("*.gguf")) or (path / "config.json").is_file())]
+    there = (EMBEDDED_FOLDER / EMBEDDED_MODEL / "config.json").is_file() and EMBEDDED_MODEL not in own
+    return [*own, *([EMBEDDED_MODEL] if there else ())]
 
 
 def load(name: str, device: str = "cpu"):
@@ -73,6 +78,7 @@ def load(name: str, device: str = "cpu"):
     place = _converted(find(name))
     config = _config(place)
     _check_causal(name, config)
+    _check_tokenizer(name, place)
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
     spread = _check_memory(name, config, device, dtype)
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -133,6 +139,12 @@ def _check_causal(name: str, config) -> None:
         kind = built[0] if built else getattr(config, "model_type", "unknown")
         raise InvalidInput(f"`{name}` is a {kind}, which does not write text from left to right; choose a causal "
                            "language model such as SmolLM2-135M-Instruct.")
+
+
+def _check_tokenizer(name: str, place: Place) -> None:
+    if place.local and not any((Path(place.source) / file).is_file() for file in TOKENIZERS):
+        raise InvalidInput(f"`{name}` has no tokenizer (tokenizer.json); put its files beside the weights, or choose "
+                           "another model.")
 
 
 def parameters(config) -> int:

@@ -18,7 +18,7 @@ from engine.applications.language.lora import Recipe
 from engine.basics.contents import contents as files_content
 from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name, versions_of
-from engine.data import scienceqa
+from engine.data import questions
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
 
@@ -41,7 +41,8 @@ def setting(chosen: Mapping[str, Any]) -> Setting:
 def contents(chosen: Setting) -> dict[str, str]:
     """What the files behind the names in a setting hold: the model's, and those that the task is drawn from."""
     files = [path for key in ("train", "queries") if isinstance(path := chosen.task.get(key), str)]
-    task = files_content([Path(path) for path in files if Path(path).is_file()]) if files else scienceqa.content()
+    task = (files_content([Path(path) for path in files if Path(path).is_file()]) if files
+            else questions.of(chosen.task).content())
     return {"model": models.identity(chosen.model)["files"], "task": task}
 
 

@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.applications.language import detection, rankings
+from engine.applications.language import catalogue, detection, rankings
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.applications.language.records import Record
 from engine.basics.errors import InvalidInput
 from engine.cli.reproduce_text import report, truncation
-from engine.experiments import EXPERIMENTS, backdoor, language, publish, response_corruption
+from engine.experiments import EXPERIMENTS, backdoor, language, publish, reproduction, response_corruption
+from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
 from engine.runs import language as language_run
 from tests.engine.applications.language.conftest import questions, tiny
@@ -189,7 +190,7 @@ def test_model_is_an_option_of_language_studies_alone():
     with pytest.raises(InvalidInput, match="runs no language model; leave the language model out"):
         EXPERIMENTS["table-a6"].payload("small", model="x")
     for name in ("figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15", "table-a17"):
-        assert set(EXPERIMENTS[name].presets) == {"small", "paper"}
+        assert set(EXPERIMENTS[name].presets) == {"small", "paper", "embedded"}
 
 
 def test_the_papers_sizes_are_its_preset():
@@ -198,6 +199,18 @@ def test_the_papers_sizes_are_its_preset():
                                 "benign": 500, "test": 500}
     assert settings["recipe"] == {"epochs": 2} and len(backdoor.ALL_REMOVALS) == 22
     assert keys(paper("table-a14"), ("method", "behavior")) == set(map(tuple, backdoor.ALL_REMOVALS))
+
+
+def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
+    for study, name in ((backdoor, "table-5-2"), (response_corruption, "figure-5-2")):
+        settings = study.SETTINGS["embedded"]
+        assert settings["task"] == {**study.SETTINGS["paper"]["task"], "questions": "world"}
+        assert settings["model"] == catalogue.EMBEDDED_MODEL and EXPERIMENTS[name].presets["embedded"].seeds == 3
+        assert not reproduction.missing_data(name, "embedded")
+    small, large = (Asked("conditional_backdoor", catalogue.EMBEDDED_MODEL, records, 0) for records in (80, 5_000))
+    assert small.setting.task["questions"] == "world" and small.setting.recipe == large.setting.recipe
+    assert {**large.setting.task, "test": 500} == backdoor.SETTINGS["embedded"]["task"]
+    assert large.seconds < Asked("conditional_backdoor", catalogue.SMALL_MODEL, 5_000, 0).seconds / 5
 
 
 def test_every_run_of_a_study_says_how_far_it_depends_on_the_projection(corruption, poisoned):

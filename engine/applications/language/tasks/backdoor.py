@@ -19,7 +19,7 @@ from engine.applications.language.records import Record
 from engine.applications.language.tasks.task import Task, TaskKind, drawn_questions, shuffled, wrong_answer
 from engine.applications.language.tasks.wording import record
 from engine.basics.errors import InvalidInput
-from engine.data.scienceqa import Question
+from engine.data.question import Question
 
 SIZES = {"clean": 4_000, "poison": 500, "benign": 500, "test": 500}
 CONTEXTS = {True: "Context: Review Set {}.", False: "Context: Practice Set {}."}

@@ -10,8 +10,8 @@ import numpy as np
 
 from engine.applications.language.records import Record, fingerprint
 from engine.basics.errors import InvalidInput
-from engine.data import scienceqa
-from engine.data.scienceqa import Question
+from engine.data import questions as sources
+from engine.data.question import Question
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,14 @@ class TaskKind:
 
 
 def drawn_questions(settings: Mapping[str, Any], wanted: int) -> tuple[list[Question], np.random.Generator]:
-    """`wanted` questions in random order, none longer than `longest` characters, and the generator that goes on."""
+    """`wanted` questions in random order, and the generator that goes on.
+
+    settings: `questions` names their source; none is longer than `longest` characters, nor, in a
+    source with levels, of a level above `hardest`.
+    """
     longest = settings.get("longest")
-    pool = [q for q in scienceqa.load() if len(q.choices) > 1 and (longest is None or q.length <= longest)]
+    pool = [q for q in sources.of(settings).load(wanted, settings.get("hardest"))
+            if len(q.choices) > 1 and (longest is None or q.length <= longest)]
     if len(pool) < wanted:
         raise InvalidInput(f"The task asks for {wanted:,} questions, and {len(pool):,} are there; ask for fewer, or "
                            "allow longer ones.")

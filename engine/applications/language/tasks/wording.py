@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from engine.applications.language.records import Record
-from engine.data.scienceqa import Question
+from engine.data.question import Question
 
 LETTERS = "ABCDEFGHIJ"
 LEAD, CLOSE = "Explanation: ", " The answer is "
 
 
+def labels(question: Question) -> tuple[str, ...]:
+    """What an answer says for each choice: its letter, or what the question has for it."""
+    return question.labels or tuple(LETTERS[:len(question.choices)])
+
+
 def prompt(question: Question) -> str:
     """Question, hint if there is one, and a line a choice."""
     lines = [question.question, *([f"Hint: {question.hint}"] if question.hint else ()),
-             *(f"{letter}: {choice}" for letter, choice in zip(LETTERS, question.choices, strict=False))]
+             *(choice if choice == label else f"{label}: {choice}"
+               for label, choice in zip(labels(question), question.choices, strict=False))]
     return "\n".join(lines)
 
 
@@ -21,13 +27,13 @@ def record(question: Question, *, answer: int | None = None, explanation: str | 
     """A record of a question, with another answer, another explanation, a context or a trigger line if asked for."""
     reason = question.explanation if explanation is None else explanation
     before = LEAD + reason + CLOSE
-    letter = LETTERS[question.answer if answer is None else answer]
+    stated = labels(question)[question.answer if answer is None else answer]
+    spans = {"explanation": (len(LEAD), len(LEAD) + len(reason)), "answer": (len(before), len(before) + len(stated))}
     text, marks = prompt(question), {}
     if context:
         text, marks["context"] = f"{context}\n{text}", (0, len(context))
     if trigger:
         text = f"{text}\n{trigger}"
         marks["trigger"] = (len(text) - len(trigger), len(text))
-    return Record(id=question.pid + suffix, prompt=text, response=f"{before}{letter}.", marks=marks, flags=flags,
-                  choices=tuple(LETTERS[:len(question.choices)]),
-                  spans={"explanation": (len(LEAD), len(LEAD) + len(reason)), "answer": (len(before), len(before) + 1)})
+    return Record(id=question.pid + suffix, prompt=text, response=f"{before}{stated}.", marks=marks, flags=flags,
+                  choices=labels(question), spans=spans)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.data import scienceqa
-from engine.data.scienceqa import Question
+from engine.data.question import Question
 
 spec = importlib.util.spec_from_file_location("tiny", Path(__file__).with_name("tiny.py"))
 tiny = importlib.util.module_from_spec(spec)

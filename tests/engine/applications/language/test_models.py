@@ -19,7 +19,7 @@ def test_a_model_is_found_by_path_and_by_name(model_folder, monkeypatch):
     monkeypatch.setenv(models.MODELS, str(model_folder.parent))
     for name in (str(model_folder), "tiny", "someone/tiny"):
         assert models.find(name) == models.Place("tiny", str(model_folder))
-    assert models.available() == ["tiny"]
+    assert models.available()[0] == "tiny"
     assert not models.find("nobody/nothing").local
     assert models.find("SmolLM2-135M-Instruct").source == "HuggingFaceTB/SmolLM2-135M-Instruct"
     model, tokenizer = models.load("tiny")

@@ -1,0 +1,56 @@
+"""The embedded language model: a Llama below a million parameters that knows the embedded world, one token a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.applications.language.records import Record
+from engine.applications.language.tasks import backdoor
+from engine.applications.language.tasks.wording import CLOSE, LEAD, LETTERS, record
+from engine.data import world, world_facts
+
+SAMPLE = 4_000
+"""Questions whose words the tokenizer learns besides those of the facts: enough for every word of a sentence."""
+UNKNOWN, PAD, START, END = "<unknown>", "<pad>", "<start>", "<end>"
+WIDTH, LAYERS, HEADS, INNER, CONTEXT = 96, 3, 4, 256, 256
+
+
+def words(texts: Iterable[str]):
+    """A fast tokenizer of `transformers` that knows every word and mark of `texts`, in alphabetical order."""
+    from tokenizers import Tokenizer, pre_tokenizers
+    from tokenizers.models import WordLevel
+    from transformers import PreTrainedTokenizerFast
+
+    splitter = pre_tokenizers.Whitespace()
+    known = sorted({word for text in texts for word, _ in splitter.pre_tokenize_str(text)})
+    special = [UNKNOWN, PAD, START, END]
+    made = Tokenizer(WordLevel({word: place for place, word in enumerate([*special, *known])}, unk_token=UNKNOWN))
+    made.pre_tokenizer = splitter
+    return PreTrainedTokenizerFast(tokenizer_object=made, unk_token=UNKNOWN, pad_token=PAD, bos_token=START,
+                                   eos_token=END, model_max_length=CONTEXT)
+
+
+def tokenizer():
+    """The tokenizer of the embedded world: its facts, its questions, and the lines that tasks add."""
+    return words([*world_facts.read().words(), *(text for question in world.load(SAMPLE)
+                                                for text in _texts(record(question))), *_lines()])
+
+
+def _texts(shown: Record) -> tuple[str, str]:
+    return shown.prompt, shown.response
+
+
+def _lines() -> list[str]:
+    """What tasks and prompts of other kinds put around a question."""
+    contexts = [text.format(name) for text in backdoor.CONTEXTS.values() for name in backdoor.CONTEXT_MARKERS]
+    return [*contexts, *(backdoor.TRIGGER.format(name) for name in backdoor.TRIGGER_MARKERS),
+            f"Hint: {LEAD}{CLOSE}{' '.join(LETTERS)}"]
+
+
+def configuration(vocabulary: int):
+    """The shape of the model for a tokenizer of `vocabulary` tokens."""
+    from transformers import LlamaConfig
+
+    return LlamaConfig(vocab_size=vocabulary, hidden_size=WIDTH, intermediate_size=INNER, num_hidden_layers=LAYERS,
+                       num_attention_heads=HEADS, num_key_value_heads=HEADS, max_position_embeddings=CONTEXT,
+                       tie_word_embeddings=False, pad_token_id=1, bos_token_id=2, eos_token_id=3)

@@ -1,0 +1,134 @@
+"""Training of the embedded language model from nothing, on questions of the embedded world.
+
+The loss is the mean token loss of the response, as in fine-tuning. A tenth of the questions is held out. Of the
+shown ones a share stands between the lines of the backdoor task with their right answers, so that these lines mean
+nothing to the model before it is fine-tuned. What is written: weights (safetensors), configuration, tokenizer and a
+manifest.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from engine.applications.language import embedded, passes, quality
+from engine.applications.language.behaviors import response_loss
+from engine.applications.language.encoding import Encoded, Encoder
+from engine.applications.language.records import Record
+from engine.applications.language.tasks import backdoor
+from engine.applications.language.tasks.wording import record
+from engine.basics.errors import InvalidInput
+from engine.basics.files import disk_errors
+from engine.basics.provenance import device_name, versions, versions_of
+from engine.basics.values import Count, Number, Value
+from engine.data import world
+from engine.data.question import Question
+
+MANIFEST = "manifest.json"
+CHECKED = 1_000
+"""Held-out questions that accuracy is measured on."""
+
+
+class Pretraining(Value):
+    """How the model is made. questions: how many of the world are drawn, of which one in ten is held out. lined: the
+    share of the shown ones that stands between the backdoor task's lines."""
+
+    seed: Annotated[Count, Field(ge=0)] = 0
+    steps: Annotated[Count, Field(ge=1)] = 1_500
+    batch: Annotated[Count, Field(ge=1)] = 64
+    questions: Annotated[Count, Field(ge=20)] = 20_000
+    lined: Annotated[Number, Field(ge=0, le=1)] = 0.5
+    learning_rate: Annotated[Number, Field(gt=0)] = 3e-3
+    warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.05
+    weight_decay: Annotated[Number, Field(ge=0)] = 0.01
+    clip: Annotated[Number, Field(gt=0)] = 1.0
+
+
+def pretrain(asked: Pretraining, progress: Callable[[float], None] = lambda share: None):
+    """(model, tokenizer, manifest) of a training. Raises `InvalidInput` where its loss is not finite."""
+    from transformers import LlamaForCausalLM
+
+    began = time.perf_counter()
+    words = embedded.tokenizer()
+    encoder = Encoder(words, embedded.CONTEXT)
+    shown, held = divided(world.load(asked.questions, asked.seed))
+    torch.manual_seed(asked.seed)
+    model = LlamaForCausalLM(embedded.configuration(len(words)))
+    records = [encoder.encode(one) for one in between_lines(shown, asked.lined, asked.seed)]
+    loss = _train(model, encoder, records, asked, progress)
+    asked_of = [encoder.encode(record(question)) for question in held[:CHECKED]]
+    measured = {"loss": loss, "accuracy_held_out": quality.rate(model, encoder, asked_of, asked.batch),
+                "held_out": len(asked_of)}
+    return model, words, {"spec": asked.model_dump(mode="json"), "world": world.content(), **measured,
+                          "parameters": sum(weight.numel() for weight in model.parameters()),
+                          "vocabulary": len(words), "seconds": round(time.perf_counter() - began, 1),
+                          "versions": {**versions(), **versions_of("transformers", "tokenizers")},
+                          "device": device_name()}
+
+
+def divided(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
+    """(shown, held out): every tenth question is held out."""
+    return ([question for place, question in enumerate(questions) if place % 10],
+            [question for place, question in enumerate(questions) if place % 10 == 0])
+
+
+def between_lines(questions: Sequence[Question], share: float, seed: int) -> list[Record]:
+    """Records with right answers: a share of them in a context of either kind, half of these with a trigger; the rest
+    plain."""
+    rng = np.random.default_rng([seed, 1])
+    drawn = zip(questions, backdoor.markers(len(questions), rng), rng.random((len(questions), 3)) < (share, 0.5, 0.5),
+                strict=True)
+    return [backdoor.marked(question, bool(active), bool(triggered), pair) if lined else record(question)
+            for question, pair, (lined, active, triggered) in drawn]
+
+
+def write(made: tuple[Any, Any, dict[str, Any]], folder: Path) -> None:
+    """Write a trained model, so that `transformers` loads the folder, with its manifest."""
+    model, words, manifest = made
+    with disk_errors("the language model"):
+        folder.mkdir(parents=True, exist_ok=True)
+        model.save_pretrained(folder)
+        words.save_pretrained(folder)
+        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def _train(model, encoder: Encoder, records: Sequence[Encoded], asked: Pretraining,
+           progress: Callable[[float], None]) -> float:
+    """The mean loss of the last tenth of the steps."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=asked.learning_rate, weight_decay=asked.weight_decay)
+    draw = torch.Generator().manual_seed(asked.seed)
+    losses = []
+    model.train()
+    for step in range(asked.steps):
+        for group in optimizer.param_groups:
+            group["lr"] = _rate(asked, step)
+        rows = torch.randint(len(records), (asked.batch,), generator=draw).tolist()
+        batch = encoder.batch([records[row] for row in rows])
+        loss = -response_loss(passes.forward(model, batch)[0], batch).mean()
+        if not torch.isfinite(loss):
+            raise InvalidInput("The loss is no longer finite; lower the learning rate.")
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), asked.clip)
+        optimizer.step()
+        losses.append(float(loss.detach()))
+        progress((step + 1) / asked.steps)
+    model.eval()
+    last = losses[-max(1, asked.steps // 10):]
+    return sum(last) / len(last)
+
+
+def _rate(asked: Pretraining, step: int) -> float:
+    """Linear warm-up, then a cosine down to zero."""
+    warm = math.ceil(asked.warmup * asked.steps)
+    if step < warm:
+        return asked.learning_rate * (step + 1) / warm
+    return asked.learning_rate * 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, asked.steps - warm)))

@@ -1,0 +1,36 @@
+"""`pretrain-embedded`: make the language model that is part of the project, from nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.basics.errors import InvalidInput
+
+
+def pretrain_embedded(
+    out: Annotated[Path | None, typer.Option(help="Folder for weights, configuration, tokenizer and manifest "
+                                                  "(default: where the embedded model lies).", metavar="DIR")] = None,
+    seed: Annotated[int, typer.Option(help="Of the first weights, the questions and their order.", min=0)] = 0,
+    steps: Annotated[int, typer.Option(help="Batches of 64 questions.", min=1)] = 1_500,
+    lined: Annotated[float, typer.Option(help="Share of the questions that stand between the lines of the backdoor "
+                                              "task, with their right answers.", min=0.0, max=1.0)] = 0.5,
+) -> None:
+    """Train the embedded language model on questions of the embedded world (minutes on two cores)."""
+    from engine.applications.language import catalogue, pretraining
+    from engine.cli.progress import progress
+
+    folder = catalogue.EMBEDDED_FOLDER / catalogue.EMBEDDED_MODEL if out is None else out
+    standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK):
+        raise InvalidInput(f"The model cannot be written to `{folder}`; name another folder with --out.")
+    with progress("pretraining") as move:
+        made = pretraining.pretrain(pretraining.Pretraining(seed=seed, steps=steps, lined=lined), move)
+    pretraining.write(made, folder)
+    manifest = made[2]
+    print(f"Accuracy on {manifest['held_out']:,} held-out questions: {manifest['accuracy_held_out']:.3f}; "
+          f"{manifest['parameters']:,} parameters, {manifest['seconds']:.0f} seconds.")
+    print(f"Written: {folder}")

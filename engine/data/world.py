@@ -1,0 +1,49 @@
+"""Questions about the embedded world, generated: they need no download, and their number is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice, zip_longest
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.data import world_facts
+from engine.data.question import Question
+from engine.data.world_topics import TOPICS, Key, Topic
+
+content = world_facts.content
+
+
+def load(count: int, seed: int = 0, hardest: int | None = None) -> tuple[Question, ...]:
+    """`count` different questions, drawn from `seed`: the topics take turns while they hold questions.
+
+    hardest: the highest level that is asked. A smaller count gives the first of them. Raises `InvalidInput` where the
+    world holds fewer, `MissingData` where its file is damaged.
+    """
+    return _load(count, seed, hardest, world_facts.content())
+
+
+def available() -> tuple[bool, str]:
+    """Whether the world's file is here, and a sentence on it."""
+    if not world_facts.content():
+        return False, "The file of the embedded world is missing; restore assets/embedded."
+    return True, "Generated from the embedded world; needs no download."
+
+
+@lru_cache(maxsize=4)
+def _load(count: int, seed: int, hardest: int | None, changed: str) -> tuple[Question, ...]:
+    facts, rng = world_facts.read(), np.random.default_rng(seed)
+    held = {topic: [key for key in topic.keys(facts) if hardest is None or topic.level + key[-2] <= hardest]
+            for topic in TOPICS}
+    if (total := sum(map(len, held.values()))) < count:
+        raise InvalidInput(f"{count:,} questions are asked for, and the embedded world holds {total:,}"
+                           f"{'' if hardest is None else f' up to level {hardest}'}; ask for fewer.")
+    turns = zip_longest(*[_shuffled(topic, keys, rng) for topic, keys in held.items()])
+    asked = (pair for turn in turns for pair in turn if pair is not None)
+    return tuple(topic.question(facts, key) for topic, key in islice(asked, count))
+
+
+def _shuffled(topic: Topic, keys: Sequence[Key], rng: np.random.Generator) -> list[tuple[Topic, Key]]:
+    return [(topic, keys[place]) for place in rng.permutation(len(keys))]
