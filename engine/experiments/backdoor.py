@@ -32,7 +32,7 @@ ALL_REMOVALS = [*([e.label, rankings.behavior_title(b)] for e in LANGUAGE_ESTIMA
                   for b in (LANGUAGE_BEHAVIORS if e.behavioral else ("none",))),
                 *(["Oracle", group] for group in ORACLES)]
 EMBEDDED = {"epochs": 12, "learning_rate": 5e-3, "batch": 16, "context": 256}
-"""The recipe of the embedded model, settled by attack success and accuracy alone, on other seeds than the study's."""
+"""The recipe of the embedded model, chosen without a look at detection."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
