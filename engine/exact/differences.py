@@ -2,8 +2,8 @@ r"""Changes of a network's query logits, δf = f(θ + d) − f(θ), with a bound
 
 Two routes, and of each query the one that is surer:
 
-    subtracted   f(θ + d) − f(θ): off by what rounding moves the logits, however small d is. That is measured: what
-                 f(θ + p) − f(θ) has that J(θ)p has not, for small random p, SAFETY times.
+    subtracted   f(θ + d) − f(θ): off by what rounding moves the logits, however small d is. That is measured: what is
+                 left of f(θ + p) − 2 f(θ) + f(θ − p) for small random p, SAFETY times.
     integrated   ∫₀¹ J(θ + t d) d dt by Simpson's rule, exact where f is a polynomial of degree four in t; off by the
                  digits that derivatives lose, measured as J(θ − p)p − 2 J(θ)p + J(θ + p)p, and by twice its distance
                  from the midpoint rule, which an activation that changes its piece on the way shows. Taken where d is
@@ -15,6 +15,7 @@ Two routes, and of each query the one that is surer:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -35,21 +36,19 @@ DIGITS = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """θ (P,), from where changes are taken, with f(q; θ) (m, C).
-
-    noise (m,): how far rounding moves f. digits (m,): the relative error of a derivative of f, and of a displacement.
-    """
+    """θ (P,), from where changes are taken, with f(q; θ) (m, C) and how far rounding moves it, noise (m,)."""
 
     problem: ModuleProblem
     theta: Tensor
     logits: Tensor
     noise: Tensor
-    digits: Tensor
 
     @classmethod
     def at(cls, problem: ModuleProblem, theta: Tensor) -> Origin:
-        logits = query_logits(problem, theta)
-        return cls(problem, theta, logits, *rounding(problem, theta, logits))
+        logits, eps = query_logits(problem, theta), torch.finfo(theta.dtype).eps
+        left = [(query_logits(problem, theta + move) - 2.0 * logits + query_logits(problem, theta - move)).abs().amax(1)
+                for move in _moves(theta)]
+        return cls(problem, theta, logits, SAFETY * _middle(left).clamp_min(eps * logits.abs().amax(1)))
 
     def change(self, displacement: Tensor) -> tuple[Tensor, Tensor]:
         """(δf (m, C), a bound (m,) on the error of its largest entry) for a displacement d (P,)."""
@@ -57,7 +56,7 @@ class Origin:
         if not displacement.any():
             return found, torch.zeros_like(self.noise)
         size = found.abs().amax(1)
-        noise = self.noise + self.digits * size
+        noise = self.noise + DIGITS * torch.finfo(found.dtype).eps * size
         if not (self.noise > LOST * size).any():
             return found, noise
         integrated, error = self._integrated(displacement)
@@ -71,28 +70,31 @@ class Origin:
         found = (first + 4.0 * middle + last) / 6.0
         return found, 2.0 * (found - middle).abs().amax(1) + self.digits * found.abs().amax(1)
 
+    @cached_property
+    def digits(self) -> Tensor:
+        """The relative error of derivatives of f at θ, (m,)."""
+        eps, tiny = torch.finfo(self.theta.dtype).eps, torch.finfo(self.theta.dtype).tiny
+        left = []
+        for move in _moves(self.theta):
+            before, here, after = (slope(self.problem, self.theta + at * move, move) for at in (-1.0, 0.0, 1.0))
+            left.append((before - 2.0 * here + after).abs().amax(1) / here.abs().amax(1).clamp_min(tiny))
+        return (SAFETY * _middle(left)).clamp_min(DIGITS * eps)
+
 
 def slope(problem: ModuleProblem, theta: Tensor, direction: Tensor) -> Tensor:
     """J(θ) d of every query, (m, C)."""
     return logit_derivatives(problem, problem.queries, direction[None], theta)[:, 0]
 
 
-def rounding(problem: ModuleProblem, theta: Tensor, logits: Tensor) -> tuple[Tensor, Tensor]:
-    """How far rounding moves the logits (m, C) of every query at θ (P,), and derivatives relative to their size: (m,).
+def _moves(theta: Tensor) -> list[Tensor]:
+    """DRAWS random p (P,): the middle of what they leave counts, because one may push an activation over a kink."""
+    size, generator = torch.finfo(theta.dtype).eps**SMALL, torch.Generator().manual_seed(0)
+    return [size * (2.0 * torch.randint(2, theta.shape, generator=generator).to(theta) - 1.0) * theta
+            for _ in range(DRAWS)]
 
-    Of DRAWS random moves the middle one counts, because one of them may push an activation over a kink.
-    """
-    eps, generator = torch.finfo(theta.dtype).eps, torch.Generator().manual_seed(0)
-    moves, turns = [], []
-    for _ in range(DRAWS):
-        signs = 2.0 * torch.randint(2, theta.shape, generator=generator).to(theta) - 1.0
-        move = eps**SMALL * signs * theta
-        before, expected, after = (slope(problem, theta + at * move, move) for at in (-1.0, 0.0, 1.0))
-        moves.append((query_logits(problem, theta + move) - logits - expected).abs().amax(1))
-        size = expected.abs().amax(1).clamp_min(torch.finfo(theta.dtype).tiny)
-        turns.append((before - 2.0 * expected + after).abs().amax(1) / size)
-    noise = SAFETY * torch.stack(moves).median(0).values.clamp_min(eps * logits.abs().amax(1))
-    return noise, (SAFETY * torch.stack(turns).median(0).values).clamp_min(DIGITS * eps)
+
+def _middle(left: list[Tensor]) -> Tensor:
+    return torch.stack(left).median(0).values
 
 
 def neighbouring(theta: Tensor, generator: torch.Generator) -> Tensor:
