@@ -15,7 +15,7 @@ def pretrain_embedded(
     out: Annotated[Path | None, typer.Option(help="Folder for weights, configuration, tokenizer and manifest "
                                                   "(default: where the embedded model lies).", metavar="DIR")] = None,
     seed: Annotated[int, typer.Option(help="Of the first weights, the questions and their order.", min=0)] = 0,
-    steps: Annotated[int, typer.Option(help="Batches of 64 questions.", min=1)] = 1_500,
+    steps: Annotated[int, typer.Option(help="Batches of 64 questions.", min=1)] = 1_200,
     lined: Annotated[float, typer.Option(help="Share of the questions that stand between the lines of the backdoor "
                                               "task, with their right answers.", min=0.0, max=1.0)] = 0.5,
 ) -> None:

@@ -42,7 +42,7 @@ class Pretraining(Value):
     share of the shown ones that stands between the backdoor task's lines."""
 
     seed: Annotated[Count, Field(ge=0)] = 0
-    steps: Annotated[Count, Field(ge=1)] = 1_500
+    steps: Annotated[Count, Field(ge=1)] = 1_200
     batch: Annotated[Count, Field(ge=1)] = 64
     questions: Annotated[Count, Field(ge=20)] = 20_000
     lined: Annotated[Number, Field(ge=0, le=1)] = 0.5
