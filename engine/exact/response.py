@@ -55,12 +55,16 @@ class Part:
     def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): |s_B|ᵀ(noise + ε|δf|), s_B the larger of before and after, and ε|B| where B has no closed difference.
 
-        A behavior without a gradient jumps, and is right where it does not jump by mistake: 0.
+        A behavior without a gradient jumps: ∞ where rounding may decide on which side it is, else 0.
         """
-        if self.linear or behavior.signal is None:
+        if self.linear:
             return self.change.new_zeros(self.change.shape[:2])
         digits = LAST_DIGITS * torch.finfo(self.change.dtype).eps
         moved, repeated = self.baseline[:, None] + self.change, labels[:, None].expand(self.change.shape[:2])
+        if behavior.signal is None:
+            off = digits * moved.abs().amax(-1) + (0.0 if self.noise is None else self.noise)
+            before = _jumps(behavior, self.baseline, labels, off.amax(1))
+            return _jumps(behavior, moved, repeated, off) + before[:, None]
         pull = torch.maximum(behavior.signal(moved, repeated).abs(),
                              behavior.signal(self.baseline, labels).abs()[:, None])
         found = digits * torch.einsum("mbc,mbc->mb", pull, self.change.abs())
@@ -69,6 +73,14 @@ class Part:
         if behavior.difference is None:
             found += digits * behavior.value(moved, repeated).abs()
         return found
+
+
+def _jumps(behavior: Behavior, logits: Tensor, labels: Tensor, off: Tensor) -> Tensor:
+    """∞ where the behavior is another one when the label's own logit is `off` (...) higher or lower, else 0: (...)."""
+    aside = off[..., None] * torch.nn.functional.one_hot(labels, logits.shape[-1])
+    here = behavior.value(logits, labels)
+    apart = torch.stack([behavior.value(logits + sign * aside, labels) != here for sign in (-1.0, 1.0)]).any(0)
+    return torch.where(apart, torch.inf, 0.0).to(logits)
 
 
 @dataclass(frozen=True)

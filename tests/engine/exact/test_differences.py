@@ -9,7 +9,7 @@ from torch import nn
 from engine.analysis.error_curves import step_agreement
 from engine.basics.options import Options
 from engine.exact.differences import Origin
-from engine.exact.response import RESOLUTION
+from engine.exact.response import RESOLUTION, Part
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.compute import compute
@@ -147,3 +147,14 @@ def test_softmax_regression_at_a_step_of_a_millionth():
         assert exact.above_resolution.mean() > 0.99
         known = exact.above_resolution
         np.testing.assert_allclose(exact.values[known], tangent.values[known], rtol=1e-3)
+
+
+def test_a_jump_at_a_tie_is_below_resolution():
+    """Which of two equal logits is the larger one, rounding decides; a clear winner is resolved."""
+    behavior, labels = BEHAVIORS["correct"], torch.tensor([0, 0])
+    change = torch.tensor([[[1e-16, 0.0], [1.0, 0.0]], [[0.0, 1e-3], [1e-12, 0.0]]]).double()
+    part = Part(change, torch.tensor([[0.5, 1.0], [2.0, 1.0]]).double(), noise=torch.full((2, 2), 1e-14).double())
+    tie = Part(change[:1], torch.tensor([[1.0, 1.0]]).double())
+    assert torch.equal(part.errors(behavior, labels), torch.zeros(2, 2).double())
+    assert part.errors(behavior, labels).dtype == torch.float64
+    assert (tie.errors(behavior, labels[:1]) == torch.inf).all()
