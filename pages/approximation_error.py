@@ -15,10 +15,11 @@ from engine.desk import Waiting
 def main() -> None:
     st.title("Approximation error", help=glossary.hint("Approximation error"))
     glossary.lead("Same question, worse and worse answer, as the step leaves the tangent point.")
-    glossary.caption(
-        "An approximation follows the tangent at the trained model where the exact answer follows the curve. "
-        "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
-        "this page is approximation error, never a different question.")
+    with st.container(key="wf-same-question"):
+        glossary.caption(
+            "An approximation follows the tangent at the trained model where the exact answer follows the curve. "
+            "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
+            "this page is approximation error, never a different question.")
     panel = state.panel_choice()
     try:
         chosen = state.controls(panel)

@@ -115,7 +115,7 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 [data-testid="stMainBlockContainer"] { padding: 3.2rem 3rem 4rem; }
 @media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } }
 @media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
-@media (max-width: 640px) { .st-key-wf-first-look { min-height: 85rem; }
+@media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; } .st-key-wf-first-look { min-height: 85rem; }
   [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
   .st-key-wf-heatmap-wide { overflow-x: auto; } .st-key-wf-heatmap-wide > div { min-width: 580px; }
   [data-testid="stHeading"] h1 { font-size: 2.25rem; } .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }

@@ -5,6 +5,7 @@ A case is a problem, in single or double precision, and the same in plain float6
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaModel
@@ -43,6 +44,7 @@ def pooled():
 MODELS = {"tanh": (tanh, lambda rows, g: torch.randn(rows, 4, generator=g)),
           "max-pool": (pooled, lambda rows, g: torch.randn(rows, 1, 6, 6, generator=g)),
           "llama": (LastToken, lambda rows, g: torch.randint(5, (rows, 4), generator=g).float())}
+LISTED = ["tanh", "max-pool", pytest.param("llama", marks=pytest.mark.slow)]
 
 
 def problem(name: str, precision: str) -> ModuleProblem:

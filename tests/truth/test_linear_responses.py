@@ -13,7 +13,7 @@ DAMPING = 0.5
 UP = {"kind": "upweight", "alpha": 1e-3}
 RESPONSE = {"kind": "local_response", "damping": DAMPING}
 
-pytestmark = [pytest.mark.parametrize("model", cases.MODELS), pytest.mark.parametrize("precision", cases.PRECISIONS)]
+pytestmark = [pytest.mark.parametrize("model", cases.LISTED), pytest.mark.parametrize("precision", cases.PRECISIONS)]
 
 
 @pytest.fixture
