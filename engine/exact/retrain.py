@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.differences import SAFETY, neighbouring
+from engine.exact.intervened import check_labels
 from engine.exact.response import Part, Response, total
 from engine.models.training import Diverged, train
 from engine.problems import ModuleProblem, Problem
@@ -74,8 +75,7 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     problem.training()
     seeds = range(problem.seed, problem.seed + process.seeds)
     rows = candidates.tolist()
-    for _, label in (term for one in interventions for term in one.change(problem.n).further):
-        problem.check_label(label)
+    check_labels(problem, interventions)
     runs = _Runs(problem, options, total=len(seeds) * (2 + len(interventions) * len(rows)))
     baselines = [runs.query_logits(None, seed) for seed in seeds]
     if not all(logits.isfinite().all() for logits in baselines):
