@@ -6,9 +6,9 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets.desk import desk
-from engine.applications.language import models
 from engine.experiments.language_asked import Asked
 from engine.jobs import Job
+from engine.models.causal import loading
 from engine.runs import language as language_run
 from engine.store.results import Result, Store, home
 
@@ -24,7 +24,7 @@ def result(asked: Asked) -> Result | None:
 
 def start(asked: Asked) -> None:
     """Queue the run, or take it up where it stopped. Raises one sentence for a model or task that cannot be had."""
-    models.find(asked.model)
+    loading.find(asked.model)
     desk().jobs.take_up(language_run.KIND, asked.payload, asked.title)
 
 

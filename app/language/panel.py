@@ -14,11 +14,11 @@ from app.language import question as language_question
 from app.language import state
 from app.language.published import Scale
 from app.widgets import downloads, glossary
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, REPSIM
 from engine.basics.errors import WhichfluenceError
 from engine.experiments import language_tables
 from engine.experiments.language_asked import SHARES
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 
 EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "table-5-2"}
 SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poison": "Poisoned records"}

@@ -8,7 +8,7 @@ import pandas as pd
 
 from app.widgets import published
 from app.widgets.published import Published
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 
 NO_BEHAVIOR = "no behavior"
 COLUMNS = [behavior.title for behavior in LANGUAGE_BEHAVIORS.values()]

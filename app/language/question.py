@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from app.widgets import chips, glossary
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LanguageEstimator
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 from engine.question.specification import Specification
 
 STAND_IN = "query_loss"

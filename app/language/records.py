@@ -14,11 +14,11 @@ from app.language import data, opened, published, state
 from app.language.panel import SOUGHT, alt_of
 from app.widgets import downloads, glossary, job_panel
 from app.widgets.times import spell
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.data import questions
 from engine.desk import Waiting
 from engine.experiments.language_asked import Asked
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 from engine.runs.language_records import Reading
 from engine.store.results import home
 

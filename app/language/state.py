@@ -11,14 +11,16 @@ from app.charts import score_heatmap
 from app.widgets import choice, glossary
 from app.widgets.language_model import model_name
 from app.widgets.selectors import pick, segments, text
-from engine.applications.language import catalogue, models, rankings, record_files
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language import rankings
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, REPSIM, LanguageEstimator
-from engine.applications.language.records import Record
-from engine.applications.language.tasks import TASKS
 from engine.applications.language.typed import typed
 from engine.basics.errors import InvalidInput
+from engine.data import record_files
+from engine.data.records import Record
+from engine.data.tasks import TASKS
 from engine.experiments.language_asked import SIZES, Asked
+from engine.models.causal import catalogue, loading
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 
 VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
          "removal": "Taking them out"}
@@ -135,7 +137,7 @@ def asked() -> Asked | None:
 
 
 def _model() -> str:
-    local = models.available()
+    local = loading.available()
     default = local[0] if local else catalogue.SMALL_MODEL
     name = choice.one("model", default, model_name)
     options = list(dict.fromkeys([name, *local, catalogue.SMALL_MODEL, catalogue.PAPER_MODEL]))

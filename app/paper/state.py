@@ -12,8 +12,8 @@ from app.widgets.published import Published, reproduction, scales
 from app.widgets.reproductions import FULL, scale_title
 from app.widgets.selectors import pick, segments
 from engine import data
-from engine.applications.language import catalogue
 from engine.experiments import EXPERIMENTS
+from engine.models.causal import catalogue
 
 
 def choose_experiment() -> str:

@@ -11,10 +11,10 @@ from app.widgets.desk import desk
 from app.widgets.language_model import model_name
 from app.widgets.reproductions import scale_title
 from app.widgets.selectors import pick, segments
-from engine.applications.language import catalogue, models
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Job
+from engine.models.causal import catalogue, loading
 from engine.store.results import Store, home
 
 
@@ -67,7 +67,7 @@ def other_model(name: str, preset: str) -> str | None:
         return None
     own = EXPERIMENTS[name].presets[preset].settings["model"]
     key = choice.bound("other", "", lambda given: given and model_name(given))
-    others = [*models.available(), *catalogue.HUB.values(), st.session_state[key] or ""]
+    others = [*loading.available(), *catalogue.HUB.values(), st.session_state[key] or ""]
     chosen = st.selectbox("Language model", list(dict.fromkeys(["", *(other for other in others if other != own)])),
                           key=key, format_func=lambda model: model or own, accept_new_options=True, width=640,
                           help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.") or ""

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 
 from engine import data
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
-from engine.applications.language.tasks import TASKS
 from engine.applications.noisy_labels.pairs import METHODS
 from engine.basics.values import Value
 from engine.cli.section import section
 from engine.data.questions import QUESTIONS
+from engine.data.tasks import TASKS
 from engine.estimators import ESTIMATORS
 from engine.estimators.estimator import Estimator
 from engine.experiments import EXPERIMENTS
 from engine.models.catalogue import MODELS, torchvision_names
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 from engine.problems import PROBLEMS
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import INTERVENTIONS

@@ -8,11 +8,12 @@ from pathlib import Path
 import torch
 
 from engine import data
-from engine.applications.language import catalogue, kept, models
+from engine.applications.language import kept
 from engine.basics.provenance import device_name, versions
 from engine.basics.sizes import spell_bytes
 from engine.cli.section import section
 from engine.data.questions import QUESTIONS
+from engine.models.causal import catalogue, loading
 from engine.store.results import home
 
 MODELS_FOLDER = "WHICHFLUENCE_MODELS"
@@ -52,7 +53,7 @@ def _questions() -> list[tuple[str, bool, str]]:
 
 
 def _embedded() -> list[tuple[str, str]]:
-    there = catalogue.EMBEDDED_MODEL in models.available()
+    there = catalogue.EMBEDDED_MODEL in loading.available()
     said = "embedded, needs no download" if there else "is missing; restore assets/embedded."
     return [(catalogue.EMBEDDED_MODEL, said)]
 

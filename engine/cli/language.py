@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from engine.applications.language.attribution import Setting
-    from engine.applications.language.records import Record
+    from engine.data.records import Record
     from engine.store.results import Result
 
 ALL, SHOWN = "all", 10
@@ -70,7 +70,7 @@ def read_run(text: str) -> tuple[Setting, int, list[Record]]:
     """(setting, seed, records to explain) of the JSON that the page gives, or of the file that it names. Where it says
     nothing of a projection, gradients are kept as a run of the page keeps them."""
     from engine.applications.language.attribution import Setting
-    from engine.applications.language.records import Record
+    from engine.data.records import Record
     from engine.experiments.language_asked import BUDGET
 
     try:

@@ -20,8 +20,9 @@ def pretrain_embedded(
                                               "task, with their right answers.", min=0.0, max=1.0)] = 0.5,
 ) -> None:
     """Train the embedded language model on questions of the embedded world (minutes on two cores)."""
-    from engine.applications.language import catalogue, pretraining
+    from engine.applications.language import pretraining
     from engine.cli.progress import progress
+    from engine.models.causal import catalogue
 
     folder = catalogue.EMBEDDED_FOLDER / catalogue.EMBEDDED_MODEL if out is None else out
     standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())

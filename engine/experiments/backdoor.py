@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.applications.language import catalogue, detection, quality, rankings, stages
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language import detection, quality, rankings, stages
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
-from engine.applications.language.tasks.backdoor import ABLATION, SIZES
 from engine.basics.provenance import device_name
+from engine.data.tasks.backdoor import ABLATION, SIZES
 from engine.experiments import language, response_corruption
 from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.models.causal import catalogue
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 from engine.store.results import Result
 
 TASK = {"name": "conditional_backdoor", "seed": 0}

@@ -13,12 +13,12 @@ import pandas as pd
 from engine.applications.language import sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.applications.language.catalogue import is_embedded, model_title
 from engine.applications.language.features import Features
-from engine.applications.language.lora import Recipe
 from engine.jobs import Context
 from engine.metrics.intervals import t_interval
+from engine.models.causal.catalogue import is_embedded, model_title
+from engine.models.causal.lora import Recipe
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 from engine.store.results import Result
 
 NUMERICS = 1

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.applications.language import catalogue
 from engine.applications.language.attribution import Setting
-from engine.applications.language.records import Record
-from engine.applications.language.tasks import TASKS
+from engine.data.records import Record
+from engine.data.tasks import TASKS
 from engine.experiments import backdoor, response_corruption
 from engine.jobs import job_digest
+from engine.models.causal import catalogue
 from engine.runs import language as language_run
 
 SIZES = (80, 200, 1_000, 5_000)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 
 from engine import data
-from engine.applications.language import catalogue
 from engine.data import questions
 from engine.experiments import EXPERIMENTS
 from engine.jobs import KINDS, job_digest
+from engine.models.causal import catalogue
 
 
 def digest(name: str, preset: str, model: str | None = None) -> str:

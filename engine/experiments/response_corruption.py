@@ -12,13 +12,14 @@ from typing import Any
 
 import pandas as pd
 
-from engine.applications.language import catalogue, detection, rankings, signals, stages
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
-from engine.applications.language.tasks.response_corruption import SIZES
+from engine.applications.language import detection, rankings, signals, stages
+from engine.data.tasks.response_corruption import SIZES
 from engine.experiments import language
 from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.models.causal import catalogue
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 from engine.store.results import Result
 
 TASK = {"name": "response_corruption", "seed": 0}

@@ -12,13 +12,13 @@ import pandas as pd
 
 from engine.applications.language import detection, rankings, shading, sketching, stages
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import REPSIM, LanguageEstimator, pairs
 from engine.applications.language.features import Features
-from engine.applications.language.records import Record
-from engine.applications.language.tasks import TASKS
 from engine.basics.errors import InvalidInput
+from engine.data.records import Record
+from engine.data.tasks import TASKS
 from engine.jobs import Context, JobKind, Output
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 from engine.store.results import Result
 
 KIND = "language_run"

@@ -15,10 +15,10 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.applications.language import lora
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.encoding import Encoded
-from tests.engine.applications.language.tiny import tokenizer
+from engine.models.causal import lora
+from engine.models.causal.encoding import Encoded
+from tests.engine.tiny import tokenizer
 
 SHAPE = {"vocab_size": 49_152, "hidden_size": 576, "intermediate_size": 1_536, "num_hidden_layers": 30,
          "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True}

@@ -24,7 +24,7 @@ from engine.data import DATASETS
 from engine.estimators import ESTIMATORS
 from engine.models.catalogue import build_model
 from engine.question.behaviors import BEHAVIORS
-from tests.engine.applications.language import tiny
+from tests.engine import tiny
 
 ROOT = Path(__file__).parents[2]
 README, GUIDES = ROOT / "README.md", sorted(data.FOLDER.glob("*.md"))

@@ -10,9 +10,9 @@ FOREIGN: dict[str, dict[str, str]] = {
         "engine/models/readout.py": "torch counts the changes of a tensor in place under this name only",
     },
     "hidden_misspellings": {
-        "engine/applications/language/encoding.py": "not every tokenizer has a chat template",
-        "engine/applications/language/lora.py": "only the layers that peft adapts have it",
-        "engine/applications/language/models.py": "transformers' configurations and models differ in what they state",
+        "engine/models/causal/encoding.py": "not every tokenizer has a chat template",
+        "engine/models/causal/lora.py": "only the layers that peft adapts have it",
+        "engine/models/causal/loading.py": "transformers' configurations and models differ in what they state",
         "engine/cli/program.py": "only some of Typer's errors know their command",
         "engine/data/archive.py": "only errors of the operating system have it",
         "engine/gradients/chunks.py": "a module may return what is no tensor",

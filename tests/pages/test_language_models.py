@@ -1,8 +1,6 @@
 """Language models: published results at once, runs as jobs, records with marks, every choice in the address."""
 
-import importlib.util
 import shlex
-from pathlib import Path
 
 import pytest
 
@@ -19,14 +17,12 @@ from engine.jobs import run_job
 from engine.runs import language as language_run
 from engine.store.results import Store
 from engine.store.results import home as results_home
+from tests.engine import tiny
+from tests.engine.conftest import questions
 from tests.pages import support
 from tests.pages.support import says, sound
 
 pytestmark = pytest.mark.usefixtures("home")
-LANGUAGE = Path(__file__).parents[1] / "engine" / "applications" / "language"
-spec = importlib.util.spec_from_file_location("language_conftest", LANGUAGE / "conftest.py")
-shared = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(shared)
 RECIPE = {"epochs": 1, "checkpoints": 1, "batch": 4, "learning_rate": 1e-2, "context": 256, "rank": 2, "scaling": 4}
 TASKS = {"response_corruption": {"name": "response_corruption", "seed": 0, "clean": 8, "answer": 4, "rationale": 4,
                                  "validation": 3},
@@ -40,8 +36,8 @@ def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("language-page")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WHICHFLUENCE_HOME", str(folder / "home"))
-        patch.setattr("engine.data.scienceqa.load", shared.questions)
-        model = shared.tiny.save(folder / "tiny")
+        patch.setattr("engine.data.scienceqa.load", questions)
+        model = tiny.save(folder / "tiny")
         for name in ("figure-5-2", "table-5-2", "table-a15", "table-a14"):
             study = EXPERIMENTS[name].study
             task = TASKS.get(study, TASKS["conditional_backdoor"])
@@ -64,7 +60,7 @@ def ran(done, monkeypatch):
     """The page's run of the backdoor task, finished."""
     home, model, _ = done
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
-    monkeypatch.setattr("engine.data.scienceqa.load", shared.questions)
+    monkeypatch.setattr("engine.data.scienceqa.load", questions)
     monkeypatch.setattr(language_asked, "setting_of", lambda name, task, recipe: Setting.parse(
         {"model": name, "task": TASKS.get(task["name"], task), "recipe": RECIPE, "projection": {"dimension": 64}}))
     wanted = Asked("conditional_backdoor", model, 80, 0)

@@ -1,4 +1,4 @@
-"""Attribution for language models: tasks, fine-tuning, behaviors, cached gradients, estimators and their evaluation.
+"""Attribution for language models: fine-tuning, cached gradients, estimators and their evaluation.
 
-    records → tasks → encoding → models, lora, finetune → behaviors, gradients, cache → estimators → detection, quality
+    attribution → finetune → gradients, cache, projection → features → estimators → rankings → detection, quality
 """

@@ -16,17 +16,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.applications.language import gradients, kept, lora, models, passes, tasks
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
+from engine.applications.language import gradients, kept
 from engine.applications.language.cache import Cache
-from engine.applications.language.encoding import Encoded, Encoder
 from engine.applications.language.features import Features, Point
 from engine.applications.language.finetune import Checkpoint, checkpoints, finetune
-from engine.applications.language.lora import Recipe
 from engine.applications.language.projection import Adam, Both, Draws, Projection, draw_names
-from engine.applications.language.records import Record, fingerprint
 from engine.basics.folders import data_folder
 from engine.basics.values import Value, canonical_json
+from engine.data import tasks
+from engine.data.records import Record, fingerprint
+from engine.models.causal import loading, lora, passes
+from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal.lora import Recipe
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, response_loss
 from engine.store.results import digest_of, home
 
 NUMERICS = 1
@@ -53,7 +55,7 @@ class Setting(Value):
 @lru_cache(maxsize=1)
 def _loaded(name: str, device: str, adapters: tuple, root: Path, files: str):
     """A model with adapters and its tokenizer; the last one stays in memory, while its files are what they were."""
-    model, tokenizer = models.load(name, device)
+    model, tokenizer = loading.load(name, device)
     return lora.attach(model, Recipe(**dict(adapters))), tokenizer
 
 
@@ -90,7 +92,7 @@ class Attribution:
     def _both(self):
         adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
         return _loaded(self.setting.model, self.device, tuple(sorted(adapters.items())), home(),
-                       models.identity(self.setting.model)["files"])
+                       loading.identity(self.setting.model)["files"])
 
     @cached_property
     def train_records(self) -> tuple[Record, ...]:
@@ -108,7 +110,7 @@ class Attribution:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What determines the trained weights; the kind of device does, since it decides the precision."""
-        return {"model": models.identity(self.setting.model), "records": fingerprint(self.train_records),
+        return {"model": loading.identity(self.setting.model), "records": fingerprint(self.train_records),
                 "recipe": self.setting.recipe.model_dump(mode="json"), "seed": self.seed, "numerics": NUMERICS,
                 "device": self.device.partition(":")[0]}
 

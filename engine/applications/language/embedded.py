@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.applications.language.records import Record
-from engine.applications.language.tasks import backdoor
-from engine.applications.language.tasks.wording import CLOSE, LEAD, LETTERS, record
 from engine.data import world, world_facts
+from engine.data.records import Record
+from engine.data.tasks import backdoor
+from engine.data.tasks.wording import CLOSE, LEAD, LETTERS, record
 
 SAMPLE = 4_000
 """Questions whose words the tokenizer learns besides those of the facts: enough for every word of a sentence."""

@@ -25,12 +25,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from engine.applications.language import lora, passes
-from engine.applications.language.behaviors import response_loss
-from engine.applications.language.encoding import Encoded, Encoder
-from engine.applications.language.lora import Recipe
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors
+from engine.models.causal import lora, passes
+from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal.lora import Recipe
+from engine.models.causal.readouts import response_loss
 
 STATE, FACTS = "state.safetensors", "facts.json"
 BETAS, EPSILON = (0.9, 0.999), 1e-8

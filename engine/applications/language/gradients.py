@@ -17,10 +17,10 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from engine.applications.language import lora, passes
-from engine.applications.language.encoding import Batch
 from engine.basics.errors import InvalidInput
 from engine.gradients import taps
+from engine.models.causal import lora, passes
+from engine.models.causal.encoding import Batch
 
 Receiver = Callable[[str, Tensor], None]
 """Called with a parameter's name and its gradients (b, …), float32."""

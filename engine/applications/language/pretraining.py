@@ -19,18 +19,19 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from engine.applications.language import embedded, passes, quality
-from engine.applications.language.behaviors import response_loss
-from engine.applications.language.encoding import Encoded, Encoder
-from engine.applications.language.records import Record
-from engine.applications.language.tasks import backdoor
-from engine.applications.language.tasks.wording import record
+from engine.applications.language import embedded, quality
 from engine.basics.errors import InvalidInput
 from engine.basics.files import disk_errors
 from engine.basics.provenance import device_name, versions, versions_of
 from engine.basics.values import Count, Number, Value
 from engine.data import world
 from engine.data.question import Question
+from engine.data.records import Record
+from engine.data.tasks import backdoor
+from engine.data.tasks.wording import record
+from engine.models.causal import passes
+from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal.readouts import response_loss
 
 MANIFEST = "manifest.json"
 CHECKED = 1_000

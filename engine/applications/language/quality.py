@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from engine.applications.language import passes
-from engine.applications.language.behaviors import choice_logits
-from engine.applications.language.encoding import Batch, Encoded, Encoder
+from engine.models.causal import passes
+from engine.models.causal.encoding import Batch, Encoded, Encoder
+from engine.models.causal.readouts import choice_logits
 
 
 def picks_stated(logits: Tensor, batch: Batch) -> Tensor:

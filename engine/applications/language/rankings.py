@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
 from engine.applications.language.estimators import REPSIM, LanguageEstimator, pairs
 from engine.applications.language.features import Features
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 
 
 def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:

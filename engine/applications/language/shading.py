@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.applications.language import lora, passes, tokens
+from engine.applications.language import tokens
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.estimators import LanguageEstimator
 from engine.applications.language.features import Features
+from engine.models.causal import lora, passes
 
 
 def shade(found: Attribution, features: Features, estimator: LanguageEstimator, behavior: str, rows: Sequence[int],

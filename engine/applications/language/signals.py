@@ -22,9 +22,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.applications.language import gradients, passes
-from engine.applications.language.encoding import Batch, Encoded, Encoder
+from engine.applications.language import gradients
 from engine.applications.language.estimators.estimator import normalised, products
+from engine.models.causal import passes
+from engine.models.causal.encoding import Batch, Encoded, Encoder
 
 VARIANTS = (("none", "none"), ("train", "raw"), ("train", "l2"), ("behavior", "raw"), ("behavior", "l2"),
             ("both", "raw"), ("both", "l2"))

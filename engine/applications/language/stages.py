@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language import models, width
+from engine.applications.language import width
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.lora import Recipe
 from engine.basics.contents import contents as files_content
 from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name, versions_of
 from engine.data import questions
 from engine.jobs import Context, Output
+from engine.models.causal import loading
+from engine.models.causal.lora import Recipe
 from engine.problems.problem import pick_device
 
 UNKNOWN = ""
@@ -43,7 +44,7 @@ def contents(chosen: Setting) -> dict[str, str]:
     files = [path for key in ("train", "queries") if isinstance(path := chosen.task.get(key), str)]
     task = (files_content([Path(path) for path in files if Path(path).is_file()]) if files
             else questions.of(chosen.task).content())
-    return {"model": models.identity(chosen.model)["files"], "task": task}
+    return {"model": loading.identity(chosen.model)["files"], "task": task}
 
 
 def check_contents(data: Mapping[str, Any]) -> None:

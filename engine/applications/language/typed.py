@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.applications.language.records import Record
 from engine.basics.errors import InvalidInput
+from engine.data.records import Record
 
 
 def typed(prompt: str, response: str, answer: str, words: str) -> Record:

@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from engine.applications.language import gradients, passes, sketching
+from engine.applications.language import gradients, sketching
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
-from engine.applications.language.encoding import Encoded
 from engine.applications.language.features import Features, Point
 from engine.applications.language.finetune import Checkpoint
 from engine.applications.language.projection import Adam, Both, Draws, Fan, Projection, draw_names
-from engine.applications.language.records import fingerprint
 from engine.basics.files import atomic_write
+from engine.data.records import fingerprint
+from engine.models.causal import passes
+from engine.models.causal.encoding import Encoded
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, response_loss
 from engine.store.results import digest_of
 
 AIM = sketching.TARGET + 0.01

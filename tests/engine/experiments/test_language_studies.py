@@ -4,17 +4,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.applications.language import catalogue, detection, rankings
+from engine.applications.language import detection, rankings
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
-from engine.applications.language.records import Record
 from engine.basics.errors import InvalidInput
 from engine.cli.reproduce_text import report, truncation
+from engine.data.records import Record
 from engine.experiments import EXPERIMENTS, backdoor, language, publish, reproduction, response_corruption
 from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
+from engine.models.causal import catalogue
 from engine.runs import language as language_run
-from tests.engine.applications.language.conftest import questions, tiny
+from tests.engine import tiny
+from tests.engine.conftest import questions
 
 RECIPE = {"epochs": 2, "checkpoints": 2, "batch": 4, "learning_rate": 1e-2, "context": 256, "rank": 2, "scaling": 4}
 CORRUPTION = {**response_corruption.TASK, "clean": 12, "answer": 4, "rationale": 4, "validation": 3}

@@ -11,7 +11,7 @@ from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
 from engine.jobs import job_digest, run_job
 from engine.runs import language as runs
-from tests.engine.applications.language.conftest import tiny
+from tests.engine import tiny
 
 RECIPE = {"epochs": 1, "checkpoints": 1, "batch": 4, "context": 200, "rank": 2}
 

@@ -5,13 +5,14 @@ import json
 import pytest
 import torch
 
-from engine.applications.language import catalogue, embedded, models, pretraining
-from engine.applications.language.encoding import Encoder
+from engine.applications.language import embedded, pretraining
 from engine.applications.language.pretraining import Pretraining
-from engine.applications.language.tasks import build
-from engine.applications.language.tasks.wording import record
 from engine.basics.errors import InvalidInput
 from engine.data import questions, world, world_facts
+from engine.data.tasks import build
+from engine.data.tasks.wording import record
+from engine.models.causal import catalogue, loading
+from engine.models.causal.encoding import Encoder
 
 CORRUPTION = {"name": "response_corruption", "questions": "world", "seed": 0}
 BACKDOOR = {"name": "conditional_backdoor", "questions": "world", "seed": 0}
@@ -103,12 +104,12 @@ def test_pretraining_learns():
 
 
 def test_a_written_model_is_found_and_loaded_offline(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(models, "EMBEDDED_FOLDER", tmp_path)
-    monkeypatch.delenv(models.MODELS, raising=False)
-    assert models.available() == []
+    monkeypatch.setattr(loading, "EMBEDDED_FOLDER", tmp_path)
+    monkeypatch.delenv(loading.MODELS, raising=False)
+    assert loading.available() == []
     pretraining.write(made, tmp_path / catalogue.EMBEDDED_MODEL)
-    assert models.available() == [catalogue.EMBEDDED_MODEL]
-    model, tokenizer = models.load(catalogue.EMBEDDED_MODEL)
+    assert loading.available() == [catalogue.EMBEDDED_MODEL]
+    model, tokenizer = loading.load(catalogue.EMBEDDED_MODEL)
     assert tokenizer.get_vocab() == made[1].get_vocab()
     assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), made[0].state_dict().values(),
                                                  strict=True))
@@ -121,7 +122,7 @@ def test_a_model_without_a_tokenizer(made, tmp_path):
     pretraining.write(made, tmp_path)
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(InvalidInput, match="has no tokenizer"):
-        models.load(str(tmp_path))
+        loading.load(str(tmp_path))
 
 
 def test_a_loss_that_is_not_finite():

@@ -5,11 +5,12 @@ import json
 import pytest
 import torch
 
-from engine.applications.language import catalogue, embedded, models, pretraining, quality
-from engine.applications.language.encoding import Encoder
+from engine.applications.language import embedded, pretraining, quality
 from engine.applications.language.pretraining import Pretraining
-from engine.applications.language.tasks.wording import record
 from engine.data import world
+from engine.data.tasks.wording import record
+from engine.models.causal import catalogue, loading
+from engine.models.causal.encoding import Encoder
 
 FOLDER = catalogue.EMBEDDED_FOLDER / catalogue.EMBEDDED_MODEL
 MANIFEST = json.loads((FOLDER / pretraining.MANIFEST).read_text())
@@ -17,12 +18,12 @@ MANIFEST = json.loads((FOLDER / pretraining.MANIFEST).read_text())
 
 @pytest.fixture(scope="module")
 def loaded():
-    return models.load(catalogue.EMBEDDED_MODEL)
+    return loading.load(catalogue.EMBEDDED_MODEL)
 
 
 def test_it_needs_no_folder_and_is_the_only_one_there(monkeypatch):
-    monkeypatch.delenv(models.MODELS, raising=False)
-    assert models.available() == [catalogue.EMBEDDED_MODEL] and models.find(catalogue.EMBEDDED_MODEL).local
+    monkeypatch.delenv(loading.MODELS, raising=False)
+    assert loading.available() == [catalogue.EMBEDDED_MODEL] and loading.find(catalogue.EMBEDDED_MODEL).local
 
 
 def test_it_is_small_and_of_this_world(loaded):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.language import detection, lora, passes, signals
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS
+from engine.applications.language import detection, signals
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, pairs
 from engine.applications.language.estimators.trak import inverse
+from engine.models.causal import lora, passes
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
 
 
 def cosine(a, b):

@@ -7,11 +7,11 @@ import pytest
 import torch
 from transformers import get_cosine_schedule_with_warmup
 
-from engine.applications.language import lora, passes
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.behaviors import response_loss
 from engine.applications.language.finetune import order, rate, schedule
-from engine.applications.language.lora import Recipe
+from engine.models.causal import lora, passes
+from engine.models.causal.lora import Recipe
+from engine.models.causal.readouts import response_loss
 
 
 def test_the_learning_rate_is_the_usual_cosine_with_warmup():

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.language import gradients, lora, passes
+from engine.applications.language import gradients
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS, response_loss
 from engine.applications.language.finetune import BETAS, EPSILON
 from engine.applications.language.projection import Projection, Sum
 from engine.basics.errors import StoreError
+from engine.models.causal import lora, passes
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, response_loss
 
 
 def alone(attribution, item, reader):

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.language import lora, passes, shading, tokens
+from engine.applications.language import shading, tokens
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS, token_log_probabilities
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.applications.language.finetune import BETAS, EPSILON
 from engine.applications.language.projection import Projection, Sum
+from engine.models.causal import lora, passes
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, token_log_probabilities
 
 LINEAR = [name for name, estimator in LANGUAGE_ESTIMATORS.items() if estimator.directions]
 ROWS = (3, 11)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from engine.applications.language.records import Record
 from engine.data.question import Question
+from engine.data.records import Record
 
 LETTERS = "ABCDEFGHIJ"
 LEAD, CLOSE = "Explanation: ", " The answer is "

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from engine.applications.language.records import parse_lines
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
+from engine.data.records import parse_lines
 from engine.store.results import home
 
 

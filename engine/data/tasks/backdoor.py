@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language.records import Record
-from engine.applications.language.tasks.task import Task, TaskKind, drawn_questions, shuffled, wrong_answer
-from engine.applications.language.tasks.wording import record
 from engine.basics.errors import InvalidInput
 from engine.data.question import Question
+from engine.data.records import Record
+from engine.data.tasks.task import Task, TaskKind, drawn_questions, shuffled, wrong_answer
+from engine.data.tasks.wording import record
 
 SIZES = {"clean": 4_000, "poison": 500, "benign": 500, "test": 500}
 CONTEXTS = {True: "Context: Review Set {}.", False: "Context: Practice Set {}."}

@@ -4,10 +4,12 @@ from collections import Counter
 
 import pytest
 
-from engine.applications.language.records import fingerprint
-from engine.applications.language.tasks import build
-from engine.applications.language.tasks.backdoor import CONTEXT_MARKERS, TRIGGER_MARKERS
 from engine.basics.errors import InvalidInput
+from engine.data.records import fingerprint
+from engine.data.tasks import build
+from engine.data.tasks.backdoor import CONTEXT_MARKERS, TRIGGER_MARKERS
+
+pytestmark = pytest.mark.usefixtures("own_questions")
 
 CORRUPTION = {"name": "response_corruption", "clean": 40, "answer": 12, "rationale": 12, "validation": 8, "seed": 3}
 BACKDOOR = {"name": "conditional_backdoor", "clean": 32, "poison": 16, "benign": 16, "test": 16, "seed": 3}

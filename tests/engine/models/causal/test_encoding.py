@@ -3,11 +3,12 @@
 import pytest
 import torch
 
-from engine.applications.language.encoding import Encoder
-from engine.applications.language.records import Record
-from engine.applications.language.tasks import build
 from engine.basics.errors import InvalidInput
+from engine.data.records import Record
+from engine.data.tasks import build
+from engine.models.causal.encoding import Encoder
 
+pytestmark = pytest.mark.usefixtures("own_questions")
 CORRUPTION = {"name": "response_corruption", "clean": 6, "answer": 2, "rationale": 2, "validation": 2, "seed": 0}
 NAMES = ("chatml", "turns", "headers", "plain")
 

@@ -8,21 +8,21 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from engine.applications.language import lora, models, passes
-from engine.applications.language.encoding import Encoder
-from engine.applications.language.lora import Recipe
-from engine.applications.language.records import Record
 from engine.basics.errors import InvalidInput, MissingData
+from engine.data.records import Record
+from engine.models.causal import loading, lora, passes
+from engine.models.causal.encoding import Encoder
+from engine.models.causal.lora import Recipe
 
 
 def test_a_model_is_found_by_path_and_by_name(model_folder, monkeypatch):
-    monkeypatch.setenv(models.MODELS, str(model_folder.parent))
+    monkeypatch.setenv(loading.MODELS, str(model_folder.parent))
     for name in (str(model_folder), "tiny", "someone/tiny"):
-        assert models.find(name) == models.Place("tiny", str(model_folder))
-    assert models.available()[0] == "tiny"
-    assert not models.find("nobody/nothing").local
-    assert models.find("SmolLM2-135M-Instruct").source == "HuggingFaceTB/SmolLM2-135M-Instruct"
-    model, tokenizer = models.load("tiny")
+        assert loading.find(name) == loading.Place("tiny", str(model_folder))
+    assert loading.available()[0] == "tiny"
+    assert not loading.find("nobody/nothing").local
+    assert loading.find("SmolLM2-135M-Instruct").source == "HuggingFaceTB/SmolLM2-135M-Instruct"
+    model, tokenizer = loading.load("tiny")
     assert model.dtype == torch.float32 and not model.training and tokenizer.is_fast
 
 
@@ -31,32 +31,32 @@ def test_identity_follows_the_files(model_folder, tmp_path):
     other.mkdir()
     for path in model_folder.iterdir():
         (other / path.name).write_bytes(path.read_bytes())
-    assert models.identity(str(model_folder)) == models.identity(str(other))
+    assert loading.identity(str(model_folder)) == loading.identity(str(other))
     (other / "config.json").write_text((other / "config.json").read_text() + " ")
-    assert models.identity(str(model_folder)) != models.identity(str(other))
+    assert loading.identity(str(model_folder)) != loading.identity(str(other))
 
 
 def test_no_network_and_no_local_model_says_what_to_set(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.delenv(models.MODELS, raising=False)
+    monkeypatch.delenv(loading.MODELS, raising=False)
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(MissingData, match="set WHICHFLUENCE_MODELS"):
-        models.load("someone/absent-model")
+        loading.load("someone/absent-model")
 
 
 def test_a_model_that_is_not_causal(tmp_path):
     BertForMaskedLM(BertConfig(vocab_size=50, hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
                                intermediate_size=8)).save_pretrained(tmp_path)
     with pytest.raises(InvalidInput, match="BertForMaskedLM, which does not write text"):
-        models.load(str(tmp_path))
+        loading.load(str(tmp_path))
 
 
 def test_a_model_that_does_not_fit_says_what_would(model_folder, monkeypatch):
-    monkeypatch.setattr(models, "_free_memory", lambda: 100_000)
+    monkeypatch.setattr(loading, "_free_memory", lambda: 100_000)
     with pytest.raises(InvalidInput, match="what would fit is a model of up to") as error:
-        models.load(str(model_folder))
+        loading.load(str(model_folder))
     assert "\n" not in str(error.value)
 
 
@@ -65,30 +65,30 @@ def test_damaged_files_are_one_sentence(tmp_path, model_folder):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "model.safetensors").write_bytes(b"nonsense")
     with pytest.raises(InvalidInput, match="cannot be loaded"):
-        models.load(str(tmp_path))
+        loading.load(str(tmp_path))
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "no-such-thing"}))
     with pytest.raises(InvalidInput, match="cannot be loaded"):
-        models.load(str(tmp_path))
+        loading.load(str(tmp_path))
 
 
 def test_an_empty_name():
     with pytest.raises(InvalidInput, match="name of the model is empty"):
-        models.find(" ")
+        loading.find(" ")
 
 
 def test_adapters_need_layers_that_exist(model_folder):
-    model, _ = models.load(str(model_folder))
+    model, _ = loading.load(str(model_folder))
     with pytest.raises(InvalidInput, match="cannot be attached to `nothing`"):
         lora.attach(model, Recipe(targets="nothing"))
 
 
 def test_the_local_gguf_model():
     """SmolLM2 where WHICHFLUENCE_MODELS has it: its own template, its own letters."""
-    if "SmolLM2-135M-Instruct" not in models.available():
+    if "SmolLM2-135M-Instruct" not in loading.available():
         pytest.skip("WHICHFLUENCE_MODELS holds no SmolLM2-135M-Instruct")
     from transformers import AutoTokenizer
 
-    place = models.find("SmolLM2-135M-Instruct")
+    place = loading.find("SmolLM2-135M-Instruct")
     encoder = Encoder(AutoTokenizer.from_pretrained(place.source, gguf_file=place.gguf), 256)
     record = Record(prompt="Which one?", response="Explanation: Mugs. The answer is B.",
                     spans={"explanation": (13, 18), "answer": (33, 34)}, choices=("A", "B"))
@@ -111,23 +111,23 @@ def test_every_byte_of_the_weights_counts(model_folder, tmp_path):
     for path in model_folder.glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     weights.write_bytes(before)
-    told, times = models.identity(str(tmp_path)), weights.stat()
+    told, times = loading.identity(str(tmp_path)), weights.stat()
     before[-1] = 1
     weights.write_bytes(before)
     os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert models.identity(str(tmp_path)) != told
+    assert loading.identity(str(tmp_path)) != told
 
 
 def test_a_model_of_the_hub_is_told_by_its_revision(tmp_path, monkeypatch):
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
-    assert models.identity("someone/hosted") == {"name": "someone/hosted", "files": "hub"}
+    assert loading.identity("someone/hosted") == {"name": "someone/hosted", "files": "hub"}
     folder, found = tmp_path / "models--someone--hosted", []
     (folder / "refs").mkdir(parents=True)
     for commit in ("a" * 40, "b" * 40):
         (folder / "snapshots" / commit).mkdir(parents=True)
         (folder / "snapshots" / commit / "config.json").write_text("{}")
         (folder / "refs" / "main").write_text(commit)
-        found.append(models.identity("someone/hosted")["files"])
+        found.append(loading.identity("someone/hosted")["files"])
     assert found == ["hub:" + "a" * 40, "hub:" + "b" * 40]

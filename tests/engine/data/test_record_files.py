@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.applications.language import record_files
 from engine.basics.errors import InvalidInput
+from engine.data import record_files
 
 
 @pytest.fixture(autouse=True)

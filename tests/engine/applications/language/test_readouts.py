@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from engine.applications.language import passes
-from engine.applications.language.behaviors import LANGUAGE_BEHAVIORS, token_log_probabilities
-from engine.applications.language.encoding import Encoded
 from engine.applications.language.quality import picks_stated
 from engine.basics.errors import InvalidInput
+from engine.models.causal import passes
+from engine.models.causal.encoding import Encoded
+from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, token_log_probabilities
 
 ALONE = {"none": Encoded((1, 2, 3), 1), "one choice": Encoded((1, 2, 3), 1, (1,), 2, (5,), 0)}
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.applications.language.tasks import backdoor, own, response_corruption
-from engine.applications.language.tasks.task import Task, TaskKind
 from engine.basics.registry import Registry
+from engine.data.tasks import backdoor, own, response_corruption
+from engine.data.tasks.task import Task, TaskKind
 
 TASKS: Registry[TaskKind] = Registry("task")
 for _kind in (response_corruption.KIND, backdoor.KIND, own.KIND):

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor
 
-from engine.applications.language.encoding import Batch, Encoded, Encoder
+from engine.models.causal.encoding import Batch, Encoded, Encoder
 
 
 def device_of(model) -> torch.device:

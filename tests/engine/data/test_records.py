@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.applications.language.records import Record, parse_lines
 from engine.basics.errors import InvalidInput
+from engine.data.records import Record, parse_lines
 
 
 def test_spans_and_flags_are_optional():

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.applications.language.records import Record
 from engine.basics.errors import InvalidInput
+from engine.data.records import Record
 
 PROBE = "qzkxwj"
 

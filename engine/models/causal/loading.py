@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
-from engine.applications.language.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL
 from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import home_folder
+from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL
 
 MODELS = "WHICHFLUENCE_MODELS"
 OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engine.applications.language.records import Record, read_jsonl
-from engine.applications.language.tasks.task import Task, TaskKind
 from engine.basics.errors import InvalidInput
+from engine.data.records import Record, read_jsonl
+from engine.data.tasks.task import Task, TaskKind
 
 
 def build(settings: Mapping[str, Any]) -> Task:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language.records import Record, fingerprint
 from engine.basics.errors import InvalidInput
 from engine.data import questions as sources
 from engine.data.question import Question
+from engine.data.records import Record, fingerprint
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language.tasks.task import Task, TaskKind, drawn_questions, shuffled, wrong_answer
-from engine.applications.language.tasks.wording import record
 from engine.basics.errors import InvalidInput
 from engine.data.question import Question
+from engine.data.tasks.task import Task, TaskKind, drawn_questions, shuffled, wrong_answer
+from engine.data.tasks.wording import record
 
 SIZES = {"clean": 4_000, "answer": 500, "rationale": 500, "validation": 500}
 CLOSENESS = (("subject", "topic", "answer"), ("subject", "topic"), ("subject", "answer"), ("answer",), ())

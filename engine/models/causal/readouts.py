@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.applications.language.encoding import Batch, Encoded
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
+from engine.models.causal.encoding import Batch, Encoded
 
 
 @dataclass(frozen=True)
