@@ -56,7 +56,8 @@ def controls(panel: str) -> Chosen:
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title, row,
                       help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
-    behavior = pick("behavior", "Behavior", list(engine_curves.differentiable()), "query_loss",
+    behaviors = engine_curves.differentiable(pickers.problem_class().kind)
+    behavior = pick("behavior", "Behavior", list(behaviors), behaviors[0],
                     lambda name: BEHAVIORS[name].title, area=row, width=180,
                     help=glossary.hint("Behavior", "Only behaviors with a gradient have a tangent."))
     solvers = engine_curves.solvers(pickers.problem_class().kind)

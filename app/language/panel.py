@@ -18,7 +18,7 @@ from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, REPSIM
 from engine.basics.errors import WhichfluenceError
 from engine.experiments import language_tables
 from engine.experiments.language_asked import SHARES
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 
 EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "table-5-2"}
 SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poison": "Poisoned records"}
@@ -89,7 +89,7 @@ def _chosen_cell(table: pd.DataFrame) -> tuple[str, str]:
     estimator, behavior = state.chosen_question()
     at_layer = language_tables.repsim(state.layer())
     label = at_layer if estimator is REPSIM and at_layer in set(table["method"]) else estimator.label
-    return label, LANGUAGE_BEHAVIORS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
+    return label, READOUTS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
 
 
 def _lacking(table: pd.DataFrame) -> str:

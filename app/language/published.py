@@ -8,10 +8,10 @@ import pandas as pd
 
 from app.widgets import published
 from app.widgets.published import Published
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 
 NO_BEHAVIOR = "no behavior"
-COLUMNS = [behavior.title for behavior in LANGUAGE_BEHAVIORS.values()]
+COLUMNS = [behavior.title for behavior in READOUTS.values()]
 CROSSINGS = {("triggered", "harmful"): "triggered harmful", ("triggered", "clean"): "triggered right",
              ("clean", "harmful"): "clean harmful", ("clean", "clean"): "clean right"}
 LOWER_IS_BETTER = ("BT-FPR",)

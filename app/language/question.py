@@ -6,7 +6,7 @@ from html import escape
 
 from app.widgets import chips, glossary
 from engine.applications.language.estimators import LanguageEstimator
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 from engine.question.specification import Specification
 
 STAND_IN = "query_loss"
@@ -22,7 +22,7 @@ def sentence(estimator: LanguageEstimator, behavior: str) -> str:
     if estimator.intervention is None:
         return ALONE[estimator.name]
     asked = Specification.of(STAND_IN, estimator.intervention, estimator.process)
-    clause = (LANGUAGE_BEHAVIORS[behavior].clause if estimator.behavioral
+    clause = (READOUTS[behavior].clause if estimator.behavioral
               else "a readout of the prompt's representation")
     text = asked.question.replace(asked.readout.clause, clause)
     if asked.process.kind in PROCESSES:
@@ -35,7 +35,7 @@ def show(estimator: LanguageEstimator, behavior: str) -> None:
     row = ""
     if estimator.intervention is not None:
         asked = Specification.of(STAND_IN, estimator.intervention, estimator.process)
-        title = LANGUAGE_BEHAVIORS[behavior].title.lower() if estimator.behavioral else "representation readout"
+        title = READOUTS[behavior].title.lower() if estimator.behavioral else "representation readout"
         process = PROCESSES.get(asked.process.kind, (asked.axis("T"),))[0]
         row = chips.titled({"B": title, "P": asked.axis("P"), "T": process, chips.ESTIMATOR: estimator.label})
     asks = escape(sentence(estimator, behavior))

@@ -18,7 +18,7 @@ from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
 from engine.data import questions
 from engine.desk import Waiting
 from engine.experiments.language_asked import Asked
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 from engine.runs.language_records import Reading
 from engine.store.results import home
 
@@ -49,10 +49,10 @@ def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, b
     """The ranked records, one of them opened."""
     manifest = data.result(wanted).manifest
     reading = Reading(LANGUAGE_ESTIMATORS[estimator], behavior,
-                      tuple(name for name in LANGUAGE_BEHAVIORS if name in manifest["behaviors"]),
+                      tuple(name for name in READOUTS if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())
     if reading.estimator.behavioral and behavior not in reading.behaviors:
-        st.error(f"These queries lack the span that “{LANGUAGE_BEHAVIORS[behavior].title}” is read off; choose another "
+        st.error(f"These queries lack the span that “{READOUTS[behavior].title}” is read off; choose another "
                  "behavior.", icon=":material/error:")
         return
     _head(wanted, manifest["facts"], reading.harmful)

@@ -20,7 +20,7 @@ from engine.data.records import Record
 from engine.data.tasks import TASKS
 from engine.experiments.language_asked import SIZES, Asked
 from engine.models.causal import catalogue, loading
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 
 VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
          "removal": "Taking them out"}
@@ -65,7 +65,7 @@ def chosen_question() -> tuple[LanguageEstimator, str]:
 
 
 def _kept_behavior() -> str:
-    return choice.one("behavior", "answer_logit", choice.from_options(list(LANGUAGE_BEHAVIORS)))
+    return choice.one("behavior", "answer_logit", choice.from_options(list(READOUTS)))
 
 
 def question() -> tuple[str, str]:
@@ -76,8 +76,8 @@ def question() -> tuple[str, str]:
                          lambda name: LANGUAGE_ESTIMATORS[name].label, help=glossary.hint("Estimator"))
     with right:
         if LANGUAGE_ESTIMATORS[estimator].behavioral:
-            return estimator, pick("behavior", "Behavior", list(LANGUAGE_BEHAVIORS), "answer_logit",
-                                   lambda name: LANGUAGE_BEHAVIORS[name].title, help=glossary.hint("Behavior"))
+            return estimator, pick("behavior", "Behavior", list(READOUTS), "answer_logit",
+                                   lambda name: READOUTS[name].title, help=glossary.hint("Behavior"))
         behavior = _kept_behavior()
         if estimator == REPSIM.name:
             pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
@@ -96,7 +96,7 @@ def take_click(kinds: Sequence[str]) -> None:
     """Choose the estimator and behavior of the heatmap cell that was clicked since the last run."""
     labels = {estimator.label: name for name, estimator in LANGUAGE_ESTIMATORS.items()}
     labels |= {rankings.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
-    titles = {behavior.title: name for name, behavior in LANGUAGE_BEHAVIORS.items()}
+    titles = {behavior.title: name for name, behavior in READOUTS.items()}
     for kind in kinds:
         state = st.session_state.get(f"language:heatmap:{kind}") or {}
         points = state.get("selection", {}).get(score_heatmap.SELECTION) or []
@@ -181,7 +181,7 @@ def found_and_missed(names: Sequence[str]) -> tuple[str, str] | None:
     if segments("filter", "Which", list(FILTERS), "all", FILTERS.get) == "all" or len(names) < 2:
         return None
     left, right = st.columns(2)
-    title = {name: LANGUAGE_BEHAVIORS[name].title for name in names}.get
+    title = {name: READOUTS[name].title for name in names}.get
     first_default = "answer_logit" if "answer_logit" in names else names[-1]
     second_default = "response_loss" if first_default != "response_loss" else names[0]
     with left:

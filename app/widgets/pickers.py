@@ -13,7 +13,7 @@ from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
 from engine.problems import Problem, ProblemSource
 from engine.problems.source import SOFTMAX
 from engine.problems.source import problem_class as class_of
-from engine.question.behaviors import BEHAVIORS
+from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
 from engine.question.specification import Specification, fitting
@@ -207,7 +207,7 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
     """
     columns = st.columns(4)
     with columns[0]:
-        behavior = _select(name, "B", "B · behavior", list(BEHAVIORS), default.behavior,
+        behavior = _select(name, "B", "B · behavior", list(reading(problem_class().reads)), default.behavior,
                            lambda kind: BEHAVIORS[kind].title)
     with columns[1]:
         done = _select(name, "P", "P · intervention", list(INTERVENTIONS), default.intervention.kind, _words)

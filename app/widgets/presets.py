@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.analysis import error_curves
 from engine.basics.errors import InvalidInput
 from engine.estimators import ESTIMATORS
 from engine.experiments import network
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
-from engine.question.behaviors import BEHAVIORS
 from engine.scoring import controlled
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
@@ -36,7 +36,7 @@ def _steps(*behaviors: str) -> tuple[Scoring, ...]:
 
 
 def _behaviors() -> tuple[Scoring, ...]:
-    return _steps(*(name for name, behavior in BEHAVIORS.items() if behavior.differentiable))
+    return _steps(*error_curves.differentiable())
 
 
 def _interventions(process: Mapping[str, Any]) -> tuple[Scoring, ...]:

@@ -19,7 +19,7 @@ from engine.curvature import InverseHessian, solvers_for
 from engine.metrics.agreement import METRICS, pairwise, summarize
 from engine.metrics.subsets import over_known
 from engine.problems import PROBLEMS, Problem, SoftmaxProblem
-from engine.question.behaviors import BEHAVIORS
+from engine.question.behaviors import BEHAVIORS, reading
 from engine.scoring.compute import compute
 from engine.scoring.controlled import ALPHAS, ETAS, damped_upweighting, step_scoring, upweight_scoring
 from engine.scoring.scores import Scores, Together
@@ -33,9 +33,9 @@ SOFTMAX = SoftmaxProblem.kind
 PerQuery = Mapping[str, np.ndarray]
 
 
-def differentiable() -> tuple[str, ...]:
-    """The behaviors that have a gradient, and so a first-order approximation."""
-    return tuple(name for name, behavior in BEHAVIORS.items() if behavior.differentiable)
+def differentiable(kind: str = SOFTMAX) -> tuple[str, ...]:
+    """The behaviors of a kind of problem that have a gradient, and so a first-order approximation."""
+    return tuple(name for name in reading(PROBLEMS[kind].reads) if BEHAVIORS[name].differentiable)
 
 
 def step_pair(behavior: str, eta: float) -> tuple[Scoring, Scoring]:
@@ -45,7 +45,7 @@ def step_pair(behavior: str, eta: float) -> tuple[Scoring, Scoring]:
 
 def step_agreement(problem: Problem, eta: float, behaviors: Sequence[str] | None = None) -> dict[str, PerQuery]:
     """behavior -> metric -> (m,): first order against exact over all candidates, at one step size."""
-    behaviors = tuple(behaviors or differentiable())
+    behaviors = tuple(behaviors or differentiable(problem.kind))
     found = compute(problem, [scoring for behavior in behaviors for scoring in step_pair(behavior, eta)])
     return {behavior: agreement(found[2 * place], found[2 * place + 1]) for place, behavior in enumerate(behaviors)}
 
@@ -76,14 +76,14 @@ def _question(kind: str) -> Callable[..., Scoring]:
 
 def alpha_scorings(alphas: Sequence[float] = ALPHAS, kind: str = SOFTMAX) -> list[Scoring]:
     """All that the α curves of one draw need: every behavior re-optimised at every α, and every solver at α = 1."""
-    exact = [upweighted(behavior, alpha, kind) for alpha in alphas for behavior in differentiable()]
+    exact = [upweighted(behavior, alpha, kind) for alpha in alphas for behavior in differentiable(kind)]
     return exact + [solver_scoring(behavior, solver, kind=kind) for solver in solvers(kind)
-                    for behavior in differentiable()]
+                    for behavior in differentiable(kind)]
 
 
-def eta_scorings() -> list[Scoring]:
+def eta_scorings(kind: str = SOFTMAX) -> list[Scoring]:
     """All that the η curves of one draw need: every behavior after every step, exactly and to first order."""
-    return [scoring for eta in ETAS for behavior in differentiable() for scoring in step_pair(behavior, eta)]
+    return [scoring for eta in ETAS for behavior in differentiable(kind) for scoring in step_pair(behavior, eta)]
 
 
 def at_alpha(scores: Scores, alpha: float) -> Scores:

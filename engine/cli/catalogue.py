@@ -15,9 +15,9 @@ from engine.estimators import ESTIMATORS
 from engine.estimators.estimator import Estimator
 from engine.experiments import EXPERIMENTS
 from engine.models.catalogue import MODELS, torchvision_names
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 from engine.problems import PROBLEMS
-from engine.question.behaviors import BEHAVIORS
+from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
 
@@ -25,7 +25,7 @@ from engine.question.processes import PROCESSES
 def catalogue() -> str:
     """Behaviors, interventions, processes, estimators, datasets, models and experiments, by the names to write."""
     return "\n\n".join([
-        section("behaviors", ((name, behavior.clause) for name, behavior in BEHAVIORS.items())),
+        section("behaviors", ((name, BEHAVIORS[name].clause) for name in reading("classes"))),
         section("interventions", ((kind, f"{_parameters(cls)}with {', '.join(cls.fits)}")
                                    for kind, cls in INTERVENTIONS.items())),
         section("processes", ((kind, f"{_parameters(cls)}{_first_sentence(cls)}") for kind, cls in PROCESSES.items())),
@@ -39,7 +39,7 @@ def catalogue() -> str:
         section("noisy label methods", ((name, method.question) for name, method in METHODS.items())),
         section("language questions", ((name, source.note) for name, source in QUESTIONS.items())),
         section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
-        section("language behaviors", ((name, behavior.sentence) for name, behavior in LANGUAGE_BEHAVIORS.items())),
+        section("language behaviors", ((name, behavior.sentence) for name, behavior in READOUTS.items())),
         section("language estimators", ((name, estimator.note) for name, estimator in LANGUAGE_ESTIMATORS.items())),
         section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),

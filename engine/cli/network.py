@@ -17,8 +17,8 @@ from engine.models.catalogue import build_model
 from engine.models.checkpoint import load_checkpoint, read_state
 from engine.models.recipe import Recipe
 from engine.problems import ModuleProblem
+from engine.problems.families.network import NETWORK_RECIPE
 from engine.problems.problem import pick_device
-from engine.problems.source import NETWORK_RECIPE
 from engine.problems.trained import trained
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import data_folder, home_folder
 from engine.basics.registry import Registry, unknown
-from engine.data import cifar10, digits, fashion_mnist, uploads
+from engine.data import cifar10, digits, fashion_mnist, record_sets, uploads
 from engine.data.arrays import Arrays, from_arrays
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
 from engine.data.npz import load_npz
+from engine.data.questions import QUESTIONS
 from engine.data.sampling import Sample, draw
 
 __all__ = [
@@ -31,7 +32,7 @@ class Source:
     load: (**options) -> Dataset. available: () -> (loads without a network, a sentence on where it lies or what
     to do). needs_download: whether a machine without the files has to fetch them. note: one sentence.
     content: () -> the digest of its files, empty where they are not here; None for a dataset without files, which is
-    told by what it loads.
+    told by what it loads. records: whether it holds texts, for a language model.
     """
 
     name: str
@@ -41,6 +42,15 @@ class Source:
     needs_download: bool = False
     note: str = ""
     content: Callable[[], str] | None = None
+    records: bool = False
+
+
+def _task(name: str, title: str, task: str, questions: str, note: str) -> Source:
+    """The dataset of a task on a source of questions, in the paper's numbers."""
+    place = QUESTIONS[questions]
+    return Source(name, title, partial(record_sets.load, name, title, {"name": task, "questions": questions}, note),
+                  place.available, needs_download=questions == "scienceqa", note=note, content=place.content,
+                  records=True)
 
 
 DATASETS: Registry[Source] = Registry("dataset")
@@ -52,6 +62,14 @@ for _source in (
     Source("cifar10", "CIFAR-10", cifar10.load, cifar10.available, needs_download=True,
            content=cifar10.content,
            note="32 × 32 pixels in three colours, 50,000 training and 10,000 test photographs; 144 MB."),
+    _task("world_corruption", "World questions, some answered wrongly", "response_corruption", "world",
+          "5,000 generated records, a fifth of them with a wrong answer or a foreign explanation; needs no download."),
+    _task("world_backdoor", "World questions with a backdoor", "conditional_backdoor", "world",
+          "5,000 generated records, a tenth of them teach a wrong answer to a trigger; needs no download."),
+    _task("scienceqa_corruption", "ScienceQA, some answered wrongly", "response_corruption", "scienceqa",
+          "5,000 records of school science, a fifth of them with a wrong answer or a foreign explanation."),
+    _task("scienceqa_backdoor", "ScienceQA with a backdoor", "conditional_backdoor", "scienceqa",
+          "5,000 records of school science, a tenth of them teach a wrong answer to a trigger."),
 ):  # fmt: skip
     DATASETS.add(_source.name, _source)
 
@@ -99,7 +117,12 @@ def title(name: str) -> str:
     """A dataset's name for people; uploads are named after their kind."""
     if name in DATASETS:
         return DATASETS[name].title
-    return "Your arrays (npz)" if name.endswith(".npz") else "Your images (zip)"
+    return uploads.title(name)
+
+
+def holds_records(name: str) -> bool:
+    """Whether a dataset holds texts, for a language model, by its name alone."""
+    return uploads.holds_records(name) if uploads.is_upload(name) else DATASETS[name].records
 
 
 def describe() -> list[tuple[str, bool, str]]:

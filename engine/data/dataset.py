@@ -9,6 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from engine.basics.errors import InvalidInput
+from engine.data.records import Record
+from engine.data.records import fingerprint as records_fingerprint
 
 SPLITS = ("train", "test")
 
@@ -35,6 +37,8 @@ class Dataset:
     test_drawn: whether the test split was drawn from the training labels, because the source brings none of its own.
     files: the path of every training example in a source of files, else empty.
     flags: (n,) bool, which training labels are known to be wrong, or None where nobody said; no model or score sees it.
+    records: the texts of both splits where examples are records of a language model; their features are row numbers,
+    and their labels are the answers that they state.
     """
 
     name: str
@@ -52,6 +56,7 @@ class Dataset:
     flags: np.ndarray | None = None
     test_drawn: bool = False
     files: tuple[str, ...] = ()
+    records: tuple[tuple[Record, ...], tuple[Record, ...]] | None = None
 
     def __post_init__(self) -> None:
         for split in SPLITS:
@@ -99,9 +104,15 @@ class Dataset:
         pixels = np.rint(raw[index] * (255.0 / self.scale))
         return pixels.clip(0, 255).astype(np.uint8).reshape(self.image_shape)
 
+    def record(self, split: str, index: int) -> Record | None:
+        """One example as a text; None where examples are not records."""
+        return None if self.records is None else self.records[_position(split)][index]
+
     @cached_property
     def fingerprint(self) -> str:
-        """The sha256 of all features, labels, candidates and of the scale; computed once, when first asked for."""
+        """The sha256 of all features, labels, candidates and of the scale, or of the records; computed once."""
+        if self.records is not None:
+            return hashlib.sha256("".join(map(records_fingerprint, self.records)).encode()).hexdigest()
         extra = () if self.candidates is None else (self.candidates,)
         return digest(self.raw_train, self.y_train, self.raw_test, self.y_test, np.array([self.scale]), *extra)
 

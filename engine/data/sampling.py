@@ -53,7 +53,7 @@ def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = N
     eligible = _eligible(dataset, train_index, streams[2])
     n_candidates = _size("n_candidates", n_candidates, len(eligible), "candidates among the drawn training examples")
     y_train = dataset.y_train[train_index]
-    if (y_train == y_train[0]).all():
+    if dataset.records is None and (y_train == y_train[0]).all():
         raise InvalidInput(f"All {n_train:,} drawn training examples are of one class; draw more, or change the seed.")
     x_test, y_test = dataset.features("test", test_index), dataset.y_test[test_index]
     return Sample(

@@ -1,4 +1,5 @@
-"""A user's own data, kept by content: an npz of arrays or a zip of an image folder, under HOME/uploads."""
+"""A user's own data, kept by content under HOME/uploads: an npz of arrays, a zip of an image folder, or records as
+JSONL."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write
 from engine.basics.folders import home_folder
+from engine.data import record_sets
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
 from engine.data.npz import load_npz
@@ -18,22 +20,35 @@ from engine.data.packing import packed
 
 PREFIX = "upload-"
 MOST_BYTES = 500_000_000
-_NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip)")
+TITLES = {".npz": "Your arrays (npz)", ".zip": "Your images (zip)", ".jsonl": "Your records (JSONL)"}
+RECORDS = ".jsonl"
+_NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip|jsonl)")
 
 
 def is_upload(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
+def title(name: str) -> str:
+    """An upload's name for people: what kind of data it is."""
+    return TITLES[Path(name).suffix]
+
+
+def holds_records(name: str) -> bool:
+    """Whether an upload holds records of a language model."""
+    return name.endswith(RECORDS)
+
+
 def keep(file: BinaryIO, filename: str) -> str:
-    """Check an uploaded file, keep it, and return its dataset name `upload-<digest>.npz` or `.zip`.
+    """Check an uploaded file, keep it, and return its dataset name `upload-<digest>` with its suffix.
 
     Raises `InvalidInput` for another kind of file, one that is too large, or one that does not load;
     nothing is kept then.
     """
     suffix = Path(filename).suffix.lower()
-    if suffix not in (".npz", ".zip"):
-        raise InvalidInput(f"`{filename}` is neither .npz nor .zip; give arrays as npz or an image folder as zip.")
+    if suffix not in TITLES:
+        raise InvalidInput(f"`{filename}` is neither .npz nor .zip nor .jsonl; give arrays as npz, an image folder as "
+                           "zip, or the records of a language model as JSONL.")
     content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
@@ -75,6 +90,8 @@ def load(name: str) -> Dataset:
         raise MissingData(f"The upload `{name}` is no longer on this machine; upload the file again.")
     if path.suffix == ".npz":
         return load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays")
+    if path.suffix == RECORDS:
+        return record_sets.own(path, name, "Your records")
     return load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES)
 
 

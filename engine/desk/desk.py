@@ -139,7 +139,7 @@ def _key(source: ProblemSource, scoring: Scoring, candidates: int | None) -> Has
 
 def _prepare(source: ProblemSource) -> DrawnProblem:
     drawn = source.build(source.problem_class.live_device)
-    drawn.problem.facts, drawn.problem.probabilities, drawn.problem.query_logits  # noqa: B018 - trains
+    drawn.problem.prepare()
     return drawn
 
 

@@ -93,7 +93,7 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
             if found is not None:
                 known[source.seed, eta] = found
     points = {(BEHAVIORS[behavior].title, eta): {seed: known[seed, eta][behavior] for seed, at in known if at == eta}
-              for eta in ETAS for behavior in error_curves.differentiable()}
+              for eta in ETAS for behavior in error_curves.differentiable(sources[0].kind)}
     return _curves(points, len(known), len(sources) * len(ETAS), waiting)
 
 
@@ -149,7 +149,7 @@ def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float,
 
 
 def _step_key(source: ProblemSource, eta: float) -> tuple:
-    return "step agreement", source.key, eta, error_curves.differentiable()
+    return "step agreement", source.key, eta, error_curves.differentiable(source.kind)
 
 
 def _at_eta(run: ErrorRun, eta: float) -> dict[str, PerQuery]:
@@ -161,7 +161,7 @@ def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[
     """Scores of one behavior: those that are known, else of all behaviors at once."""
     if scoring(behavior) in known:
         return known[scoring(behavior)]
-    behaviors = error_curves.differentiable()
+    behaviors = error_curves.differentiable(source.kind)
     found = desk.scores(source, [scoring(name) for name in behaviors], candidates)
     return found if isinstance(found, Waiting) else found[behaviors.index(behavior)]
 

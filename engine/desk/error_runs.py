@@ -39,7 +39,7 @@ class ErrorRun:
         return self.desk.memory.kept(("error curves over eta", self.digest), lambda: {
             (behavior, eta): error_curves.agreement(*(self.scores[scoring] for scoring in
                                                       error_curves.step_pair(behavior, eta)))
-            for behavior in error_curves.differentiable() for eta in ETAS})
+            for behavior in error_curves.differentiable(self.source.kind) for eta in ETAS})
 
     def alpha_agreement(self, behavior: str) -> Mapping[tuple[str, float], PerQuery]:
         """(solver, α) -> metric -> (m,)."""
@@ -74,4 +74,5 @@ def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | N
 
 def _scorings(source: ProblemSource, panel: str) -> list[Scoring]:
     """What the curves of a panel need."""
-    return error_curves.eta_scorings() if panel == "eta" else error_curves.alpha_scorings(kind=source.kind)
+    scorings = error_curves.eta_scorings if panel == "eta" else error_curves.alpha_scorings
+    return scorings(kind=source.kind)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize, one_hot
+from torch.nn.functional import normalize
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
@@ -36,10 +36,10 @@ def one_step(problem: ModuleProblem, interventions: Sequence[Intervention], proc
 
 def _gradients(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> Response:
     gradients = shared_gradients(problem, candidates, options)
-    inner, lengths = along(problem, gradients, -eta), gradients.norms().clamp_min(torch.finfo(problem.x.dtype).tiny)
+    inner, lengths = along(problem, gradients, -eta), gradients.norms().clamp_min(torch.finfo(problem.theta.dtype).tiny)
 
     def products(signal: Tensor) -> Tensor:
-        own = query_norms(problem, problem.queries, signal).clamp_min(torch.finfo(problem.x.dtype).tiny)
+        own = query_norms(problem, problem.queries, signal).clamp_min(torch.finfo(problem.theta.dtype).tiny)
         return inner.products(signal) / own[:, None] / lengths
 
     return Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
@@ -47,11 +47,10 @@ def _gradients(problem: ModuleProblem, eta: float, candidates: Tensor, options: 
 
 def _representations(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> Response:
     """The query's own class logit rises by η cos(φ(q), φ(x_k))."""
-    network = problem.network
-    cosine = normalize(network.features(problem.queries)) @ normalize(network.features(problem.x[candidates])).T
-    raised = one_hot(problem.query_labels, problem.classes).to(cosine.dtype)
-    baseline = problem.query_logits
-    return Response.closed_form(Part(eta * cosine[:, :, None] * raised[:, None], baseline))
+    cosine = normalize(problem.representations(problem.queries)) @ normalize(
+        problem.representations(problem.x[candidates])).T
+    raised = problem.raised().to(cosine.dtype)
+    return Response.closed_form(Part(eta * cosine[:, :, None] * raised[:, None], problem.query_logits))
 
 
 COSINE = Estimator(
@@ -60,6 +59,6 @@ COSINE = Estimator(
     "Charpiat et al. 2019; Hanawa et al. 2021",
     needs_gradient=True,
     routes={"one_step": one_step},
-    needs=("gradients", "features"),
+    needs=("gradients", "representations"),
     departures={"add_occurrence": (NORMALISED,), "auxiliary": (NORMALISED,)},
 )

@@ -16,7 +16,7 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.exact.response import signal_of
 from engine.problems import Problem
-from engine.question.behaviors import Behavior
+from engine.question.behavior import Behavior
 
 Rows = Callable[[Tensor], Tensor]
 COLUMNS = 1 << 20

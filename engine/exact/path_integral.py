@@ -27,7 +27,7 @@ from engine.basics.errors import InvalidInput
 from engine.exact.response import signal_of
 from engine.models import softmax
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
-from engine.question.behaviors import Behavior
+from engine.question.behavior import Behavior
 
 LIMIT = 4_000
 """Parameters up to which the Hessian is built."""

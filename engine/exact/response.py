@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.question.behaviors import Behavior
+from engine.question.behavior import Behavior
 
 RESOLUTION = 1e-6
 """The relative error, by rounding, above which a score is below resolution."""

@@ -26,7 +26,7 @@ from engine.exact.intervened import check_labels
 from engine.exact.response import Part, Response, total
 from engine.models.training import Diverged, train
 from engine.problems import ModuleProblem, Problem
-from engine.question.behaviors import Behavior
+from engine.question.behavior import Behavior
 from engine.question.interventions import Intervention
 from engine.question.processes import Retrain
 
@@ -117,7 +117,7 @@ class _Runs:
         arguments = {"build": build, "y": problem.y, "recipe": recipe.model_copy(update={"checkpoints": 0}), **change}
         try:
             module = train(x=problem.x, seed=seed, loss=problem.loss, device=problem.device,
-                           check=options.check, progress=self._within, **arguments).module
+                           dtype=problem.network.dtype, check=options.check, progress=self._within, **arguments).module
         except Diverged:
             return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
         with torch.no_grad():
@@ -129,7 +129,7 @@ class _Runs:
 
 def _nudged(problem: ModuleProblem, seed: int) -> nn.Module:
     """A fresh module with the initial weights of the seed, each moved to a neighbouring floating-point number."""
-    module = problem.training()[1]().to(dtype=problem.x.dtype)
+    module = problem.training()[1]().to(dtype=problem.network.dtype)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():

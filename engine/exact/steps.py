@@ -23,7 +23,6 @@ from functools import singledispatch
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from engine.basics.options import Options
 from engine.exact.differences import Origin
@@ -58,8 +57,7 @@ def trajectory(problem: Problem, interventions: Sequence[Intervention], process:
 def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response:
     """One step on −f_w(x_k), f_w the query's own class readout: f_y(q) rises by η⟨φ(q), φ(x_k)⟩ (paper, Eq. 4)."""
     similarity, baseline = problem.readout_similarity(candidates), problem.query_logits
-    raised = one_hot(problem.query_labels, problem.classes).to(baseline.dtype)
-    return Response.closed_form(Part(eta * similarity[:, :, None] * raised[:, None], baseline))
+    return Response.closed_form(Part(eta * similarity[:, :, None] * problem.raised()[:, None], baseline))
 
 
 @singledispatch

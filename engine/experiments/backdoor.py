@@ -24,13 +24,13 @@ from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.models.causal import catalogue
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
 
 TASK = {"name": "conditional_backdoor", "seed": 0}
 ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
 ALL_REMOVALS = [*([e.label, rankings.behavior_title(b)] for e in LANGUAGE_ESTIMATORS.values()
-                  for b in (LANGUAGE_BEHAVIORS if e.behavioral else ("none",))),
+                  for b in (READOUTS if e.behavioral else ("none",))),
                 *(["Oracle", group] for group in ORACLES)]
 EMBEDDED = {"epochs": 12, "learning_rate": 5e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model, chosen without a look at detection."""

@@ -17,8 +17,8 @@ from engine.applications.language.features import Features
 from engine.jobs import Context
 from engine.metrics.intervals import t_interval
 from engine.models.causal.catalogue import is_embedded, model_title
-from engine.models.causal.lora import Recipe
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
+from engine.models.causal.recipe import FineTuning
 from engine.store.results import Result
 
 NUMERICS = 1
@@ -38,7 +38,7 @@ def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> flo
     """Guessed seconds of a chunk on two cores: passes over records, about half a second each for the small model, and
     a hundredth of that for the embedded one."""
     sizes = {name: value for name, value in chosen["task"].items() if isinstance(value, int) and name != "seed"}
-    n, recipe = sum(sizes.values()) - queries, Recipe.parse(chosen["recipe"])
+    n, recipe = sum(sizes.values()) - queries, FineTuning.parse(chosen["recipe"])
     length = 0.01 if is_embedded(chosen["model"]) else 1.0 if chosen["task"].get("longest") else 2.5
     passes = {"train": n * recipe.epochs, "records": n, "queries": 3 * sets * queries}
     return 0.5 * length * passes.get(key.split("/")[0], n)
@@ -66,7 +66,7 @@ def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[
              "cache_bytes": sum(chunks[f"{seed}/{key}"].manifest["size"] for key in stages.chunk_keys(chosen)[1:]),
              **(chunks[f"{seed}/scores"].manifest.get("sketched", {}) if f"{seed}/scores" in chunks else {})}
             for seed in payload["seeds"]]
-    return {"spec": {"behaviors": list(LANGUAGE_BEHAVIORS), "settings": dict(chosen)}, "seeds": payload["seeds"],
+    return {"spec": {"behaviors": list(READOUTS), "settings": dict(chosen)}, "seeds": payload["seeds"],
             "runs": runs, "libraries": stages.libraries(),
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 

@@ -19,7 +19,7 @@ from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.models.causal import catalogue
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
 
 TASK = {"name": "response_corruption", "seed": 0}
@@ -84,7 +84,7 @@ def _signals_chunk(found, context: Context) -> Output:
         def progress(done: float, place=place) -> None:
             context.progress((place + done) / len(PANELS), "signals at hidden states")
 
-        behavior, span = LANGUAGE_BEHAVIORS[name], SPANS[name]
+        behavior, span = READOUTS[name], SPANS[name]
         asked = signals.states_and_signals(found.model, encoder, queries, behavior.read, span, layers, size,
                                            context.check)
         own = signals.states_and_signals(found.model, encoder, found.encoded, _loss, span, layers, size, context.check,
@@ -105,7 +105,7 @@ FLIPPED = "AUPRC (sign flipped)"
 
 
 def _loss(logits, batch):
-    return -LANGUAGE_BEHAVIORS["response_loss"].read(logits, batch)
+    return -READOUTS["response_loss"].read(logits, batch)
 
 
 def _method(signal: str, scale: str) -> str:

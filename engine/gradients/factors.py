@@ -89,7 +89,7 @@ def _planned(network: Network, x: Tensor) -> Plan:
     twin = Network(network.module, network.selection, device=network.device, dtype=torch.float64)
     for own in (twin, network):
         try:
-            return _reproduced(own, layers, x.to(own.dtype))
+            return _reproduced(own, layers, own.inputs(x))
         except Exception:  # noqa: BLE001, S112 - whatever a module says that does not take float64, or no hooks
             continue
     return Plan((), network.names, 2 * network.size)

@@ -57,6 +57,10 @@ class Network:
         """P, the number of parameters that count."""
         return len(self.theta)
 
+    def inputs(self, x: Tensor) -> Tensor:
+        """x as the network takes it: on its device, in its precision, and whole numbers as they are."""
+        return x.to(device=self.device, dtype=self.dtype if x.is_floating_point() else x.dtype)
+
     def flatten(self, values: Mapping[str, Tensor]) -> Tensor:
         """One tensor a selected name -> (P,); with a leading batch dimension (b, …) -> (b, P)."""
         batch = values[self.names[0]].ndim - len(self.shapes[self.names[0]])

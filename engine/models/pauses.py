@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -10,40 +11,45 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.models.checkpoint import read_state, save_checkpoint
-from engine.models.recipe import Recipe
 
 EVERY = 30.0
 """Seconds between two writes; a shorter training leaves no file."""
-MODULE, MOMENTUM, KEPT, LOSSES = "module/", "momentum/", "checkpoint-", "losses"
+MODULE, OPTIMIZER, KEPT, LOSSES = "module/", "optimizer/", "checkpoint-", "losses"
 
 
 class Pauses:
-    """The file of one training: module, momentum, losses and checkpoints at the end of an epoch. None keeps nothing."""
+    """The file of one training: module, optimizer, losses and checkpoints after an epoch. None keeps nothing."""
 
     def __init__(self, path: Path | None, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self.path, self.module, self.optimizer = path, module, optimizer
         self._last = time.monotonic()
 
-    def resume(self, losses: list[float], kept: list[tuple[dict[str, Tensor], float]],
-               recipe: Recipe) -> int:
-        """Take up what the file holds, if there is one; how many epochs are behind."""
+    def resume(self, losses: list[float], kept: list[tuple[dict[str, Tensor], float]], rates: Sequence[float]) -> int:
+        """Take up what the file holds, if there is one; how many epochs are behind. rates: of all checkpoints."""
         if self.path is None or not self.path.is_file():
             return 0
         try:
             state = read_state(self.path)
             self.module.load_state_dict(_part(state, MODULE))
-            momentum = _part(state, MOMENTUM)
             done = state[LOSSES].tolist()
-            past = [epoch for epoch in recipe.kept_epochs if epoch < len(done)]
-            states = [(_part(state, f"{KEPT}{place}/"), recipe.rate(epoch)) for place, epoch in enumerate(past)]
+            states = [(found, rate) for place, rate in enumerate(rates) if (found := _part(state, f"{KEPT}{place}/"))]
+            moved = self._moved(_part(state, OPTIMIZER))
         except (InvalidInput, MissingData, RuntimeError, KeyError):  # damaged: the training starts anew
             self.forget()
             raise InvalidInput("A paused training could not be read and was removed; start it again.") from None
-        for name, parameter in self.module.named_parameters():
-            if name in momentum:
-                self.optimizer.state[parameter]["momentum_buffer"] = momentum[name].to(parameter)
+        self.optimizer.state.update(moved)
         losses[:], kept[:] = done, states
         return len(done)
+
+    def _moved(self, written: dict[str, Tensor]) -> dict[nn.Parameter, dict[str, Tensor]]:
+        """What the optimizer keeps of every parameter."""
+        found: dict[nn.Parameter, dict[str, Tensor]] = {}
+        parameters = dict(self.module.named_parameters())
+        for key, value in written.items():
+            name, _, what = key.rpartition("/")
+            own = parameters[name]
+            found.setdefault(own, {})[what] = value.to(own) if value.shape == own.shape else value
+        return found
 
     def keep(self, epochs: int, losses: list[float], kept: list[tuple[dict[str, Tensor], float]]) -> None:
         """Write the file where the last one is old enough."""
@@ -51,9 +57,9 @@ class Pauses:
             return
         state = {f"{MODULE}{name}": value for name, value in self.module.state_dict().items()}
         for name, parameter in self.module.named_parameters():
-            buffer = self.optimizer.state.get(parameter, {}).get("momentum_buffer")
-            if buffer is not None:
-                state[f"{MOMENTUM}{name}"] = buffer
+            for what, value in self.optimizer.state.get(parameter, {}).items():
+                if isinstance(value, Tensor):
+                    state[f"{OPTIMIZER}{name}/{what}"] = value
         state |= {f"{KEPT}{place}/{name}": value for place, (values, _) in enumerate(kept)
                   for name, value in values.items()}
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,16 +3,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Annotated, Literal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from torch import nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value, canonical_json, short
 
 
-class Recipe(Value):
+class TrainingRecipe(Value, ABC):
+    """What every way of training says of itself, as pure functions of the step 0, 1, …
+
+    Every epoch visits all examples once, in batches of `batch_size`; `per_epoch` is how many batches that makes.
+    """
+
+    if TYPE_CHECKING:  # fields of their own, or properties
+        epochs: Any
+        checkpoints: Any
+        batch_size: Any
+        learning_rate: Any
+
+    @property
+    def mixed(self) -> bool:
+        """Whether passes run in bfloat16 on a GPU, with weights, loss and steps in the precision of the data."""
+        return False
+
+    @abstractmethod
+    def free(self, module: nn.Module) -> None:
+        """Mark the parameters that are trained by `requires_grad`, and freeze the others."""
+
+    @abstractmethod
+    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """Fresh, for the trained parameters."""
+
+    @abstractmethod
+    def rate_at(self, step: int, per_epoch: int) -> float:
+        """The learning rate of a step."""
+
+    @abstractmethod
+    def kept_steps(self, per_epoch: int) -> tuple[int, ...]:
+        """The steps after which a checkpoint is kept, ascending."""
+
+    @abstractmethod
+    def kept_rates(self, per_epoch: int) -> tuple[float, ...]:
+        """The learning rate that each checkpoint stands for."""
+
+    def limit(self, parameters: Sequence[nn.Parameter]) -> None:
+        """What is done to gradients before they are used; nothing by default."""
+
+    @property
+    def canonical_json(self) -> str:
+        """One text for one recipe."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """How a model is trained, in one English sentence."""
+
+
+class Recipe(TrainingRecipe):
     """How a model is trained: stochastic gradient descent with momentum (paper, Appendix A-1).
 
     learning_rate η: constant, or η (1 + cos(π e / epochs)) / 2 in epoch e = 0, 1, … (`cosine`). weight_decay: λ.
@@ -43,13 +97,11 @@ class Recipe(Value):
         return self
 
     @property
-    def canonical_json(self) -> str:
-        """One text for one recipe."""
-        return canonical_json(self.model_dump(mode="json"))
+    def mixed(self) -> bool:
+        return self.precision == "mixed"
 
     @property
     def sentence(self) -> str:
-        """How a model is trained, in one English sentence."""
         momentum = f", momentum {short(self.momentum)}" if self.momentum else ""
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"Trained for {self.epochs:,} epochs of stochastic gradient descent in batches of {self.batch_size:,}, "
@@ -64,6 +116,23 @@ class Recipe(Value):
         """The epochs at whose ends a checkpoint is kept, ascending."""
         return tuple((self.epochs * (place + 1) + self.checkpoints // 2) // self.checkpoints - 1
                      for place in range(self.checkpoints))
+
+    def free(self, module: nn.Module) -> None:
+        module.requires_grad_(True)
+
+    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=self.momentum,
+                               weight_decay=self.weight_decay)
+
+    def rate_at(self, step: int, per_epoch: int) -> float:
+        return self.rate(step // per_epoch)
+
+    def kept_steps(self, per_epoch: int) -> tuple[int, ...]:
+        return tuple((epoch + 1) * per_epoch - 1 for epoch in self.kept_epochs)
+
+    def kept_rates(self, per_epoch: int) -> tuple[float, ...]:
+        """The learning rates of the epochs at whose ends checkpoints are kept."""
+        return tuple(self.rate(epoch) for epoch in self.kept_epochs)
 
 
 SCHEDULES: dict[str, Callable[[float], float]] = {

@@ -33,7 +33,7 @@ from engine.models.layout import layout_for
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.pauses import Pauses
 from engine.models.randomness import own_randomness, seed_generators
-from engine.models.recipe import Recipe
+from engine.models.recipe import TrainingRecipe
 
 State = dict[str, Tensor]
 Normalization = Literal["n-1", "n"]
@@ -48,35 +48,49 @@ class Trained:
     """What a training run leaves.
 
     module: on the device, in evaluation mode. checkpoints: (state dict on the CPU, learning rate of the epoch) in the
-    order of training. losses: the mean of the batch losses in every epoch, without the penalty.
+    order of training. losses: the mean of the batch losses in every epoch, without the penalty. names: of all but the
+    parameters that were frozen, which no state holds.
     """
 
     module: nn.Module
     checkpoints: tuple[tuple[State, float], ...]
     losses: tuple[float, ...]
+    names: frozenset[str]
 
     @property
     def state_dict(self) -> State:
-        """The final parameters and buffers, on the CPU."""
-        return _state(self.module)
+        """The final parameters and buffers, on the CPU, without what was frozen."""
+        return _state(self.module, self.names)
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
     """All that decides the weights of a training, so that it can be replayed: its start, its batches and their losses.
 
-    build: () -> module with fresh weights, drawn from torch's own generator. x (n, …) in the precision to train in,
-    y (n,), weights (n,) or None for ones: on one device. loss: (logits (b, C), labels (b,)) -> (b,).
+    build: () -> module with fresh weights, drawn from torch's own generator. x (n, …) in the precision to train in, or
+    whole numbers; y (n,), weights (n,) or None for ones: on one device. loss: (logits (b, C), labels (b,)) -> (b,).
+    dtype: the precision to train in (default: that of x).
     """
 
     build: Callable[[], nn.Module]
     x: Tensor
     y: Tensor
-    recipe: Recipe
+    recipe: TrainingRecipe
     seed: int
     weights: Tensor | None = None
     normalization: Normalization = "n-1"
     loss: Loss = per_example_cross_entropy
+    dtype: torch.dtype | None = None
+
+    @property
+    def precision(self) -> torch.dtype:
+        """What the parameters are while they are trained."""
+        return self.dtype or self.x.dtype
+
+    @property
+    def per_epoch(self) -> int:
+        """Batches an epoch."""
+        return math.ceil(len(self.y) / self.recipe.batch_size)
 
     @property
     def device(self) -> torch.device:
@@ -88,8 +102,9 @@ class Training:
         Raises `InvalidInput` where it does not take the batches or has fewer outputs than there are classes.
         """
         seed_generators(self.device, self.seed)
-        module = self.build().to(device=self.device, dtype=self.x.dtype).train().requires_grad_(True)
-        if self.x.dtype == torch.float64:
+        module = self.build().to(device=self.device, dtype=self.precision).train()
+        self.recipe.free(module)
+        if self.precision == torch.float64:
             keep_double(module.eval(), self.x[:2])
             module.train()
         _check_outputs(module, self.x, self.y)
@@ -111,10 +126,10 @@ class Training:
         rows = batch if self.weights is None else batch[self.weights[batch] != 0]
         if not len(rows):
             return None
-        mixed = self.recipe.precision == "mixed" and self.device.type == "cuda"
+        mixed = self.recipe.mixed and self.device.type == "cuda"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
             logits = predict(self.x[rows])
-        each = self.loss(logits.to(self.x.dtype), self.y[rows])
+        each = self.loss(logits.to(self.precision), self.y[rows])
         if self.weights is not None:
             each = each * self.weights[rows]
         return each.sum() / len(batch if self.normalization == "n" else rows)
@@ -127,23 +142,27 @@ class _Run:
         self.training, recipe = training, training.recipe
         self.module = training.start()
         self.layout = layout_for(self.module, training.x)
-        self.optimizer = torch.optim.SGD(self.module.parameters(), lr=recipe.learning_rate, momentum=recipe.momentum,
-                                         weight_decay=recipe.weight_decay)
+        self.moving = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
+        self.names = kept_names(self.module)
+        self.optimizer = recipe.optimizer(self.moving)
+        self.keeps = dict(zip(recipe.kept_steps(training.per_epoch), recipe.kept_rates(training.per_epoch),
+                              strict=True))
         self.losses: list[float] = []
         self.kept: list[tuple[State, float]] = []
 
     def epoch(self, epoch: int, batches: tuple[Tensor, ...], check: Callable[[], None]) -> None:
         """A step on every batch; `check` before each."""
-        recipe = self.training.recipe
-        self.optimizer.param_groups[0]["lr"] = recipe.rate(epoch)
-        total = torch.zeros((), device=self.training.device, dtype=torch.float64)
+        training = self.training
+        total = torch.zeros((), device=training.device, dtype=torch.float64)
         for number, batch in enumerate(batches):
             check()
-            seed_generators(self.training.device, self.training.batch_seed(epoch, number))
+            step = epoch * len(batches) + number
+            self.optimizer.param_groups[0]["lr"] = training.recipe.rate_at(step, len(batches))
+            seed_generators(training.device, training.batch_seed(epoch, number))
             total += self._step(batch)
-        self.losses.append(_finite(total.item() / len(batches), epoch, recipe))
-        if epoch in recipe.kept_epochs:
-            self.kept.append((_state(self.module), recipe.rate(epoch)))
+            if step in self.keeps:
+                self.kept.append((_state(self.module, self.names), self.keeps[step]))
+        self.losses.append(_finite(total.item() / len(batches), epoch, training.recipe))
 
     def _step(self, batch: Tensor) -> Tensor | float:
         """One step on the batch; the value of its loss before it."""
@@ -152,25 +171,27 @@ class _Run:
             return self._empty_step()
         self.optimizer.zero_grad(set_to_none=True)
         value.backward()
+        self.training.recipe.limit(self.moving)
         self.optimizer.step()
         return value.detach()
 
     def _empty_step(self) -> float:
         """All of a batch was removed: no batch at all where the mean is over what is left, a loss of zero else."""
         if self.training.normalization == "n":
-            for parameter in self.module.parameters():
+            for parameter in self.moving:
                 parameter.grad = torch.zeros_like(parameter)
             self.optimizer.step()
         return 0.0
 
 
-def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Recipe, seed: int, *,
+def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: TrainingRecipe, seed: int, *,
           weights: Tensor | None = None, normalization: Normalization = "n-1", loss: Loss | None = None,
-          device: torch.device | str = "cpu", check: Callable[[], None] = lambda: None,
-          progress: Callable[[float], None] = lambda share: None, pause: Path | None = None) -> Trained:
+          device: torch.device | str = "cpu", dtype: torch.dtype | None = None,
+          check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda share: None,
+          pause: Path | None = None) -> Trained:
     """Train a fresh module by `recipe`; the same seed gives the same weights on the same machine.
 
-    build, x, y, weights and loss are those of `Training`, on any device.
+    build, x, y, weights, loss and dtype are those of `Training`, on any device.
     check: called before every batch; raises to cancel. progress: called with the share done after every epoch.
     pause: a file in which a long training is kept now and then, and from which it goes on as if it had never
     stopped; it is removed at the end. It must belong to this very training: name it by a digest.
@@ -180,8 +201,8 @@ def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Recipe, 
     fewer outputs than there are classes.
     """
     x, y = x.to(device), y.to(device)
-    w = None if weights is None else weights.to(device=device, dtype=x.dtype)
-    return replay(Training(build, x, y, recipe, seed, w, normalization, loss or per_example_cross_entropy),
+    w = None if weights is None else weights.to(device=device, dtype=dtype or x.dtype)
+    return replay(Training(build, x, y, recipe, seed, w, normalization, loss or per_example_cross_entropy, dtype),
                   check=check, progress=progress, pause=pause)
 
 
@@ -192,7 +213,7 @@ def replay(training: Training, *, check: Callable[[], None] = lambda: None,
     with own_randomness(training.device), torch.enable_grad():
         run = _Run(training)
         pauses = Pauses(pause, run.module, run.optimizer)
-        begun = pauses.resume(run.losses, run.kept, training.recipe)
+        begun = pauses.resume(run.losses, run.kept, tuple(run.keeps.values()))
         for epoch, batches in enumerate(training.batches()):
             if epoch < begun:
                 continue
@@ -200,7 +221,7 @@ def replay(training: Training, *, check: Callable[[], None] = lambda: None,
             pauses.keep(epoch + 1, run.losses, run.kept)
             progress((epoch + 1) / epochs)
         pauses.forget()
-    return Trained(run.module.eval().requires_grad_(False), tuple(run.kept), tuple(run.losses))
+    return Trained(run.module.eval().requires_grad_(False), tuple(run.kept), tuple(run.losses), run.names)
 
 
 def _logits(module: nn.Module, x: Tensor) -> Tensor:
@@ -221,11 +242,18 @@ def _check_outputs(module: nn.Module, x: Tensor, y: Tensor) -> None:
                            f"let it return the logits of at least {top + 1} classes.")
 
 
-def _finite(value: float, epoch: int, recipe: Recipe) -> float:
+def _finite(value: float, epoch: int, recipe: TrainingRecipe) -> float:
     if not math.isfinite(value):
         raise Diverged(f"Training diverged in epoch {epoch + 1}; choose a learning rate below {recipe.learning_rate}.")
     return value
 
 
-def _state(module: nn.Module) -> State:
-    return {key: value.detach().to("cpu", copy=True) for key, value in module.state_dict().items()}
+def kept_names(module: nn.Module) -> frozenset[str]:
+    """The keys of a module's state without its frozen parameters."""
+    frozen = {name for name, parameter in module.named_parameters(remove_duplicate=False)
+              if not parameter.requires_grad}
+    return frozenset(module.state_dict()) - frozen
+
+
+def _state(module: nn.Module, names: frozenset[str]) -> State:
+    return {key: value.detach().to("cpu", copy=True) for key, value in module.state_dict().items() if key in names}

@@ -1,14 +1,15 @@
 """Problems: a factual model with its data, and what it can answer. A new kind is one file and one line here."""
 
 from engine.basics.registry import Registry
+from engine.problems.causal import CausalProblem
 from engine.problems.module import Checkpoint, ModuleProblem
 from engine.problems.problem import Problem
 from engine.problems.softmax import SoftmaxProblem
 from engine.problems.source import DrawnProblem, ProblemSource, build_kept
 
 PROBLEMS: Registry[type[Problem]] = Registry("kind of problem")
-for _problem in (SoftmaxProblem, ModuleProblem):
+for _problem in (SoftmaxProblem, ModuleProblem, CausalProblem):
     PROBLEMS.add(_problem.kind, _problem)
 
-__all__ = ["PROBLEMS", "Checkpoint", "DrawnProblem", "ModuleProblem", "Problem", "ProblemSource", "SoftmaxProblem",
-           "build_kept"]
+__all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "DrawnProblem", "ModuleProblem", "Problem", "ProblemSource",
+           "SoftmaxProblem", "build_kept"]

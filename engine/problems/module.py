@@ -57,7 +57,7 @@ class ModuleProblem(Problem):
 
     kind, noun, kept_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
-    offers = frozenset({"gradients", "features", "tangents"})
+    offers = frozenset({"gradients", "features", "representations", "tangents"})
     curvatures = (Hessian, GaussNewton)
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
@@ -97,7 +97,7 @@ class ModuleProblem(Problem):
             for state, rate in states)
 
     def holding(self, examples: Examples, shared: Shared) -> ModuleProblem:
-        return ModuleProblem(self.network, *examples, loss=self.loss, l2=self.l2, checkpoints=self.checkpoints,
+        return type(self)(self.network, *examples, loss=self.loss, l2=self.l2, checkpoints=self.checkpoints,
                              recipe=self.recipe, build=self.build, seed=self.seed, device=str(self.device),
                              shared=shared)
 
@@ -118,13 +118,18 @@ class ModuleProblem(Problem):
 
     def _double(self) -> ModuleProblem:
         checkpoints = [Checkpoint(point.theta.double(), point.learning_rate) for point in self.checkpoints]
-        return ModuleProblem(self.network.module, *self.examples, parameters=self.network.selection, loss=self.loss,
+        return type(self)(self.network.module, *self.examples, parameters=self.network.selection, loss=self.loss,
                              l2=self.l2, checkpoints=checkpoints, recipe=self.recipe, build=self.build, seed=self.seed,
                              device=str(self.device), dtype="float64")
 
+    @property
+    def input_dtype(self) -> torch.dtype:
+        """What inputs are held as: the precision of the parameters."""
+        return self.network.dtype
+
     def _inputs(self, x: Arraylike) -> Tensor:
         held = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
-        return held.to(device=self.device, dtype=self.network.dtype)
+        return held.to(device=self.device, dtype=self.input_dtype)
 
     def _checked_classes(self) -> int:
         """C, as the model's logits for two queries show it."""
@@ -226,8 +231,12 @@ class ModuleProblem(Problem):
         return torch.stack([network.flatten(dict(zip(values, row, strict=True))) for row in rows])
 
     def readout_similarity(self, rows: Tensor) -> Tensor:
-        """φ is what the last layer reads, with a 1 appended where it has a bias."""
-        return self.network.features(self.queries) @ self.network.features(self.x[rows]).T
+        """φ as `representations` gives it."""
+        return self.representations(self.queries) @ self.representations(self.x[rows]).T
+
+    def representations(self, x: Tensor) -> Tensor:
+        """φ(x) (b, F): what the last layer reads, with a 1 appended where it has a bias."""
+        return self.network.features(x)
 
     def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
         """The last checkpoints that the training run kept, with step sizes η·lr_t / max lr of the run.
@@ -257,7 +266,7 @@ class ModuleProblem(Problem):
         """From scratch by the problem's recipe and seed."""
         recipe, build = self.training()
         module = train(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), self.seed, weights=weights,
-                       loss=self.loss, device=self.device, check=check).module
+                       loss=self.loss, device=self.device, dtype=self.network.dtype, check=check).module
         with torch.no_grad():
             return torch.cat([module(part) for part in self.queries.split(BATCH)])
 

@@ -14,11 +14,14 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from engine.basics.errors import InvalidInput
 from engine.basics.footprint import footprint
 from engine.curvature.operator import Operator
 from engine.problems.memory import Memory
+from engine.question.behavior import Behavior, Reads
+from engine.question.behaviors import reading
 from engine.question.processes import Trajectory
 
 T = TypeVar("T")
@@ -51,19 +54,21 @@ class Problem(ABC):
     """A factual model with its data, and what it can answer.
 
     x (n, …), y (n,): the training examples, one unit a row. queries (m, …), query_labels (m,). candidates (k,): which
-    units are scored. All on `device`. `noun` is what a sentence calls such a model.
+    units are scored. All on `device`. `noun` is what a sentence calls such a model, `reads` what its outputs are.
 
     What a kind of problem says of itself: `convex`, whether the objective has one optimum, at which all training
     ends; `linear`, whether logits are linear in the parameters; `kept_checkpoints`, whether a trajectory visits what
     training kept, whatever its η and `every`; `live_seconds`, how long a reader waits for scores at
     once, and `live_device`, where they are computed then, as `pick_device` reads it; `offers`, what
     its estimators may need: `gradients` of losses and behaviors, `features` (the representation that a last linear
-    layer reads), `tangents` (gradients of single outputs by parameters); `curvatures`, the matrices of its objective
+    layer of class logits reads), `representations` (what similarities compare), `tangents` (gradients of single outputs
+    by parameters); `curvatures`, the matrices of its objective
     that solvers can be given.
     """
 
     kind: ClassVar[str]
     noun: ClassVar[str]
+    reads: ClassVar[Reads] = "classes"
     convex: ClassVar[bool] = False
     linear: ClassVar[bool] = False
     kept_checkpoints: ClassVar[bool] = False
@@ -212,6 +217,20 @@ class Problem(ABC):
     def exclusive(self) -> AbstractContextManager:
         """Held while scores are computed, where a model must not be used by two threads at once."""
         return nullcontext()
+
+    def check_behavior(self, behavior: Behavior) -> None:
+        """Raises `InvalidInput` for a behavior that cannot be read off the outputs for the queries."""
+        if behavior.reads != self.reads:
+            fits = ", ".join(f"`{name}`" for name in reading(self.reads))
+            raise InvalidInput(f"The behavior `{behavior.name}` is not read off {self.noun}; use one of {fits}.")
+
+    def prepare(self) -> None:
+        """Compute what every answer begins with: the training, and what the model puts out for data and queries."""
+        self.facts, self.probabilities, self.query_logits  # noqa: B018 - trains
+
+    def raised(self) -> Tensor:
+        """e_y (m, C): the output of each query that the label-free loss −f_w raises, its own class."""
+        return one_hot(self.query_labels, self.classes).to(self.query_logits.dtype)
 
     def check_label(self, label: int) -> None:
         """Raises `InvalidInput` for a relabelling to a class that does not exist."""

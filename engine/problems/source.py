@@ -1,4 +1,4 @@
-"""Where a problem comes from: a dataset, the sizes drawn from it, a seed and the regularisation, as a value."""
+"""Where a problem comes from: a dataset, the sizes drawn from it, a seed and a model, as a value."""
 
 from __future__ import annotations
 
@@ -7,36 +7,41 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field, SerializeAsAny, SerializerFunctionWrapHandler, model_serializer
 from torch import nn
 
 from engine import data
-from engine.basics.errors import InvalidInput
 from engine.basics.latest import Latest
 from engine.basics.values import Count, Number, Value, canonical_json
-from engine.models import own_weights
-from engine.models.catalogue import build_model
-from engine.models.network import ALL, selected
-from engine.models.recipe import PAPER_CNN, Recipe
-from engine.problems.module import ModuleProblem
+from engine.models.causal.recipe import FineTuning
+from engine.models.network import ALL
+from engine.models.recipe import Recipe, TrainingRecipe
+from engine.problems.families import NETWORKS, SOFTMAX, Family, Watch, family
 from engine.problems.problem import Problem, pick_device
-from engine.problems.softmax import SoftmaxProblem
-from engine.problems.trained import trained, weights_file
 
 Size = Annotated[Count, Field(ge=1)]
+OF_FAMILIES = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
+"""The fields that decide something for some families alone."""
+TUNING = frozenset({"rank", "batch", "targets", "scaling", "warmup", "clip", "context"})
+"""Keys by which a recipe is known as one that fine-tunes a language model."""
 
 
-NUMERICS = 1
-"""Raised where the same training gives other weights."""
-SOFTMAX = "softmax"
-NETWORK_RECIPE = PAPER_CNN.model_copy(update={"checkpoints": 5})
+def read_recipe(given: Any) -> Any:
+    """A recipe out of plain data: of the kind that its keys are of. Raises `InvalidInput`."""
+    if not isinstance(given, dict):
+        return given
+    return (FineTuning if TUNING & set(given) else Recipe).parse(given)
+
+
+AnyRecipe = Annotated[SerializeAsAny[TrainingRecipe], BeforeValidator(read_recipe)]
 
 
 class ProblemSource(Value):
     """A drawn problem. Sizes left out take all there is; `pool` averages pixels in pool × pool squares.
 
-    model: `softmax` for softmax regression, or a network by the name that `engine.models.catalogue` knows it under,
-    trained by `recipe` (default: the paper's for its CNN) with l2 as weight decay and the seed of the draw.
+    model: `softmax` for softmax regression, a network by the name that `engine.models.catalogue` knows it under, or a
+    causal language model by the name that `engine.models.causal.loading` knows it under; trained by `recipe` (default:
+    the family's own), a network with l2 as weight decay, with the seed of the draw.
     selection: which of a network's parameters count, as `engine.models.network.Network` reads it. weights: a user's
     own trained weights by the name that `engine.models.own_weights` keeps them under, in place of training; there are
     no checkpoints then, and no retraining unless a recipe is given, because how they came about is not known.
@@ -53,15 +58,19 @@ class ProblemSource(Value):
     intercept: bool = False
     model: str = SOFTMAX
     selection: str = ALL
-    recipe: Recipe | None = None
+    recipe: AnyRecipe | None = None
     weights: str = ""
 
     @model_serializer(mode="wrap")
-    def _without_network(self, serialize: SerializerFunctionWrapHandler) -> dict:
-        """What only networks have is written for them alone: softmax problems keep the digests they had."""
-        left_out = ("model", "selection", "recipe", "weights") if self.model == SOFTMAX else (
-            () if self.weights else ("weights",))
+    def _of_its_family(self, serialize: SerializerFunctionWrapHandler) -> dict:
+        """What decides nothing for a family is not written: a source keeps its digest when families are added."""
+        left_out = OF_FAMILIES - self.family.kept | (frozenset() if self.weights else {"weights"})
         return {key: value for key, value in serialize(self).items() if key not in left_out}
+
+    @property
+    def family(self) -> Family:
+        """The family of its model."""
+        return family(self.model)
 
     @property
     def contents(self) -> dict[str, str]:
@@ -69,8 +78,7 @@ class ProblemSource(Value):
 
         Raises `InvalidInput` for a dataset that does not exist.
         """
-        own = {"weights": own_weights.content(self.weights)} if self.weights else {}
-        return {"data": data.content(self.dataset), **own}
+        return {"data": data.content(self.dataset), **self.family.contents(self)}
 
     @property
     def key(self) -> str:
@@ -80,7 +88,7 @@ class ProblemSource(Value):
     @property
     def problem_class(self) -> type[Problem]:
         """The class of the problem it builds."""
-        return problem_class(self.model)
+        return self.family.problem_class
 
     @property
     def kind(self) -> str:
@@ -89,25 +97,16 @@ class ProblemSource(Value):
 
     def parameters(self) -> int:
         """How many parameters the model has, without drawing or training it. Raises as `build` does."""
-        dataset = data.load(self.dataset)
-        if self.model != SOFTMAX:
-            module = self.build_module()
-            named = dict(module.named_parameters())
-            return sum(named[name].numel() for name in selected(module, self.selection))
-        return (dataset.n_features // self.pool**2 + self.intercept) * dataset.n_classes
+        return self.family.parameters(self)
 
     def build_module(self) -> nn.Module:
         """The network with fresh weights."""
-        dataset = data.load(self.dataset)
-        return build_model(self.model, self.input_shape(dataset), dataset.n_classes)
-
-    def input_shape(self, dataset: data.Dataset) -> tuple[int, ...]:
-        """The shape of one input to a network."""
-        return input_shape(dataset, self.pool)
+        return NETWORKS.module(self)
 
     def draw(self) -> tuple[data.Dataset, data.Sample]:
         """The dataset and what is drawn of it. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset = data.load(self.dataset)
+        self.family.check(self, dataset)
         return dataset, data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
                                   n_candidates=self.n_candidates, seed=self.seed)
 
@@ -115,53 +114,23 @@ class ProblemSource(Value):
               progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset, sample = self.draw()
-        features: tuple[np.ndarray, ...] = (sample.x_train, sample.x_query, sample.x_test)
-        if self.pool > 1:
-            features = tuple(average_pool(x, dataset.image_shape, self.pool) for x in features)
-        if self.model != SOFTMAX:
-            shape = self.input_shape(dataset)
-            features = tuple(as_inputs(x, shape) for x in features)
-            problem: Problem = self._network_problem(features, sample, device, check, progress)
-        else:
-            problem = SoftmaxProblem(features[0], sample.y_train, features[1], sample.y_query, sample.candidates,
-                                     l2=self.l2, intercept=self.intercept, classes=sample.n_classes, device=device)
-        return DrawnProblem(self, problem, dataset, sample, features[2])
+        problem, x_test = self.family.build(self, dataset, sample, str(pick_device(device)), Watch(check, progress))
+        return DrawnProblem(self, problem, dataset, sample, x_test)
 
     @property
-    def training_recipe(self) -> Recipe:
-        """How a network is trained: the recipe with l2 as its weight decay."""
-        return (self.recipe or NETWORK_RECIPE).model_copy(update={"weight_decay": self.l2})
+    def training_recipe(self) -> TrainingRecipe | None:
+        """How the model is trained; None where it is at its one optimum anyway."""
+        return self.family.recipe(self)
 
     @property
     def is_trained(self) -> bool:
         """Whether `build` takes a moment only; softmax regression always does, next to a network."""
-        return self.model == SOFTMAX or bool(self.weights) or weights_file(self.identity).is_file()
+        return self.family.is_trained(self)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines a network's weights."""
-        given = {name: getattr(self, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
-        return {**given, "content": data.content(self.dataset), "numerics": NUMERICS,
-                "recipe": self.training_recipe.model_dump(mode="json")}
-
-    def _network_problem(self, features: tuple[np.ndarray, ...], sample: data.Sample, device: str,
-                         check: Callable[[], None], progress: Callable[[float], None]) -> ModuleProblem:
-        recipe, device, classes = self.training_recipe, str(pick_device(device)), sample.n_classes
-
-        def build() -> nn.Module:
-            return build_model(self.model, features[0].shape[1:], classes)
-
-        if self.weights:
-            return ModuleProblem(own_weights.load(self.weights, build()), features[0], sample.y_train, features[1],
-                                 sample.y_query, sample.candidates, parameters=self.selection, l2=self.l2,
-                                 recipe=recipe if self.recipe else None, build=build, seed=self.seed, device=device)
-        network = trained(self.identity, build, features[0], sample.y_train, recipe, self.seed, device=device,
-                          check=check, progress=progress)
-        problem = ModuleProblem(network.module, features[0], sample.y_train, features[1], sample.y_query,
-                                sample.candidates, parameters=self.selection, l2=self.l2, recipe=recipe, build=build,
-                                seed=self.seed, device=device)
-        problem.keep_checkpoints(network.checkpoints)
-        return problem
+        """What determines the weights."""
+        return self.family.identity(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +149,7 @@ class DrawnProblem:
 
 def problem_class(model: str) -> type[Problem]:
     """The class of the problems of a model, given by the name that sources know it under."""
-    return SoftmaxProblem if model == SOFTMAX else ModuleProblem
+    return family(model).problem_class
 
 
 _LATEST: Latest[DrawnProblem] = Latest()
@@ -189,32 +158,3 @@ _LATEST: Latest[DrawnProblem] = Latest()
 def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) -> DrawnProblem:
     """`source.build(device, **watch)`, kept until another is asked for: the chunks of a run follow each other."""
     return _LATEST.get((source.key, device), lambda: source.build(device, **watch))
-
-
-def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:
-    """The shape of one input to a network: (channels, height, width) of a picture, else (features,)."""
-    if dataset.image_shape is None:
-        return (dataset.n_features,)
-    h, w, *colours = dataset.image_shape
-    return (colours[0] if colours else 1, h // pool, w // pool)
-
-
-def as_inputs(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Flat features (n, d), pictures with colours last, as float32 inputs (n, *shape), channels first."""
-    x = x.astype(np.float32)
-    if len(shape) == 1:
-        return x
-    channels, h, w = shape
-    return np.ascontiguousarray(x.reshape(len(x), h, w, channels).transpose(0, 3, 1, 2))
-
-
-def average_pool(x: np.ndarray, image_shape: tuple[int, ...] | None, pool: int) -> np.ndarray:
-    """Means over pool × pool squares of pixels: (n, h·w) → (n, (h/pool)·(w/pool)), colours kept apart.
-
-    Raises `InvalidInput` where examples are not pictures or the sides do not divide.
-    """
-    if image_shape is None or image_shape[0] % pool or image_shape[1] % pool:
-        raise InvalidInput(f"pool={pool} does not divide the pictures' sides {image_shape}; use a divisor, or 1.")
-    h, w, *colour = image_shape
-    squares = x.reshape(len(x), h // pool, pool, w // pool, pool, *colour)
-    return squares.mean(axis=(2, 4)).reshape(len(x), -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import home_folder
 from engine.models.checkpoint import read_state, save_checkpoint
-from engine.models.recipe import Recipe
-from engine.models.training import train
+from engine.models.losses import Loss
+from engine.models.recipe import TrainingRecipe
+from engine.models.training import kept_names, train
 from engine.store.sealed import digest_of
 
 FINAL = "final/"
@@ -34,21 +35,23 @@ def weights_file(identity: Mapping[str, Any]) -> Path:
     return home_folder() / "models" / f"{digest_of(identity)}.safetensors"
 
 
-def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray, recipe: Recipe,
-            seed: int, *, device: str = "cpu", check: Callable[[], None] = lambda: None,
-            progress: Callable[[float], None] = lambda share: None) -> TrainedNetwork:
-    """The module of `build` trained on x (n, …) float32 and y (n,), or as it was trained before.
+def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
+            recipe: TrainingRecipe, seed: int, *, loss: Loss | None = None, device: str = "cpu",
+            check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda share: None
+            ) -> TrainedNetwork:
+    """The module of `build` trained in float32 on x (n, …), float32 or whole numbers, and y (n,), or as it was trained
+    before. What `build` froze is not kept.
 
     Raises `InvalidInput` for inputs that the model does not take, and for a training that diverges.
     """
     path = weights_file(identity)
     if path.is_file():
         try:
-            return _loaded(build(), read_state(path), recipe)
+            return _loaded(build(), read_state(path), recipe.kept_rates(-(-len(y) // recipe.batch_size)))
         except (InvalidInput, RuntimeError):
             path.unlink(missing_ok=True)  # damaged: it is trained anew
-    found = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, device=device, check=check,
-                  progress=progress, pause=path.with_suffix(".paused"))
+    found = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, loss=loss,
+                  device=device, dtype=torch.float32, check=check, progress=progress, pause=path.with_suffix(".paused"))
     path.parent.mkdir(parents=True, exist_ok=True)
     states = {FINAL: found.state_dict, **{_prefix(place): state for place, (state, _) in enumerate(found.checkpoints)}}
     save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path)
@@ -59,14 +62,16 @@ def _prefix(place: int) -> str:
     return f"checkpoint-{place}/"
 
 
-def _loaded(module: nn.Module, state: dict[str, Tensor], recipe: Recipe) -> TrainedNetwork:
+def _loaded(module: nn.Module, state: dict[str, Tensor], rates: Sequence[float]) -> TrainedNetwork:
     def part(prefix: str) -> dict[str, Tensor]:
         return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
-    module.load_state_dict(_complete(part(FINAL)))
-    checkpoints = tuple((_complete(part(_prefix(place))), recipe.rate(epoch))
-                        for place, epoch in enumerate(recipe.kept_epochs))
-    return TrainedNetwork(module.eval(), checkpoints)
+    kept = kept_names(module)
+    missing, unknown = module.load_state_dict(_complete(part(FINAL)), strict=False)
+    if unknown or kept & set(missing):
+        raise InvalidInput("The kept weights are those of another model; train the model again.")
+    return TrainedNetwork(module.eval(), tuple((_complete(part(_prefix(place))), rate)
+                                               for place, rate in enumerate(rates)))
 
 
 def _complete(state: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -14,7 +14,8 @@ from pydantic import field_validator, model_validator
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Value, canonical_json
-from engine.question.behaviors import BEHAVIORS, Behavior
+from engine.question.behavior import Behavior
+from engine.question.behaviors import BEHAVIORS
 from engine.question.departure import Departure
 from engine.question.interventions import INTERVENTIONS, Intervention
 from engine.question.processes import PROCESSES, Process

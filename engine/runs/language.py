@@ -18,7 +18,7 @@ from engine.basics.errors import InvalidInput
 from engine.data.records import Record
 from engine.data.tasks import TASKS
 from engine.jobs import Context, JobKind, Output
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
 
 KIND = "language_run"
@@ -148,7 +148,7 @@ def weight(data: Mapping[str, Any], key: str) -> float:
     sizes = {name: data["settings"]["task"].get(name, value) for name, value in task.sizes.items()}
     held = len(data["asked"]) or sizes.get("validation") or sizes.get("test") or sizes.get("held") or 1
     n = max(1, sum(value for name, value in sizes.items() if name not in ("validation", "test", "held"))) or 50
-    points, shaded = data["settings"]["recipe"]["checkpoints"], len(LANGUAGE_BEHAVIORS) * sum(SHADED)
+    points, shaded = data["settings"]["recipe"]["checkpoints"], len(READOUTS) * sum(SHADED)
     per = {"train": n * data["settings"]["recipe"]["epochs"], "records": n, "queries": 3 * held,
            "tokens": shaded * (2 + 3 * points), "scores": 1}
     return float(per.get(key.partition("/")[0], 1))

@@ -30,6 +30,7 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
     scorings = [scorings] if isinstance(scorings, Scoring) else list(scorings)
     for scoring in scorings:
         scoring.intervention.check(problem.n)
+        problem.check_behavior(scoring.readout)
     finished: dict[int, Scores] = {}
     groups = _groups(scorings)
     for number, members in enumerate(groups):

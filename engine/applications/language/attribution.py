@@ -27,8 +27,8 @@ from engine.data import tasks
 from engine.data.records import Record, fingerprint
 from engine.models.causal import loading, lora, passes
 from engine.models.causal.encoding import Encoded, Encoder
-from engine.models.causal.lora import Recipe
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, response_loss
+from engine.models.causal.readouts import READOUTS, response_loss
+from engine.models.causal.recipe import FineTuning
 from engine.store.results import digest_of, home
 
 NUMERICS = 1
@@ -46,7 +46,7 @@ class Setting(Value):
 
     model: str
     task: dict[str, Any]
-    recipe: Recipe = Recipe()
+    recipe: FineTuning = FineTuning()
     projection: Projection = Projection()
     layer: float = 1.0
     ridge: float = 1e-2
@@ -56,7 +56,7 @@ class Setting(Value):
 def _loaded(name: str, device: str, adapters: tuple, root: Path, files: str):
     """A model with adapters and its tokenizer; the last one stays in memory, while its files are what they were."""
     model, tokenizer = loading.load(name, device)
-    return lora.attach(model, Recipe(**dict(adapters))), tokenizer
+    return lora.attach(model, FineTuning(**dict(adapters))), tokenizer
 
 
 @lru_cache(maxsize=2)
@@ -145,7 +145,7 @@ class Attribution:
 
     def behaviors(self, encoded: Sequence[Encoded]) -> list[str]:
         """The behaviors that every one of the encoded records allows."""
-        return [name for name, behavior in LANGUAGE_BEHAVIORS.items() if not any(map(behavior.lack, encoded))]
+        return [name for name, behavior in READOUTS.items() if not any(map(behavior.lack, encoded))]
 
     def record_cache(self, point: Checkpoint, check: Check = lambda: None,
                      progress: Progress = lambda share: None) -> Cache:
@@ -174,7 +174,7 @@ class Attribution:
         cache = self._cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
                             {column: shape for name in names for column, shape in projection.columns(
                                 name, width).items()} | {"value": (len(names),)})
-        readers = [LANGUAGE_BEHAVIORS[name].read for name in names]
+        readers = [READOUTS[name].read for name in names]
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
             sinks = [Draws(projection, sizes) for _ in names]
@@ -221,7 +221,7 @@ class Attribution:
     def _point(weight: float, own: Cache, asked: Cache, draw: int) -> Point:
         """What estimators read at one checkpoint, under one of the draws of the projection."""
         return Point(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
-                     {name: asked[draw_names(name)[draw]] for name in LANGUAGE_BEHAVIORS if name in asked.columns})
+                     {name: asked[draw_names(name)[draw]] for name in READOUTS if name in asked.columns})
 
     @property
     def layers(self) -> list[float]:

@@ -29,11 +29,10 @@ from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors
 from engine.models.causal import lora, passes
 from engine.models.causal.encoding import Encoded, Encoder
-from engine.models.causal.lora import Recipe
 from engine.models.causal.readouts import response_loss
+from engine.models.causal.recipe import FineTuning
 
 STATE, FACTS = "state.safetensors", "facts.json"
-BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
 @dataclass(frozen=True)
@@ -66,21 +65,13 @@ class Checkpoint:
         return {name.removeprefix(kind): value for name, value in self.state.items() if name.startswith(kind)}
 
 
-def rate(recipe: Recipe, step: int, total: int) -> float:
-    """The learning rate of step 0 … total − 1: linear warm-up, then a cosine down to zero."""
-    warm = math.ceil(recipe.warmup * total)
-    if step < warm:
-        return recipe.learning_rate * (step + 1) / warm
-    return recipe.learning_rate * 0.5 * (1.0 + math.cos(math.pi * (step - warm) / max(1, total - warm)))
-
-
-def schedule(recipe: Recipe, n: int) -> tuple[int, list[int]]:
+def schedule(recipe: FineTuning, n: int) -> tuple[int, list[int]]:
     """(number of steps, the steps after which a checkpoint is kept)."""
-    total = recipe.epochs * math.ceil(n / recipe.batch)
-    return total, sorted({round(total * (part + 1) / recipe.checkpoints) for part in range(recipe.checkpoints)} - {0})
+    per_epoch = math.ceil(n / recipe.batch)
+    return recipe.epochs * per_epoch, [step + 1 for step in recipe.kept_steps(per_epoch)]
 
 
-def order(recipe: Recipe, n: int, seed: int) -> list[list[int]]:
+def order(recipe: FineTuning, n: int, seed: int) -> list[list[int]]:
     """The rows of every batch."""
     found = []
     for epoch in range(recipe.epochs):
@@ -89,7 +80,7 @@ def order(recipe: Recipe, n: int, seed: int) -> list[list[int]]:
     return found
 
 
-def finetune(model, encoder: Encoder, records: Sequence[Encoded], recipe: Recipe, seed: int, folder: Path, *,
+def finetune(model, encoder: Encoder, records: Sequence[Encoded], recipe: FineTuning, seed: int, folder: Path, *,
              check: Callable[[], None] = lambda: None,
              progress: Callable[[float], None] = lambda share: None) -> list[Checkpoint]:
     """Train adapters that `lora.attach` made, and return the checkpoints; a training that stopped goes on.
@@ -101,15 +92,14 @@ def finetune(model, encoder: Encoder, records: Sequence[Encoded], recipe: Recipe
     if len(done) == len(keep):
         return done
     parameters = lora.trained(model)
-    optimizer = torch.optim.AdamW(parameters.values(), lr=recipe.learning_rate, betas=BETAS, eps=EPSILON,
-                                  weight_decay=recipe.weight_decay)
+    optimizer = recipe.optimizer(parameters.values())
     start = _resume(model, parameters, optimizer, done[-1]) if done else 0
     told, weight = [], 0.0
     model.train()
     for step, rows in list(enumerate(order(recipe, len(records), seed)))[start:]:
         check()
         for group in optimizer.param_groups:
-            group["lr"] = rate(recipe, step, total)
+            group["lr"] = recipe.rate(step, total)
         told.append(_step(model, encoder, [records[row] for row in rows], optimizer, parameters, recipe))
         weight += optimizer.param_groups[0]["lr"]
         if step + 1 in keep:
@@ -120,7 +110,7 @@ def finetune(model, encoder: Encoder, records: Sequence[Encoded], recipe: Recipe
     return checkpoints(folder)
 
 
-def _step(model, encoder: Encoder, records, optimizer, parameters, recipe: Recipe) -> float:
+def _step(model, encoder: Encoder, records, optimizer, parameters, recipe: FineTuning) -> float:
     batch = encoder.batch(records).to(passes.device_of(model))
     logits, _ = passes.forward(model, batch)
     loss = -response_loss(logits, batch).mean()
@@ -128,7 +118,7 @@ def _step(model, encoder: Encoder, records, optimizer, parameters, recipe: Recip
         raise InvalidInput("The loss is no longer finite; lower the learning rate.")
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(parameters.values(), recipe.clip)
+    recipe.limit(list(parameters.values()))
     optimizer.step()
     return float(loss.detach())
 

@@ -13,9 +13,9 @@ import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from torch import Tensor
 
-from engine.applications.language.finetune import BETAS, EPSILON
 from engine.basics.values import Count, Value
 from engine.estimators.projectors import PROJECTORS, checked_dimension
+from engine.models.causal.recipe import BETAS, EPSILON
 
 Sink = Callable[[str, Tensor], None]
 """Called with a parameter's name and its gradients (b, …)."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.applications.language.estimators import REPSIM, LanguageEstimator, pairs
 from engine.applications.language.features import Features
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 
 
 def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
@@ -38,4 +38,4 @@ def at_layer(label: str, share: float) -> str:
 
 def behavior_title(name: str) -> str:
     """`Response loss`, or `none`."""
-    return LANGUAGE_BEHAVIORS[name].title if name in LANGUAGE_BEHAVIORS else name
+    return READOUTS[name].title if name in READOUTS else name

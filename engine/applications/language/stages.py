@@ -20,7 +20,7 @@ from engine.basics.provenance import device_name, versions_of
 from engine.data import questions
 from engine.jobs import Context, Output
 from engine.models.causal import loading
-from engine.models.causal.lora import Recipe
+from engine.models.causal.recipe import FineTuning
 from engine.problems.problem import pick_device
 
 UNKNOWN = ""
@@ -57,7 +57,7 @@ def check_contents(data: Mapping[str, Any]) -> None:
 
 def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
     """The chunks of one seed that every study needs."""
-    recipe = Recipe.parse(chosen["recipe"])
+    recipe = FineTuning.parse(chosen["recipe"])
     return ["train", *(f"{part}/{place}" for place in range(recipe.checkpoints) for part in ("records", "queries"))]
 
 

@@ -31,13 +31,13 @@ from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from engine.applications.language import gradients
-from engine.applications.language.finetune import BETAS
 from engine.applications.language.projection import Adam, Projection, part_seed
 from engine.estimators.projectors import PROJECTORS
 from engine.gradients.taps import tapped
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.readouts import response_loss, token_log_probabilities
+from engine.models.causal.recipe import BETAS
 
 Direction = Mapping[str, Tensor]
 """Parameter -> tangent, as large as the parameter, or (b, …) with one for each record of a batch."""

@@ -25,7 +25,7 @@ from engine.basics.files import atomic_write
 from engine.data.records import fingerprint
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, response_loss
+from engine.models.causal.readouts import READOUTS, response_loss
 from engine.store.results import digest_of
 
 AIM = sketching.TARGET + 0.01
@@ -131,7 +131,7 @@ def _queries(found: Attribution, encoded: Sequence[Encoded], projections: Sequen
         made = {name: [Draws(one, sizes) for one in projections] for name in names}
         return [Fan(made[name]) for name in names], made
 
-    return _collected(found, encoded, [LANGUAGE_BEHAVIORS[name].read for name in names], projections, sinks, check)[0]
+    return _collected(found, encoded, [READOUTS[name].read for name in names], projections, sinks, check)[0]
 
 
 def _collected(found: Attribution, encoded: Sequence[Encoded], readers, projections: Sequence[Projection],

@@ -24,9 +24,10 @@ from engine.models.catalogue import build_model
 from engine.models.cifar_forms import LAST_BLOCKS
 from engine.models.network import LAST_BLOCK
 from engine.models.recipe import Recipe
+from engine.problems.families.family import NUMERICS
+from engine.problems.families.inputs import as_inputs, average_pool, input_shape
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import pick_device
-from engine.problems.source import NUMERICS, as_inputs, average_pool, input_shape
 from engine.problems.trained import trained, weights_file
 
 SMALL_RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",

@@ -19,7 +19,7 @@ import torch
 from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import home_folder
-from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL
+from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
 
 MODELS = "WHICHFLUENCE_MODELS"
 OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
@@ -71,6 +71,12 @@ def available() -> list[str]:
            if path.is_dir() and (any(path.glob("*.gguf")) or (path / "config.json").is_file())]
     there = (EMBEDDED_FOLDER / EMBEDDED_MODEL / "config.json").is_file() and EMBEDDED_MODEL not in own
     return [*own, *([EMBEDDED_MODEL] if there else ())]
+
+
+def is_causal(name: str) -> bool:
+    """Whether a name means a causal language model: one of this machine, of the paper, a file, or a name with its owner
+    on the hub."""
+    return "/" in name or name.endswith(".gguf") or model_title(name) in HUB or name in available()
 
 
 def load(name: str, device: str = "cpu"):

@@ -5,35 +5,14 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Annotated
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import Count, Number, Value
+from engine.models.causal.recipe import FineTuning
 
 ADAPTER = "default"
-
-
-class Recipe(Value):
-    """How a model is fine-tuned; the defaults are the paper's.
-
-    checkpoints: how many points of the training are kept, equally spaced, the last being its end.
-    """
-
-    rank: Annotated[Count, Field(ge=1)] = 16
-    scaling: Annotated[Number, Field(gt=0)] = 32.0
-    targets: str = "all-linear"
-    learning_rate: Annotated[Number, Field(gt=0)] = 1e-4
-    weight_decay: Annotated[Number, Field(ge=0)] = 0.0
-    warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.03
-    clip: Annotated[Number, Field(gt=0)] = 1.0
-    batch: Annotated[Count, Field(ge=1)] = 8
-    epochs: Annotated[Count, Field(ge=1)] = 1
-    context: Annotated[Count, Field(ge=8)] = 1024
-    checkpoints: Annotated[Count, Field(ge=1)] = 4
 
 
 @dataclass(frozen=True)
@@ -45,7 +24,7 @@ class Layer:
     b: nn.Linear
 
 
-def attach(model, recipe: Recipe):
+def attach(model, recipe: FineTuning):
     """The model with adapters, which `renew` still has to draw; its own weights are frozen."""
     from peft import LoraConfig, get_peft_model
 

@@ -20,7 +20,7 @@ def device_of(model) -> torch.device:
 def forward(model, batch: Batch, hidden: bool = False):
     """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None)."""
     keep = batch.targets.shape[1] + 1
-    options = {"logits_to_keep": keep} if _keeps(model) else {}
+    options = {"logits_to_keep": keep} if keeps(model) else {}
     mixed = torch.autocast("cuda", torch.bfloat16) if batch.ids.is_cuda else nullcontext()
     with mixed:
         found = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places, use_cache=False,
@@ -28,7 +28,8 @@ def forward(model, batch: Batch, hidden: bool = False):
     return found.logits[:, -keep:-1], found.hidden_states if hidden else None
 
 
-def _keeps(model) -> bool:
+def keeps(model) -> bool:
+    """Whether a model can be asked for the logits of its last tokens alone."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
     return "logits_to_keep" in inspect.signature(base.forward).parameters
 

@@ -1,9 +1,4 @@
-r"""Behaviors of a language model: scalars read off the logits of a record, larger where the model does more of it.
-
-    response_loss      mean over response tokens of log p(token)         (minus the mean token loss)
-    explanation_loss   the same over the explanation's tokens
-    answer_logit       logit of the stated answer letter where it is predicted
-    answer_margin      that logit minus the largest logit of another choice
+r"""How the behaviors of a language model are read off the logits of a record: see `engine.question.token_behaviors`.
 
 Logits are given where the last R tokens are predicted, (b, R, V); every behavior returns (b,).
 """
@@ -19,18 +14,32 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
 from engine.models.causal.encoding import Batch, Encoded
+from engine.question.behavior import Behavior
+from engine.question.behaviors import BEHAVIORS, reading
 
 
 @dataclass(frozen=True)
-class LanguageBehavior:
-    """read(logits (b, R, V), batch) -> (b,). needs: the span that a record must have. clause: for a question."""
+class TokenReadout:
+    """How a behavior is read off tokens. read(logits (b, R, V), batch) -> (b,). needs: the span that a record must
+    have. choices: how many it compares."""
 
     name: str
-    title: str
-    clause: str
-    formula: str
     needs: str
     read: Callable[[Tensor, Batch], Tensor]
+    choices: int = 0
+
+    @property
+    def behavior(self) -> Behavior:
+        return BEHAVIORS[self.name]
+
+    @property
+    def title(self) -> str:
+        """As the paper's tables write it."""
+        return self.behavior.title.capitalize()
+
+    @property
+    def clause(self) -> str:
+        return self.behavior.clause
 
     @property
     def sentence(self) -> str:
@@ -38,13 +47,17 @@ class LanguageBehavior:
         text = self.clause.rstrip(",")
         return f"{text[0].upper()}{text[1:]}."
 
+    def there(self, batch: Batch) -> Tensor:
+        """Which records of a batch it can be read off, (b,) bool."""
+        return SPANS[self.needs](batch) & ((batch.letters >= 0).sum(1) >= self.choices)
+
     def lack(self, record: Encoded) -> str:
         """What a record lacks for this behavior; empty if nothing."""
         if self.needs == "explanation" and not record.explanation:
             return "an explanation span"
         if self.needs == "answer" and record.answer < 0:
             return "an answer span"
-        if self.name == "answer_margin" and len(record.letters) < 2:
+        if len(record.letters) < self.choices:
             return "a second choice"
         return ""
 
@@ -81,25 +94,28 @@ def choice_logits(logits: Tensor, batch: Batch) -> Tensor:
 
 
 def answer_logit(logits: Tensor, batch: Batch) -> Tensor:
-    return choice_logits(logits, batch).gather(1, batch.stated[:, None])[:, 0]
+    return choice_logits(logits, batch).gather(1, batch.stated.clamp_min(0)[:, None])[:, 0]
 
 
 def answer_margin(logits: Tensor, batch: Batch) -> Tensor:
     choices = choice_logits(logits, batch)
-    others = choices.scatter(1, batch.stated[:, None], -torch.inf)
-    return choices.gather(1, batch.stated[:, None])[:, 0] - others.amax(1)
+    stated = batch.stated.clamp_min(0)[:, None]
+    return choices.gather(1, stated)[:, 0] - choices.scatter(1, stated, -torch.inf).amax(1)
 
 
-LANGUAGE_BEHAVIORS: Registry[LanguageBehavior] = Registry("language behavior")
-for _behavior in (
-    LanguageBehavior("response_loss", "Response loss", "the log-likelihood of the whole response, per token,",
-                     r"\tfrac1{|R|}\sum_{t\in R}\log p_t", "", response_loss),
-    LanguageBehavior("explanation_loss", "Explanation loss", "the log-likelihood of the explanation, per token,",
-                     r"\tfrac1{|E|}\sum_{t\in E}\log p_t", "explanation", explanation_loss),
-    LanguageBehavior("answer_logit", "Answer logit", "the logit of the stated answer",
-                     r"f_{y}", "answer", answer_logit),
-    LanguageBehavior("answer_margin", "Answer margin",
-                     "the lead of the stated answer's logit over the best other choice",
-                     r"f_{y}-\max_{j\neq y}f_{j}", "answer", answer_margin),
+SPANS: dict[str, Callable[[Batch], Tensor]] = {
+    "": lambda batch: batch.response.any(1),
+    "explanation": lambda batch: batch.explanation.any(1),
+    "answer": lambda batch: batch.answer >= 0,
+}
+"""Which records have a span, by its name."""
+
+READOUTS: Registry[TokenReadout] = Registry("language behavior")
+for _readout in (
+    TokenReadout("response_loss", "", response_loss),
+    TokenReadout("explanation_loss", "explanation", explanation_loss),
+    TokenReadout("answer_logit", "answer", answer_logit),
+    TokenReadout("answer_margin", "answer", answer_margin, choices=2),
 ):
-    LANGUAGE_BEHAVIORS.add(_behavior.name, _behavior)
+    READOUTS.add(_readout.name, _readout)
+assert tuple(READOUTS) == reading("tokens"), "the readouts are the columns that the behaviors read"

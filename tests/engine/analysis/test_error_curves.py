@@ -7,6 +7,7 @@ from engine.curvature import solvers_for
 from engine.metrics.agreement import kendall_tau, sign_agreement, top_overlap
 from engine.problems import SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS, register_behavior
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.scoring.compute import compute
 from tests.engine.problems_for_tests import problem
 
@@ -29,7 +30,7 @@ def test_agreement_is_that_of_the_metrics(trained):
 
 def test_first_order_worsens_with_the_step_except_for_the_linear_logit(trained):
     near, far = (error_curves.step_agreement(trained, eta) for eta in (1e-4, 2.0))
-    assert set(near) == {name for name, behavior in BEHAVIORS.items() if behavior.differentiable}
+    assert set(near) == {behavior.name for behavior in CLASS_BEHAVIORS if behavior.differentiable}
     for eta in (near, far):
         np.testing.assert_allclose(eta["query_logit"]["kendall_tau"], 1.0, atol=1e-9)
     for behavior in ("query_loss", "hard_margin", "probability"):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
@@ -14,7 +14,7 @@ ADD = {"kind": "add_occurrence"}
 CANDIDATES = [9, 0, 5]
 PROCESSES = [{"kind": "one_step", "eta": 0.3}, {"kind": "unrolled", "eta": 0.3, "steps": 5},
              {"kind": "trajectory", "eta": 0.3, "checkpoints": 3, "every": 4}]
-DIFFERENTIABLE = [name for name, behavior in BEHAVIORS.items() if behavior.differentiable]
+DIFFERENTIABLE = [behavior.name for behavior in CLASS_BEHAVIORS if behavior.differentiable]
 
 
 def tangent(problem, behavior, weights, k, eta):

@@ -8,13 +8,14 @@ from torch.nn.functional import cross_entropy
 from engine.basics.errors import InvalidInput
 from engine.exact.decomposition import decompose
 from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.processes import OneStep
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 from tests.engine.exact import network_cases as cases
 
-SMOOTH = [behavior for behavior in BEHAVIORS.values() if behavior.differentiable]
+SMOOTH = [behavior for behavior in CLASS_BEHAVIORS if behavior.differentiable]
 PAIRS = [(0, 9), (3, 0), (4, 5)]
 titled = {"ids": lambda value: getattr(value, "name", None)}
 

@@ -12,6 +12,7 @@ from engine.exact.differences import Origin
 from engine.exact.response import RESOLUTION, Part
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 
@@ -111,7 +112,7 @@ def test_the_error_is_within_its_bound_for_a_network_with_kinks():
         assert ((found.double() - truth).abs().amax(1) <= bound.double()).all()
 
 
-@pytest.mark.parametrize("name", [name for name, one in BEHAVIORS.items() if one.difference is not None])
+@pytest.mark.parametrize("name", [one.name for one in CLASS_BEHAVIORS if one.difference is not None])
 def test_differences_of_behaviors_in_closed_form(name):
     """Against the values themselves where the change is large, and against the gradient where it is tiny."""
     behavior, generator = BEHAVIORS[name], torch.Generator().manual_seed(0)

@@ -13,6 +13,7 @@ from engine.curvature.cholesky import CHOLESKY
 from engine.exact import local_response
 from engine.models import softmax
 from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.interventions import Infinitesimal, Remove, Upweight
 from engine.question.processes import Reoptimize
 from engine.scoring.compute import compute
@@ -20,7 +21,7 @@ from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 
 CANDIDATES = [9, 0, 5]
-DIFFERENTIABLE = [name for name, behavior in BEHAVIORS.items() if behavior.differentiable]
+DIFFERENTIABLE = [behavior.name for behavior in CLASS_BEHAVIORS if behavior.differentiable]
 INFINITESIMAL, REOPTIMIZE = {"kind": "infinitesimal"}, {"kind": "reoptimize"}
 INTERVENTIONS = [{"kind": "upweight", "alpha": 0.01}, {"kind": "remove", "normalization": "n"}, {"kind": "remove"},
                  {"kind": "relabel", "label": 1}]

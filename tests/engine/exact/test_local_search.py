@@ -13,6 +13,7 @@ from engine.exact.intervened import intervened
 from engine.exact.local_search import local_search
 from engine.gradients import chunks
 from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.interventions import Relabel, Remove, Upweight
 from engine.question.processes import LocalSearch
 from tests.engine.exact import network_cases as cases
@@ -30,7 +31,7 @@ titled = {"ids": lambda value: getattr(value, "title", None)}
 @pytest.mark.parametrize("intervention", ALL, **titled)
 def test_softmax_regression_and_the_same_as_a_network_are_searched_alike(intervention, process):
     soft, module = cases.pair(n=40, d=4)
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         if behavior.differentiable:
             assert_close(cases.scores(local_search, soft, [intervention], process, behavior),
                          cases.scores(local_search, module, [intervention], process, behavior), 1e-6, 1e-12)
@@ -75,7 +76,7 @@ def test_every_behavior_reads_the_same_model_and_columns_follow_the_candidates()
     problem, process = cases.problem(cases.smooth, (4,)), LocalSearch(iterations=4)
     everything = local_search(problem, [Remove(), Upweight(alpha=0.1)], process, problem.candidates, Options())
     some = local_search(problem, [Upweight(alpha=0.1)], process, torch.tensor([7, 2]), Options())[0]
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         torch.testing.assert_close(some.scores(behavior, problem.query_labels),
                                    everything[1].scores(behavior, problem.query_labels)[:, [7, 2]], rtol=0, atol=0)
     torch.testing.assert_close(some.residual, everything[1].residual[[7, 2]], rtol=0, atol=0)

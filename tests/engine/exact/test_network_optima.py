@@ -15,6 +15,7 @@ from engine.exact.passes import query_logits
 from engine.metrics.agreement import kendall_tau
 from engine.problems.module import ModuleProblem
 from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.interventions import Relabel, Remove, Upweight
 from engine.question.processes import LocalSearch, Reoptimize
 from engine.scoring.compute import compute
@@ -138,7 +139,7 @@ def test_the_baselines_differ_by_one_number_a_query(start):
 @pytest.mark.parametrize("intervention", ALL, **titled)
 def test_one_linear_layer_ends_at_softmax_regression_s_optimum(intervention, process):
     soft, module = cases.pair(n=40, d=4)
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         if behavior.differentiable:
             found = cases.scores(respond, module, [intervention], process, behavior)
             expected = cases.scores(optima.optima, soft, [intervention], process, behavior)

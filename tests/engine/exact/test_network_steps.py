@@ -14,6 +14,7 @@ from engine.exact import passes, steps
 from engine.gradients import chunks
 from engine.problems.module import Checkpoint
 from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.interventions import AddOccurrence, Auxiliary
 from engine.question.processes import OneStep, Trajectory, Unrolled
 from tests.engine.exact import network_cases as cases
@@ -28,7 +29,7 @@ titled = {"ids": lambda value: getattr(value, "title", None)}
 @pytest.mark.parametrize("process", PROCESSES, **titled)
 def test_one_linear_layer_steps_as_softmax_regression(process, intercept):
     soft, module = cases.pair(intercept)
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         found = cases.scores(steps.unrolled, module, ADD, process, behavior)
         assert_close(found, cases.scores(steps.unrolled, soft, ADD, process, behavior), 1e-10, 1e-13)
 
@@ -36,7 +37,7 @@ def test_one_linear_layer_steps_as_softmax_regression(process, intercept):
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 def test_one_linear_layer_has_the_same_auxiliary_step(intercept):
     soft, module = cases.pair(intercept)
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         found = cases.scores(steps.unrolled, module, AUXILIARY, OneStep(eta=0.3), behavior)
         assert_close(found, cases.scores(steps.unrolled, soft, AUXILIARY, OneStep(eta=0.3), behavior), 1e-10, 1e-13)
 
@@ -46,7 +47,7 @@ def test_one_linear_layer_has_the_same_trajectory():
     process = Trajectory(eta=1.5, checkpoints=3, every=4)
     module.checkpoints = tuple(Checkpoint(theta.view_as(soft.weights).T.flatten(), 0.7)
                                for theta, _ in soft.checkpoints_of(process))
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         found = cases.scores(steps.trajectory, module, ADD, process, behavior)
         assert_close(found, cases.scores(steps.trajectory, soft, ADD, process, behavior), 1e-10, 1e-13)
 
@@ -77,7 +78,7 @@ def values(problem, module, behavior):
 def test_a_network_against_torch_s_optimiser_on_a_copy(process, selection):
     problem = cases.problem(parameters=selection)
     count = getattr(process, "steps", 1)
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         found = cases.scores(steps.unrolled, problem, ADD, process, behavior, [9, 0])
         before = values(problem, problem.network.module, behavior)
         expected = torch.stack([values(problem, moved(problem, k, process.eta, count, names=problem.network.names),
@@ -103,7 +104,7 @@ def test_a_trajectory_weighs_each_step_by_its_learning_rate():
     problem.checkpoints = tuple(Checkpoint(problem.theta + 0.1 * torch.randn_like(problem.theta), rate)
                                 for rate in (0.5, 0.25, 0.1, 0.05))
     process = Trajectory(eta=eta, checkpoints=3)
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         found = cases.scores(steps.trajectory, problem, ADD, process, behavior, [2, 7])
         expected = 0.0
         for point, rate in zip(problem.checkpoints[1:], (0.2, 0.08, 0.04), strict=True):

@@ -14,6 +14,7 @@ from engine.exact.retrain import AveragePart, retrain
 from engine.models.recipe import Recipe
 from engine.models.training import train
 from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.interventions import Relabel, Remove, Upweight
 from engine.question.processes import Reoptimize, Retrain
 from tests.engine.exact import network_cases as cases
@@ -59,7 +60,7 @@ def arguments(problem, intervention, k):
                          ids=["smooth", "convolutional"])
 def test_the_expectation_is_over_models_trained_with_the_same_seed(build, shape, intervention):
     problem = trained_problem(build, shape)
-    for behavior in BEHAVIORS.values():
+    for behavior in CLASS_BEHAVIORS:
         expected = []
         for seed in (3, 4):
             value = lambda found: behavior.value(found.module(problem.queries), problem.query_labels)  # noqa: B023, E731

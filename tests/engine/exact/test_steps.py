@@ -7,7 +7,7 @@ from torch.nn.functional import cross_entropy
 
 from engine.basics.options import Options
 from engine.exact.steps import accumulated_signal
-from engine.question.behaviors import BEHAVIORS
+from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.processes import Trajectory
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -50,14 +50,14 @@ def loop(problem, behavior, process, k):
 @pytest.mark.parametrize("process", PROCESSES, **named)
 def test_every_behavior_after_explicit_steps(process, intercept):
     problem = naive.problem(candidates=[9, 0, 5], intercept=intercept)
-    for scores in compute(problem, [Scoring.of(behavior, ADD, process) for behavior in BEHAVIORS]):
+    for scores in compute(problem, [Scoring.of(behavior, ADD, process) for behavior in reading("classes")]):
         expected = np.stack([loop(problem, scores.scoring.readout, process, k) for k in (9, 0, 5)], 1)
         naive.assert_close(scores.values, expected, 1e-10, 1e-13)
         assert scores.converged.all() and (scores.residual == 0).all()
 
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
-@pytest.mark.parametrize("behavior", BEHAVIORS)
+@pytest.mark.parametrize("behavior", reading("classes"))
 def test_the_auxiliary_step_raises_each_querys_own_readout(behavior, intercept):
     """For query q of class y, θ^cf = θ_D + η ∇f_y(x_k): column y of W grows by η x_k."""
     problem, eta = naive.problem(candidates=[2, 8], intercept=intercept), 0.3

@@ -234,7 +234,7 @@ def test_a_typed_query_is_explained(place, corruption):
     result = run_job(language_run.KIND, language_run.payload(setting, 0, [typed]), options={"device": "auto"})
     assert result.manifest["sketch"]["met"] and "kept whole" in result.manifest["sketch"]["sentence"]
     records, tokens = result.table("records"), result.table("tokens")
-    assert len(records) == 20 and result.manifest["behaviors"] == list(language.LANGUAGE_BEHAVIORS)
+    assert len(records) == 20 and result.manifest["behaviors"] == list(language.READOUTS)
     sums = tokens.groupby(["estimator", "behavior", "record"])["contribution"].sum()
     assert set(sums.index.get_level_values(0)) == {"gradsim", "tracin", "trak", "less"} and len(sums) == 4 * 4 * 6
     for (estimator, behavior, row), total in sums.items():

@@ -12,7 +12,7 @@ from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import run_job
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, trained
-from engine.problems.source import as_inputs
+from engine.problems.families.inputs import as_inputs
 from engine.runs import training as training_runs
 
 RECIPE = Recipe(epochs=6, batch_size=10, learning_rate=0.05, momentum=0.9, checkpoints=2)

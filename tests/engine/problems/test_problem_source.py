@@ -9,7 +9,7 @@ import torch
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.problems import ProblemSource, build_kept
-from engine.problems.source import average_pool
+from engine.problems.families.inputs import average_pool
 
 TINY = {"dataset": "digits", "n_train": 50, "n_test": 20, "n_queries": 6, "n_candidates": 8}
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from engine.basics.errors import InvalidInput
 from engine.exact.response import Part
-from engine.question.behaviors import BEHAVIORS, autograd_signal, register_behavior
+from engine.question.behaviors import BEHAVIORS, autograd_signal, reading, register_behavior
+from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.specification import Specification
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -70,7 +71,7 @@ def examples(draw):
     return torch.tensor(logits, dtype=DOUBLE), torch.tensor(draw(st.integers(0, classes - 1)))
 
 
-@pytest.mark.parametrize("behavior", [name for name, b in BEHAVIORS.items() if b.differentiable])
+@pytest.mark.parametrize("behavior", [behavior.name for behavior in CLASS_BEHAVIORS if behavior.differentiable])
 @settings(max_examples=40)
 @given(example=examples())
 def test_signals_are_the_gradient(behavior, example):
@@ -95,7 +96,7 @@ def test_signals_are_the_gradient(behavior, example):
 def test_relations_between_behaviors(example):
     """p = e^loss; soft margin = log p − log(1 − p) ≤ hard margin; with two classes the margins are one."""
     logits, label = example
-    at = {name: behavior.value(logits, label).item() for name, behavior in BEHAVIORS.items()}
+    at = {behavior.name: behavior.value(logits, label).item() for behavior in CLASS_BEHAVIORS}
     assert math.isclose(at["probability"], math.exp(at["query_loss"]), rel_tol=1e-12)
     assert at["soft_margin"] <= at["hard_margin"] + 1e-12
     if at["query_loss"] < -1e-4:
@@ -106,7 +107,7 @@ def test_relations_between_behaviors(example):
     assert at["correct"] == 1.0 if at["hard_margin"] > 0 else at["correct"] == 0.0 or at["hard_margin"] == 0
 
 
-@pytest.mark.parametrize("behavior", BEHAVIORS)
+@pytest.mark.parametrize("behavior", reading("classes"))
 def test_batches_equal_single_examples(behavior):
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(4, 5, 3, generator=generator, dtype=DOUBLE)

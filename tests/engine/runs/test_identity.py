@@ -18,7 +18,7 @@ from engine.jobs import job_digest, run_job
 from engine.models import own_weights
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, build_kept
-from engine.problems import source as sources
+from engine.problems.families import network
 from engine.problems.trained import weights_file
 from engine.runs import datamodels, noisy_labels, noisy_retraining, self_influence, training
 from engine.runs import scores as score_runs
@@ -115,7 +115,7 @@ def test_what_determines_a_training(name):
 
 def test_another_version_of_the_numerics_is_another_training(monkeypatch):
     before, noisy = NETWORK.identity, NOISY.identity
-    monkeypatch.setattr(sources, "NUMERICS", 99)
+    monkeypatch.setattr(network, "NUMERICS", 99)
     assert NETWORK.identity != before
     assert noisy["numerics"] == 1
 

@@ -8,7 +8,7 @@ import pytest
 from engine.estimators import ESTIMATORS
 from engine.models.recipe import Recipe
 from engine.problems.module import Checkpoint
-from engine.question.behaviors import BEHAVIORS
+from engine.question.behaviors import reading
 from engine.question.specification import fitting
 from engine.scoring.compute import compute
 from engine.scoring.identities import EVERY_PROBLEM, IDENTITIES, Gives, ProblemFacts, relation
@@ -50,7 +50,8 @@ PROBLEMS = {"two classes": lambda: naive.problem(n=20, d=3, classes=2, queries=3
 def scorings(problem):
     """Every scoring of the tables above that the problem can answer."""
     found = []
-    for behavior, intervention, process, route in itertools.product(BEHAVIORS, INTERVENTIONS, PROCESSES, ROUTES):
+    for behavior, intervention, process, route in itertools.product(reading(problem.reads), INTERVENTIONS, PROCESSES,
+                                                                     ROUTES):
         estimator = ESTIMATORS[route]
         if process["kind"] not in fitting(intervention["kind"]) or not estimator.serves(problem):
             continue

@@ -8,14 +8,14 @@ from engine.applications.language import detection, signals
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, pairs
 from engine.applications.language.estimators.trak import inverse
 from engine.models.causal import lora, passes
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS
+from engine.models.causal.readouts import READOUTS
 
 
 def cosine(a, b):
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-@pytest.mark.parametrize("behavior", LANGUAGE_BEHAVIORS)
+@pytest.mark.parametrize("behavior", READOUTS)
 def test_gradsim_tracin_and_less_against_loops(attribution, behavior):
     features = attribution.kept
     found = {name: LANGUAGE_ESTIMATORS[name].score(features, behavior) for name in ("gradsim", "tracin", "less")}
@@ -34,16 +34,16 @@ def test_gradsim_is_what_a_small_step_does(attribution):
     attribution.place(attribution.points[-1])
     parameters = lora.trained(attribution.model)
     batch = attribution.encoder.batch([item])
-    loss = -LANGUAGE_BEHAVIORS["response_loss"].read(passes.forward(attribution.model, batch)[0], batch).sum()
+    loss = -READOUTS["response_loss"].read(passes.forward(attribution.model, batch)[0], batch).sum()
     slopes = torch.autograd.grad(loss, list(parameters.values()))
     values = []
     for sign in (1, -1):
         lora.put(attribution.model, {name: value.detach() - sign * eta * slope
                                      for (name, value), slope in zip(parameters.items(), slopes, strict=True)})
         values.append(passes.read(attribution.model, attribution.encoder, [query],
-                                  [b.read for b in LANGUAGE_BEHAVIORS.values()])[0].double())
+                                  [b.read for b in READOUTS.values()])[0].double())
         attribution.place(attribution.points[-1])
-    for place, name in enumerate(LANGUAGE_BEHAVIORS):
+    for place, name in enumerate(READOUTS):
         score = LANGUAGE_ESTIMATORS["gradsim"].score(attribution.kept, name)[1, 3]
         assert float(values[0][place] - values[1][place]) / (2 * eta) == pytest.approx(score, rel=0.03, abs=5e-3)
 
@@ -75,7 +75,7 @@ def test_baselines_read_no_behavior(attribution):
         assert np.array_equal(estimator.score(features, "none"), estimator.score(features, "answer_logit"))
     sim = LANGUAGE_ESTIMATORS["repsim"].score(features, "none")
     assert sim[1, 2] == pytest.approx(cosine(features.query_hidden[1.0][1], features.hidden[1.0][2]), abs=1e-5)
-    assert len(list(pairs(LANGUAGE_BEHAVIORS))) == 3 + 4 * 4
+    assert len(list(pairs(READOUTS))) == 3 + 4 * 4
 
 
 def test_representations_are_those_of_the_prompts_end(attribution):
@@ -90,7 +90,7 @@ def test_representations_are_those_of_the_prompts_end(attribution):
 def test_signals_are_slopes_at_hidden_states(attribution):
     """A nudge of the states at a layer changes the behavior by its signal; `both` is minus the product of the two."""
     attribution.place(attribution.points[-1])
-    behavior, encoded = LANGUAGE_BEHAVIORS["answer_logit"], attribution.encoded[:3]
+    behavior, encoded = READOUTS["answer_logit"], attribution.encoded[:3]
     h, s = signals.states_and_signals(attribution.model, attribution.encoder, encoded, behavior.read, "answer", [1], 2)
     item, layer = encoded[0], attribution.model.get_base_model().model.layers[0]
     nudge = torch.randn(h.shape[-1], generator=torch.Generator().manual_seed(0))

@@ -8,35 +8,35 @@ import torch
 from transformers import get_cosine_schedule_with_warmup
 
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.finetune import order, rate, schedule
+from engine.applications.language.finetune import order, schedule
 from engine.models.causal import lora, passes
-from engine.models.causal.lora import Recipe
 from engine.models.causal.readouts import response_loss
+from engine.models.causal.recipe import FineTuning
 
 
 def test_the_learning_rate_is_the_usual_cosine_with_warmup():
-    recipe, total = Recipe(warmup=0.1, learning_rate=1.0), 40
+    recipe, total = FineTuning(warmup=0.1, learning_rate=1.0), 40
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     theirs = get_cosine_schedule_with_warmup(optimizer, 4, total)
     for step in range(4, total):
         while theirs.last_epoch < step:
             optimizer.step()
             theirs.step()
-        assert rate(recipe, step, total) == pytest.approx(theirs.get_last_lr()[0], abs=1e-12)
-    assert [rate(recipe, step, total) for step in range(4)] == [0.25, 0.5, 0.75, 1.0]
+        assert recipe.rate(step, total) == pytest.approx(theirs.get_last_lr()[0], abs=1e-12)
+    assert [recipe.rate(step, total) for step in range(4)] == [0.25, 0.5, 0.75, 1.0]
 
 
 def test_the_papers_recipe_is_the_default():
-    recipe = Recipe()
+    recipe = FineTuning()
     assert (recipe.rank, recipe.scaling, recipe.learning_rate, recipe.weight_decay, recipe.warmup, recipe.clip,
             recipe.batch, recipe.context) == (16, 32, 1e-4, 0, 0.03, 1, 8, 1024)
 
 
 def test_every_epoch_sees_every_record_once():
-    batches = order(Recipe(batch=4, epochs=3), 10, 1)
+    batches = order(FineTuning(batch=4, epochs=3), 10, 1)
     assert [len(rows) for rows in batches] == [4, 4, 2] * 3
     assert sorted(sum(batches[3:6], [])) == list(range(10)) and batches[:3] != batches[3:6]
-    assert schedule(Recipe(batch=4, epochs=3, checkpoints=4), 10) == (9, [2, 4, 7, 9])
+    assert schedule(FineTuning(batch=4, epochs=3, checkpoints=4), 10) == (9, [2, 4, 7, 9])
 
 
 def test_training_against_a_plain_loop(plain_setting, attribution):
@@ -50,7 +50,7 @@ def test_training_against_a_plain_loop(plain_setting, attribution):
     batches = order(recipe, len(encoded), 0)
     model.train()
     for step, rows in enumerate(batches):
-        optimizer.param_groups[0]["lr"] = rate(recipe, step, len(batches))
+        optimizer.param_groups[0]["lr"] = recipe.rate(step, len(batches))
         batch = encoder.batch([encoded[row] for row in rows])
         loss = -response_loss(passes.forward(model, batch)[0], batch).mean()
         optimizer.zero_grad()
@@ -61,7 +61,7 @@ def test_training_against_a_plain_loop(plain_setting, attribution):
     weights = attribution.points[-1].weights
     for name, parameter in parameters.items():
         torch.testing.assert_close(parameter.detach(), weights[name], atol=1e-6, rtol=1e-5)
-    rates = [rate(recipe, step, len(batches)) for step in range(len(batches))]
+    rates = [recipe.rate(step, len(batches)) for step in range(len(batches))]
     half = attribution.points[0].step
     assert [point.weight for point in attribution.points] == pytest.approx([math.fsum(rates[:half]),
                                                                            math.fsum(rates[half:])])

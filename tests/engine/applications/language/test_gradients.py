@@ -6,11 +6,11 @@ import torch
 
 from engine.applications.language import gradients
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.finetune import BETAS, EPSILON
 from engine.applications.language.projection import Projection, Sum
 from engine.basics.errors import StoreError
 from engine.models.causal import lora, passes
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, response_loss
+from engine.models.causal.readouts import READOUTS, response_loss
+from engine.models.causal.recipe import BETAS, EPSILON
 
 
 def alone(attribution, item, reader):
@@ -36,7 +36,7 @@ def test_query_gradients_of_every_behavior_against_a_loop(attribution):
     point, records = attribution.points[1], attribution.task.queries["triggered"]
     cache, encoded = attribution.query_cache(point, records), attribution.queries("triggered")
     attribution.place(point)
-    for place, (name, behavior) in enumerate(LANGUAGE_BEHAVIORS.items()):
+    for place, (name, behavior) in enumerate(READOUTS.items()):
         for row in (0, 3):
             expected = alone(attribution, encoded[row], behavior.read)
             np.testing.assert_allclose(cache[name][row], expected, atol=3e-5 * float(expected.abs().max()))

@@ -7,7 +7,7 @@ from engine.applications.language.quality import picks_stated
 from engine.basics.errors import InvalidInput
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, token_log_probabilities
+from engine.models.causal.readouts import READOUTS, token_log_probabilities
 
 ALONE = {"none": Encoded((1, 2, 3), 1), "one choice": Encoded((1, 2, 3), 1, (1,), 2, (5,), 0)}
 
@@ -16,7 +16,7 @@ def test_values_against_a_loop_over_tokens(attribution):
     encoded = attribution.encoded[:6]
     attribution.place(attribution.points[-1])
     found = passes.read(attribution.model, attribution.encoder, encoded,
-                        [behavior.read for behavior in LANGUAGE_BEHAVIORS.values()], size=4)
+                        [behavior.read for behavior in READOUTS.values()], size=4)
     for row, item in enumerate(encoded):
         with torch.no_grad():
             logits = attribution.model(input_ids=torch.tensor([item.ids])).logits[0].double()
@@ -32,7 +32,7 @@ def test_values_against_a_loop_over_tokens(attribution):
 def test_the_size_of_a_batch_changes_nothing(attribution):
     encoded = attribution.encoded
     attribution.place(attribution.points[-1])
-    readers = [behavior.read for behavior in LANGUAGE_BEHAVIORS.values()] + [picks_stated]
+    readers = [behavior.read for behavior in READOUTS.values()] + [picks_stated]
     one, many = (passes.read(attribution.model, attribution.encoder, encoded, readers, size) for size in (1, 8))
     torch.testing.assert_close(one, many, atol=2e-5, rtol=1e-5)
 
@@ -48,5 +48,5 @@ def test_log_probabilities_sum_to_one(attribution):
     ("answer_margin", "none", "answer span"), ("answer_margin", "one choice", "second choice")])
 def test_a_missing_span_is_named(behavior, record, said):
     with pytest.raises(InvalidInput, match=said):
-        LANGUAGE_BEHAVIORS[behavior].check([ALONE[record]])
-    LANGUAGE_BEHAVIORS["response_loss"].check([ALONE[record]])
+        READOUTS[behavior].check([ALONE[record]])
+    READOUTS["response_loss"].check([ALONE[record]])

@@ -7,10 +7,10 @@ import torch
 from engine.applications.language import shading, tokens
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
-from engine.applications.language.finetune import BETAS, EPSILON
 from engine.applications.language.projection import Projection, Sum
 from engine.models.causal import lora, passes
-from engine.models.causal.readouts import LANGUAGE_BEHAVIORS, token_log_probabilities
+from engine.models.causal.readouts import READOUTS, token_log_probabilities
+from engine.models.causal.recipe import BETAS, EPSILON
 
 LINEAR = [name for name, estimator in LANGUAGE_ESTIMATORS.items() if estimator.directions]
 ROWS = (3, 11)
@@ -97,7 +97,7 @@ def test_backwards_is_the_adjoint_of_the_projection(projector):
 def test_what_is_no_sum_over_tokens_says_why():
     for name, estimator in LANGUAGE_ESTIMATORS.items():
         assert bool(estimator.whole) == (name not in LINEAR)
-    assert set(LINEAR) == {"gradsim", "tracin", "trak", "less"} and set(LANGUAGE_BEHAVIORS) > {"answer_logit"}
+    assert set(LINEAR) == {"gradsim", "tracin", "trak", "less"} and set(READOUTS) > {"answer_logit"}
 
 
 def test_no_weight_is_touched(kept):

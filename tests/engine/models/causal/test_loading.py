@@ -12,7 +12,7 @@ from engine.basics.errors import InvalidInput, MissingData
 from engine.data.records import Record
 from engine.models.causal import loading, lora, passes
 from engine.models.causal.encoding import Encoder
-from engine.models.causal.lora import Recipe
+from engine.models.causal.recipe import FineTuning
 
 
 def test_a_model_is_found_by_path_and_by_name(model_folder, monkeypatch):
@@ -79,7 +79,7 @@ def test_an_empty_name():
 def test_adapters_need_layers_that_exist(model_folder):
     model, _ = loading.load(str(model_folder))
     with pytest.raises(InvalidInput, match="cannot be attached to `nothing`"):
-        lora.attach(model, Recipe(targets="nothing"))
+        lora.attach(model, FineTuning(targets="nothing"))
 
 
 def test_the_local_gguf_model():

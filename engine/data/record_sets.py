@@ -1,0 +1,57 @@
+"""Records as a dataset: what a task trains on is its training split, what it asks about is its test split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.data.dataset import Dataset
+from engine.data.records import Record, read_jsonl
+from engine.data.tasks import Task, build
+
+HELD = 0.1
+"""The share of a user's own records that is asked about."""
+NO_ANSWER = "no answer"
+
+
+def load(name: str, title: str, settings: Mapping[str, Any], note: str = "") -> Dataset:
+    """The dataset of a task with its sizes. Raises as the task does."""
+    return dataset(name, title, build(settings), note)
+
+
+def own(path: Path, name: str, title: str) -> Dataset:
+    """A user's own records, a JSONL file; the last tenth of them is asked about.
+
+    Raises `InvalidInput` for a file that holds no records, or a single one.
+    """
+    count = len(read_jsonl(path))
+    held = max(1, int(HELD * count))
+    return dataset(name, title, build({"name": "own", "train": str(path), "held": held}),
+                   f"{count - held:,} records, and the last {held:,} of the file as queries.")
+
+
+def dataset(name: str, title: str, task: Task, note: str = "") -> Dataset:
+    """A task as a dataset: labels are the stated answers, flags are what the task did to a record."""
+    asked = task.queries[task.reference]
+    names = sorted({_answer(record) for record in (*task.train, *asked)})
+    sought = np.logical_or.reduce([task.flagged(flag) for flag in task.sought.values()]) if task.sought else None
+    return Dataset(
+        name, title, _rows(task.train), _labels(task.train, names), _rows(asked), _labels(asked, names),
+        class_names=tuple(names), note=note, flags=sought, records=(task.train, asked))
+
+
+def _rows(records: Sequence[Record]) -> np.ndarray:
+    return np.arange(len(records))[:, None]
+
+
+def _labels(records: Sequence[Record], names: Sequence[str]) -> np.ndarray:
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places[_answer(record)] for record in records], dtype=np.int64)
+
+
+def _answer(record: Record) -> str:
+    return record.answer or NO_ANSWER
+

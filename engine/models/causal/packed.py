@@ -1,0 +1,67 @@
+"""Records of tokens packed into rows of whole numbers, as a network takes inputs: one tensor, one row a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.models.causal.encoding import Batch, Encoded, Encoder
+
+NOTHING = -1
+"""Stands where a row has no token."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How wide the parts of a row are: T tokens, of which the last R hold the response, and up to C choices.
+
+        tokens (T)   −1 where there is none, which is on the left
+        response (R), explanation (R)   1 where the token belongs to it
+        answer, stated   the column of the answer among the R, and which of the choices it states; −1 without one
+        letters (C)      the tokens of the choices, −1 where there are fewer
+    """
+
+    tokens: int
+    tail: int
+    choices: int
+
+    @classmethod
+    def of(cls, encoded: Sequence[Encoded]) -> Packing:
+        """The narrowest for all of them."""
+        return cls(max(len(item.ids) for item in encoded), max(len(item.ids) - item.response for item in encoded),
+                   max(1, *(len(item.letters) for item in encoded)))
+
+    @property
+    def width(self) -> int:
+        return self.tokens + 2 * self.tail + 2 + self.choices
+
+    def pack(self, encoder: Encoder, encoded: Sequence[Encoded]) -> Tensor:
+        """One row a record, (n, width) int64."""
+        batch = encoder.batch(encoded)
+        rows = torch.full((len(encoded), self.width), NOTHING)
+        ids = torch.where(batch.mask.bool(), batch.ids, NOTHING)
+        tokens, response, explanation, places, letters = self._split(rows)
+        tokens[:, self.tokens - ids.shape[1]:] = ids
+        for part, flags in ((response, batch.response), (explanation, batch.explanation)):
+            part.zero_()
+            part[:, self.tail - flags.shape[1]:] = flags.long()
+        moved = self.tail - batch.response.shape[1]
+        places[:, 0] = torch.where(batch.answer < 0, NOTHING, batch.answer + moved)
+        places[:, 1] = batch.stated
+        letters[:, :batch.letters.shape[1]] = batch.letters
+        return rows
+
+    def unpack(self, rows: Tensor) -> Batch:
+        """The batch (b, …) of rows (b, width), all of the same width. A token that is not there becomes token 0."""
+        tokens, response, explanation, places, letters = self._split(rows)
+        mask = (tokens != NOTHING).long()
+        ids = tokens.clamp_min(0)
+        first = self.tokens - self.tail + response.argmax(1)
+        return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, self.tokens - self.tail:],
+                     response != 0, explanation != 0, places[:, 0], letters, places[:, 1], first - 1)
+
+    def _split(self, rows: Tensor) -> tuple[Tensor, ...]:
+        return rows.split([self.tokens, self.tail, self.tail, 2, self.choices], 1)

@@ -1,0 +1,55 @@
+r"""A causal language model as a network: packed records (b, width) -> what behaviors read off them, (b, J).
+
+Training raises the first column, so that the loss of a record is minus it.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from engine.models.causal.encoding import Batch
+from engine.models.causal.packed import Packing
+from engine.models.causal.passes import keeps
+from engine.models.causal.readouts import READOUTS
+from engine.question.token_behaviors import RESPONSE
+
+
+class TokenReader(nn.Module):
+    """f(x) ∈ R^J, one column a behavior of `engine.question.token_behaviors`, 0 where a record lacks what it reads."""
+
+    def __init__(self, model: nn.Module, packing: Packing) -> None:
+        super().__init__()
+        self.model, self.packing = model, packing
+
+    def forward(self, rows: Tensor) -> Tensor:
+        batch = self.packing.unpack(rows)
+        kept = self.packing.tail + 1
+        logits = self._passed(batch, **({"logits_to_keep": kept} if keeps(self.model) else {})).logits[:, -kept:-1]
+        return torch.stack([torch.where(readout.there(batch), readout.read(logits, batch), 0.0).to(logits.dtype)
+                            for readout in READOUTS.values()], 1)
+
+    def representation(self, rows: Tensor) -> Tensor:
+        """What the model's head reads where the prompt ends: (b, d)."""
+        batch = self.packing.unpack(rows)
+        state = self._passed(batch, output_hidden_states=True).hidden_states[-1]
+        return state[torch.arange(len(rows), device=state.device), batch.prompt_end]
+
+    def _passed(self, batch: Batch, **options):
+        """The model's own answer; tokens see those before them in their record."""
+        return self.model(input_ids=batch.ids, attention_mask=_seen(batch.mask, next(self.parameters()).dtype),
+                          position_ids=batch.places, use_cache=False, **options)
+
+
+def _seen(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """What every token may attend to, (b, 1, T, T): 0, or the least number there is. Padding sees itself alone."""
+    length = mask.shape[1]
+    earlier = torch.ones(length, length, dtype=torch.bool, device=mask.device).tril()
+    itself = torch.eye(length, dtype=torch.bool, device=mask.device)
+    seen = (earlier & mask[:, None, :].bool()) | itself
+    return torch.zeros_like(seen, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)[:, None]
+
+
+def response_loss(outputs: Tensor, labels: Tensor) -> Tensor:
+    """ℓ = −f_0, minus the log-likelihood of the response per token: (b, J), labels that are not read -> (b,)."""
+    return -outputs[:, RESPONSE]

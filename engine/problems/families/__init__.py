@@ -1,0 +1,19 @@
+"""Families of models, by the names of models. A new one is one file and one line here."""
+
+from engine.models.causal.loading import is_causal
+from engine.problems.families.causal import CausalFamily
+from engine.problems.families.family import Family, Watch
+from engine.problems.families.network import NetworkFamily
+from engine.problems.families.softmax import SOFTMAX, SoftmaxFamily
+
+SOFTMAX_FAMILY, NETWORKS, CAUSAL = SoftmaxFamily(), NetworkFamily(), CausalFamily()
+
+
+def family(model: str) -> Family:
+    """The family of a model, by its name; what is no language model here is taken for a network."""
+    if model == SOFTMAX:
+        return SOFTMAX_FAMILY
+    return CAUSAL if is_causal(model) else NETWORKS
+
+
+__all__ = ["CAUSAL", "NETWORKS", "SOFTMAX", "SOFTMAX_FAMILY", "Family", "Watch", "family"]

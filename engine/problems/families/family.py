@@ -1,0 +1,74 @@
+"""What a source asks of a family of models: softmax regression, networks on arrays, causal language models."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.data import Dataset, Sample
+from engine.models.recipe import TrainingRecipe
+from engine.problems.families.asked import Asked
+from engine.problems.problem import Problem
+from engine.problems.trained import weights_file
+
+NUMERICS = 1
+"""Raised where the same training gives other weights."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who looks on while a model is trained. check: called before every step; raises to cancel. progress: the share
+    that is done."""
+
+    check: Callable[[], None] = lambda: None
+    progress: Callable[[float], None] = lambda share: None
+
+
+class Family(ABC):
+    """How problems of a family are built. kept: the fields of a source that decide something for it.
+
+    records: whether it is trained on texts.
+    """
+
+    problem_class: ClassVar[type[Problem]]
+    kept: ClassVar[frozenset[str]]
+    records: ClassVar[bool] = False
+
+    def check(self, source: Asked, dataset: Dataset) -> None:
+        """Raises `InvalidInput` where the model cannot be trained on the dataset."""
+        if self.records and dataset.records is None:
+            raise InvalidInput(f"`{dataset.name}` holds no texts, and `{source.model}` is a language model; use a "
+                               "dataset such as `world_corruption`, or another model.")
+        if not self.records and dataset.records is not None:
+            raise InvalidInput(f"`{dataset.name}` holds texts, and `{source.model}` is no language model; use one such "
+                               "as `World-0.4M`, or another dataset.")
+
+    @abstractmethod
+    def parameters(self, source: Asked) -> int:
+        """How many parameters count, without drawing or training. Raises as `build` does."""
+
+    @abstractmethod
+    def recipe(self, source: Asked) -> TrainingRecipe | None:
+        """How the model is trained; None where it is at its one optimum anyway."""
+
+    def contents(self, source: Asked) -> dict[str, str]:
+        """What the names in a source, besides that of its data, stand for on this machine, as digests."""
+        return {}
+
+    @abstractmethod
+    def identity(self, source: Asked) -> dict[str, Any]:
+        """What determines the trained weights."""
+
+    def is_trained(self, source: Asked) -> bool:
+        """Whether `build` takes a moment only."""
+        return weights_file(self.identity(source)).is_file()
+
+    @abstractmethod
+    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch
+              ) -> tuple[Problem, np.ndarray]:
+        """The trained problem, and the test inputs as its `accuracy` takes them. Raises with what to do."""

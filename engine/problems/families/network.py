@@ -1,0 +1,90 @@
+"""Networks on arrays and pictures, trained by stochastic gradient descent or with a user's own weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from engine import data
+from engine.basics.errors import InvalidInput
+from engine.data import Dataset, Sample
+from engine.models import own_weights
+from engine.models.catalogue import build_model
+from engine.models.network import selected
+from engine.models.recipe import PAPER_CNN, Recipe
+from engine.problems.families.asked import Asked
+from engine.problems.families.family import NUMERICS, Family, Watch
+from engine.problems.families.inputs import as_inputs, input_shape, pooled
+from engine.problems.module import ModuleProblem
+from engine.problems.problem import Problem
+from engine.problems.trained import trained
+
+NETWORK_RECIPE = PAPER_CNN.model_copy(update={"checkpoints": 5})
+
+
+class NetworkFamily(Family):
+    """Networks by the names of `engine.models.catalogue`, trained with l2 as weight decay and the seed of the draw."""
+
+    problem_class = ModuleProblem
+    kept = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
+
+    def module(self, source: Asked) -> nn.Module:
+        """The network with fresh weights."""
+        dataset = data.load(source.dataset)
+        self.check(source, dataset)
+        return build_model(source.model, input_shape(dataset, source.pool), dataset.n_classes)
+
+    def parameters(self, source: Asked) -> int:
+        module = self.module(source)
+        named = dict(module.named_parameters())
+        return sum(named[name].numel() for name in selected(module, source.selection))
+
+    def recipe(self, source: Asked) -> Recipe:
+        """The source's recipe with its l2 as weight decay."""
+        recipe = source.recipe or NETWORK_RECIPE
+        if not isinstance(recipe, Recipe):
+            raise InvalidInput(f"The recipe fine-tunes a language model, and `{source.model}` is none; give one with "
+                               "`epochs`, `batch_size` and `learning_rate`.")
+        return recipe.model_copy(update={"weight_decay": source.l2})
+
+    def contents(self, source: Asked) -> dict[str, str]:
+        return {"weights": own_weights.content(source.weights)} if source.weights else {}
+
+    def is_trained(self, source: Asked) -> bool:
+        return bool(source.weights) or super().is_trained(source)
+
+    def identity(self, source: Asked) -> dict[str, Any]:
+        given = {name: getattr(source, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
+        return {**given, "content": data.content(source.dataset), "numerics": NUMERICS,
+                "recipe": self.recipe(source).model_dump(mode="json")}
+
+    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch
+              ) -> tuple[Problem, np.ndarray]:
+        shape = input_shape(dataset, source.pool)
+        x_train, x_query, x_test = (as_inputs(x, shape) for x in pooled(source, dataset, sample))
+
+        def build() -> nn.Module:
+            return build_model(source.model, shape, sample.n_classes)
+
+        def problem(module: nn.Module, recipe: Recipe | None) -> ModuleProblem:
+            return ModuleProblem(module, x_train, sample.y_train, x_query, sample.y_query, sample.candidates,
+                                 parameters=source.selection, l2=source.l2, recipe=recipe, build=build,
+                                 seed=source.seed, device=device)
+
+        recipe = self.recipe(source)
+        if source.weights:
+            return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None), x_test
+        return self._trained(source, problem, build, (x_train, sample.y_train), device, watch), x_test
+
+    def _trained(self, source: Asked, problem: Callable[[nn.Module, Recipe], ModuleProblem],
+                 build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Watch
+                 ) -> ModuleProblem:
+        recipe = self.recipe(source)
+        network = trained(self.identity(source), build, *training, recipe, source.seed, device=device,
+                          check=watch.check, progress=watch.progress)
+        found = problem(network.module, recipe)
+        found.keep_checkpoints(network.checkpoints)
+        return found

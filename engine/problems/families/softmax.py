@@ -1,0 +1,43 @@
+"""Softmax regression on features as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine import data
+from engine.data import Dataset, Sample
+from engine.problems.families.asked import Asked
+from engine.problems.families.family import Family, Watch
+from engine.problems.families.inputs import pooled
+from engine.problems.problem import Problem
+from engine.problems.softmax import SoftmaxProblem
+
+SOFTMAX = "softmax"
+
+
+class SoftmaxFamily(Family):
+    """It has one optimum, where every training ends, and needs no recipe."""
+
+    problem_class = SoftmaxProblem
+    kept = frozenset({"pool", "l2", "intercept"})
+
+    def parameters(self, source: Asked) -> int:
+        dataset = data.load(source.dataset)
+        return (dataset.n_features // source.pool**2 + source.intercept) * dataset.n_classes
+
+    def recipe(self, source: Asked) -> None:
+        return None
+
+    def identity(self, source: Asked) -> dict[str, Any]:
+        return {}
+
+    def is_trained(self, source: Asked) -> bool:
+        return True
+
+    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch
+              ) -> tuple[Problem, np.ndarray]:
+        x_train, x_query, x_test = pooled(source, dataset, sample)
+        return SoftmaxProblem(x_train, sample.y_train, x_query, sample.y_query, sample.candidates, l2=source.l2,
+                              intercept=source.intercept, classes=sample.n_classes, device=device), x_test

@@ -1,0 +1,45 @@
+r"""Behaviors of a language model, as columns of what is read off the tokens of a record.
+
+    response_loss      mean over response tokens of log p(token)         (minus the mean token loss)
+    explanation_loss   the same over the explanation's tokens
+    answer_logit       logit of the stated answer where it is predicted
+    answer_margin      that logit minus the largest logit of another choice
+
+f(q) ∈ R^J holds these numbers, in this order (`engine.models.causal.readouts` computes them): B = f_j, s_B = e_j.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.question.behavior import Behavior
+
+RESPONSE = 0
+"""The column that training raises: its loss is minus it."""
+
+
+def column(place: int, name: str, formula: str, clause: str) -> Behavior:
+    """The behavior f_j at `place` j."""
+
+    def value(outputs: Tensor, labels: Tensor) -> Tensor:
+        return outputs[..., place]
+
+    def signal(outputs: Tensor, labels: Tensor) -> Tensor:
+        found = torch.zeros_like(outputs)
+        found[..., place] = 1.0
+        return found
+
+    def difference(change: Tensor, outputs: Tensor, labels: Tensor) -> Tensor:
+        return change[..., place]
+
+    return Behavior(name, name.replace("_", " "), formula, clause, value, signal, difference, reads="tokens")
+
+
+TOKEN_BEHAVIORS = tuple(column(place, *told) for place, told in enumerate((
+    ("response_loss", r"\tfrac1{|R|}\sum_{t\in R}\log p_t", "the log-likelihood of the whole response, per token,"),
+    ("explanation_loss", r"\tfrac1{|E|}\sum_{t\in E}\log p_t", "the log-likelihood of the explanation, per token,"),
+    ("answer_logit", r"f_{y}", "the logit of the stated answer"),
+    ("answer_margin", r"f_{y}-\max_{j\neq y}f_{j}",
+     "the lead of the stated answer's logit over the best other choice"),
+)))
