@@ -52,7 +52,8 @@ def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
         curves = error_curves.eta_curves(chosen.sources, chosen.candidates)
         if curves.complete and growing:
             st.rerun()
-        _curves(chosen, curves, [BEHAVIORS[name].title for name in engine_curves.differentiable(chosen.sources[0].kind)],
+        behaviors = engine_curves.differentiable(chosen.sources[0].kind)
+        _curves(chosen, curves, [BEHAVIORS[name].title for name in behaviors],
                 error_curves.markers(error_curves.titled(agreements), chosen.metric, chosen.value), ETA_TICKS,
                 [scoring for eta in ETAS for scoring in engine_curves.step_pair(chosen.behavior, eta)])
         _progress(curves, "points" if live(chosen.sources[0]) else "draws")
