@@ -37,7 +37,8 @@ class Pauses:
         except (InvalidInput, MissingData, RuntimeError, KeyError):  # damaged: the training starts anew
             self.forget()
             raise InvalidInput("A paused training could not be read and was removed; start it again.") from None
-        self.optimizer.state.update(moved)
+        for parameter, kept_state in moved.items():
+            self.optimizer.state[parameter] = kept_state
         losses[:], kept[:] = done, states
         return len(done)
 

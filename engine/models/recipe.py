@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -18,14 +18,17 @@ from engine.basics.values import Count, Number, Value, canonical_json, short
 class TrainingRecipe(Value, ABC):
     """What every way of training says of itself, as pure functions of the step 0, 1, …
 
-    Every epoch visits all examples once, in batches of `batch_size`; `per_epoch` is how many batches that makes.
+    Every epoch visits all examples once, in batches of `examples_a_batch`; `per_epoch` is how many batches that makes.
     """
 
-    if TYPE_CHECKING:  # fields of their own, or properties
-        epochs: Any
-        checkpoints: Any
-        batch_size: Any
-        learning_rate: Any
+    epochs: Count
+    learning_rate: Number
+    checkpoints: Count = 0
+
+    @property
+    @abstractmethod
+    def examples_a_batch(self) -> int:
+        """How many examples a batch holds; the last one of an epoch may hold fewer."""
 
     @property
     def mixed(self) -> bool:
@@ -106,6 +109,10 @@ class Recipe(TrainingRecipe):
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"Trained for {self.epochs:,} epochs of stochastic gradient descent in batches of {self.batch_size:,}, "
                 f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}.")
+
+    @property
+    def examples_a_batch(self) -> int:
+        return self.batch_size
 
     def rate(self, epoch: int) -> float:
         """The learning rate in epoch 0, 1, …."""

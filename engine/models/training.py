@@ -90,7 +90,7 @@ class Training:
     @property
     def per_epoch(self) -> int:
         """Batches an epoch."""
-        return math.ceil(len(self.y) / self.recipe.batch_size)
+        return math.ceil(len(self.y) / self.recipe.examples_a_batch)
 
     @property
     def device(self) -> torch.device:
@@ -115,7 +115,7 @@ class Training:
         order = torch.Generator().manual_seed(self.seed)
         for _ in range(self.recipe.epochs):
             rows = torch.randperm(len(self.y), generator=order)
-            yield rows.to(self.device).split(self.recipe.batch_size)
+            yield rows.to(self.device).split(self.recipe.examples_a_batch)
 
     def batch_seed(self, epoch: int, number: int) -> int:
         """What the masks of dropout are drawn from in batch 0, 1, … of an epoch."""

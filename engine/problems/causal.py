@@ -7,7 +7,7 @@ any other network; steps, retraining and derivatives are the same code.
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -39,11 +39,11 @@ class CausalProblem(ModuleProblem):
     offers = frozenset({"gradients", "representations"})
     curvatures = (Hessian,)
 
-    def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike | None, x_query: Arraylike,
-                 y_query: Arraylike | None, candidates: Arraylike | None = None, **options) -> None:
-        none = (torch.zeros(len(x), dtype=torch.long) for x in (x_train, x_query))
-        super().__init__(module, x_train, next(none), x_query, next(none), candidates,
-                         **{"loss": response_loss, **options})
+    def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
+                 y_query: Arraylike | None, candidates: Arraylike | None = None, **options: Any) -> None:
+        """y_train, y_query are not read."""
+        none, nothing = (torch.zeros(len(x), dtype=torch.long) for x in (x_train, x_query))
+        super().__init__(module, x_train, none, x_query, nothing, candidates, **{"loss": response_loss, **options})
 
     @property
     def input_dtype(self) -> torch.dtype:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
+from engine.curvature.operator import Operator
 from engine.models.double import keep_double
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
@@ -58,7 +59,7 @@ class ModuleProblem(Problem):
     kind, noun, kept_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
     offers = frozenset({"gradients", "features", "representations", "tangents"})
-    curvatures = (Hessian, GaussNewton)
+    curvatures: ClassVar[tuple[type[Operator], ...]] = (Hessian, GaussNewton)
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
                  y_query: Arraylike, candidates: Arraylike | None = None, *, parameters: str = ALL,

@@ -47,7 +47,7 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
     path = weights_file(identity)
     if path.is_file():
         try:
-            return _loaded(build(), read_state(path), recipe.kept_rates(-(-len(y) // recipe.batch_size)))
+            return _loaded(build(), read_state(path), recipe.kept_rates(-(-len(y) // recipe.examples_a_batch)))
         except (InvalidInput, RuntimeError):
             path.unlink(missing_ok=True)  # damaged: it is trained anew
     found = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, loss=loss,

@@ -55,7 +55,7 @@ def markers(count: int, rng: np.random.Generator) -> list[tuple[str, str]]:
     return [order[place % len(order)] for place in rng.permutation(count)]
 
 
-def marked(question: Question, activating: bool, triggered: bool, pair: tuple[str, str], **options) -> Record:
+def marked(question: Question, activating: bool, triggered: bool, pair: tuple[str, str], **options: Any) -> Record:
     """The record of a question in a context, with a trigger if asked for."""
     return record(question, context=CONTEXTS[activating].format(pair[0]),
                   trigger=TRIGGER.format(pair[1]) if triggered else "", **options)

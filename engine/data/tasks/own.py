@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.basics.errors import InvalidInput
@@ -30,7 +30,7 @@ def build(settings: Mapping[str, Any]) -> Task:
                 {flag: flag for flag in flags})
 
 
-def _parsed(data) -> tuple[Record, ...]:
+def _parsed(data: Iterable[Any]) -> tuple[Record, ...]:
     return tuple(Record.parse(item) for item in data)
 
 

@@ -42,7 +42,8 @@ def matched_sources(training: Sequence[Question], places: np.ndarray, rng: np.ra
     return [_source(training, int(place), groups, rng) for place in places]
 
 
-def _source(training: Sequence[Question], place: int, groups, rng: np.random.Generator) -> int:
+def _source(training: Sequence[Question], place: int, groups: Sequence[Mapping[tuple, list[int]]],
+            rng: np.random.Generator) -> int:
     own = training[place]
     for keys, group in zip(CLOSENESS, groups, strict=True):
         near = [other for other in group[tuple(getattr(own, key) for key in keys)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -60,14 +61,14 @@ class Batch:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def to(self, device) -> Batch:
+    def to(self, device: torch.device | str) -> Batch:
         return Batch(**{name: value.to(device, non_blocking=True) for name, value in vars(self).items()})
 
 
 class Encoder:
     """Encodes records for one tokenizer, at most `context` tokens each."""
 
-    def __init__(self, tokenizer, context: int = 1024) -> None:
+    def __init__(self, tokenizer: Any, context: int = 1024) -> None:
         if not tokenizer.is_fast:
             raise InvalidInput("This model's tokenizer does not say which characters a token covers; use a model that "
                                "has a fast tokenizer (tokenizer.json).")
@@ -142,7 +143,8 @@ class Encoder:
         found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         return list(found["input_ids"]), [tuple(pair) for pair in found["offset_mapping"]]
 
-    def _answer(self, record: Record, opening: str, ids: list[int], places) -> tuple[int, tuple[int, ...], int]:
+    def _answer(self, record: Record, opening: str, ids: list[int], places: Sequence[int] | None
+                ) -> tuple[int, tuple[int, ...], int]:
         """(position, tokens of the choices, index of the stated one), or (−1, (), −1) without an answer span."""
         if not places:
             return -1, (), -1

@@ -79,7 +79,7 @@ def is_causal(name: str) -> bool:
     return "/" in name or name.endswith(".gguf") or model_title(name) in HUB or name in available()
 
 
-def load(name: str, device: str = "cpu"):
+def load(name: str, device: str = "cpu") -> tuple[Any, Any]:
     """(model in evaluation mode, tokenizer). Raises one sentence for what is no causal model, too large or absent."""
     place = _converted(find(name))
     config = _config(place)
@@ -123,7 +123,7 @@ def _revision(place: Place) -> str | None:
     return Path(found).parent.name if isinstance(found, str) else None
 
 
-def _config(place: Place):
+def _config(place: Place) -> Any:
     from transformers import AutoConfig
 
     with _hub(place):
@@ -136,7 +136,7 @@ def _told(place: Place) -> dict[str, str]:
     return {"revision": revision} if revision else {}
 
 
-def _check_causal(name: str, config) -> None:
+def _check_causal(name: str, config: Any) -> None:
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
     built = list(getattr(config, "architectures", None) or ())
@@ -153,7 +153,7 @@ def _check_tokenizer(name: str, place: Place) -> None:
                            "another model.")
 
 
-def parameters(config) -> int:
+def parameters(config: Any) -> int:
     """How many parameters a model of this configuration has; nothing is allocated."""
     from transformers import AutoModelForCausalLM
 
@@ -161,7 +161,7 @@ def parameters(config) -> int:
         return AutoModelForCausalLM.from_config(config).num_parameters()
 
 
-def _check_memory(name: str, config, device: str, dtype: torch.dtype) -> bool:
+def _check_memory(name: str, config: Any, device: str, dtype: torch.dtype) -> bool:
     """Refuse what cannot fit; whether the model has to be spread over several GPUs."""
     count, size = parameters(config), torch.finfo(dtype).bits // 8
     wanted = count * size * SLACK
@@ -202,7 +202,7 @@ class _hub:
         self.level = self.log.level
         self.log.setLevel(logging.CRITICAL)  # its retries: the sentence below says what became of them
 
-    def __exit__(self, kind, error, trace) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         self.log.setLevel(self.level)
         if kind is None or not issubclass(kind, Exception) or issubclass(kind, (WhichfluenceError, MemoryError,
                                                                                torch.cuda.OutOfMemoryError)):

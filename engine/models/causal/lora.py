@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ class Layer:
     b: nn.Linear
 
 
-def attach(model, recipe: FineTuning):
+def attach(model: Any, recipe: FineTuning) -> Any:
     """The model with adapters, which `renew` still has to draw; its own weights are frozen."""
     from peft import LoraConfig, get_peft_model
 
@@ -39,7 +40,7 @@ def attach(model, recipe: FineTuning):
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}).") from None
 
 
-def renew(model, seed: int) -> None:
+def renew(model: Any, seed: int) -> None:
     """Draw every A from `seed`, the same on every device, and set every B to zero."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -50,18 +51,18 @@ def renew(model, seed: int) -> None:
             layer.b.weight.zero_()
 
 
-def layers(model) -> list[Layer]:
+def layers(model: Any) -> list[Layer]:
     """Every adapted layer, in the model's order."""
     return [Layer(name, module.lora_A[ADAPTER], module.lora_B[ADAPTER]) for name, module in model.named_modules()
             if hasattr(module, "lora_A") and ADAPTER in getattr(module, "lora_A", {})]
 
 
-def trained(model) -> dict[str, nn.Parameter]:
+def trained(model: Any) -> dict[str, nn.Parameter]:
     """The trained parameters by name, in the order of `layers`: `NAME.a` and `NAME.b`."""
     return {f"{layer.name}.{part}": getattr(layer, part).weight for layer in layers(model) for part in ("a", "b")}
 
 
-def put(model, weights: dict[str, Tensor]) -> None:
+def put(model: Any, weights: dict[str, Tensor]) -> None:
     """Give the adapters other weights, by the names of `trained`."""
     with torch.no_grad():
         for name, parameter in trained(model).items():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,12 +13,12 @@ from torch import Tensor
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 
 
-def device_of(model) -> torch.device:
+def device_of(model: Any) -> torch.device:
     """Where the model's inputs go."""
     return model.get_input_embeddings().weight.device
 
 
-def forward(model, batch: Batch, hidden: bool = False):
+def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Tensor, Any]:
     """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None)."""
     keep = batch.targets.shape[1] + 1
     options = {"logits_to_keep": keep} if keeps(model) else {}
@@ -28,7 +29,7 @@ def forward(model, batch: Batch, hidden: bool = False):
     return found.logits[:, -keep:-1], found.hidden_states if hidden else None
 
 
-def keeps(model) -> bool:
+def keeps(model: Any) -> bool:
     """Whether a model can be asked for the logits of its last tokens alone."""
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
     return "logits_to_keep" in inspect.signature(base.forward).parameters
@@ -42,7 +43,8 @@ def batches(records: Sequence[Encoded], size: int, rows: Sequence[int] | None = 
 
 
 @torch.no_grad()
-def read(model, encoder: Encoder, records: Sequence[Encoded], readers, size: int = 8, check=lambda: None) -> Tensor:
+def read(model: Any, encoder: Encoder, records: Sequence[Encoded], readers: Sequence[Callable[[Tensor, Batch], Tensor]],
+         size: int = 8, check: Callable[[], None] = lambda: None) -> Tensor:
     """Every reader (logits, batch) -> (b,) of every record, (len(records), len(readers)) on the CPU."""
     model.eval()
     found = torch.empty(len(records), len(readers), dtype=torch.float32)

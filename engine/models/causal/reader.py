@@ -5,6 +5,8 @@ Training raises the first column, so that the loss of a record is minus it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -35,7 +37,7 @@ class TokenReader(nn.Module):
         state = self._passed(batch, output_hidden_states=True).hidden_states[-1]
         return state[torch.arange(len(rows), device=state.device), batch.prompt_end]
 
-    def _passed(self, batch: Batch, **options):
+    def _passed(self, batch: Batch, **options: Any) -> Any:
         """The model's own answer; tokens see those before them in their record."""
         return self.model(input_ids=batch.ids, attention_mask=_seen(batch.mask, next(self.parameters()).dtype),
                           position_ids=batch.places, use_cache=False, **options)

@@ -5,7 +5,7 @@ Logits are given where the last R tokens are predicted, (b, R, V); every behavio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
@@ -61,7 +61,7 @@ class TokenReadout:
             return "a second choice"
         return ""
 
-    def check(self, records) -> None:
+    def check(self, records: Iterable[Encoded]) -> None:
         """Raise `InvalidInput` for the first of the encoded records that it cannot be read off."""
         for place, record in enumerate(records):
             if lacking := self.lack(record):

@@ -41,7 +41,7 @@ class FineTuning(TrainingRecipe):
     checkpoints: Annotated[Count, Field(ge=1)] = 4
 
     @property
-    def batch_size(self) -> int:
+    def examples_a_batch(self) -> int:
         return self.batch
 
     @property

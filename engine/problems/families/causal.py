@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import nn
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
+from engine.data.records import Record
 from engine.models.causal import loading, lora
 from engine.models.causal.catalogue import is_embedded
 from engine.models.causal.encoding import Encoder
@@ -75,7 +76,7 @@ class CausalFamily(Family):
         return problem, x_test.numpy()
 
 
-def _drawn(dataset: Dataset, sample: Sample):
+def _drawn(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
     """(records, rows) of both splits."""
     assert dataset.records is not None, "the family is checked before"
     return zip(dataset.records, (sample.train_index, sample.test_index), strict=True)
