@@ -6,12 +6,13 @@ from engine.estimators.estimator import Estimator
 from engine.estimators.exact import EXACT
 from engine.estimators.first_order import FIRST_ORDER
 from engine.estimators.influence_function import INFLUENCE_FUNCTIONS
+from engine.estimators.less import LESS
 from engine.estimators.ntk import NTK, NTK_LAST_LAYER
 from engine.estimators.representer import REPRESENTER
 from engine.estimators.trak import TRAK
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
-for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK):
+for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, LESS):
     ESTIMATORS.add(_estimator.name, _estimator)
 
 __all__ = ["ESTIMATORS", "Estimator"]

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
-from torch import nn
+from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value, canonical_json, short
@@ -54,6 +54,10 @@ class TrainingRecipe(Value, ABC):
     @abstractmethod
     def kept_rates(self, per_epoch: int) -> tuple[float, ...]:
         """The learning rate that each checkpoint stands for."""
+
+    def moments(self, optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
+        """What of the optimizer's state belongs to a checkpoint, by names that no parameter has; nothing by default."""
+        return {}
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         """What is done to gradients before they are used; nothing by default."""

@@ -47,9 +47,10 @@ class Diverged(InvalidInput):
 class Trained:
     """What a training run leaves.
 
-    module: on the device, in evaluation mode. checkpoints: (state dict on the CPU, learning rate of the epoch) in the
-    order of training. losses: the mean of the batch losses in every epoch, without the penalty. names: of all but the
-    parameters that were frozen, which no state holds.
+    module: on the device, in evaluation mode. checkpoints: (state dict on the CPU, with the optimizer's moments where
+    the recipe keeps them, and the learning rate that it stands for) in the order of training. losses: the mean of the
+    batch losses in every epoch, without the penalty. names: of all but the parameters that were frozen, which no state
+    holds.
     """
 
     module: nn.Module
@@ -161,7 +162,8 @@ class _Run:
             seed_generators(training.device, training.batch_seed(epoch, number))
             total += self._step(batch)
             if step in self.keeps:
-                self.kept.append((_state(self.module, self.names), self.keeps[step]))
+                moments = training.recipe.moments(self.optimizer, self.module.named_parameters())
+                self.kept.append((_state(self.module, self.names) | moments, self.keeps[step]))
         self.losses.append(_finite(total.item() / len(batches), epoch, training.recipe))
 
     def _step(self, batch: Tensor) -> Tensor | float:

@@ -7,6 +7,8 @@ any other network; steps, retraining and derivatives are the same code.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -16,14 +18,17 @@ from engine.basics.errors import InvalidInput
 from engine.curvature.hessian import Hessian
 from engine.models.causal.reader import TokenReader, response_loss
 from engine.models.causal.readouts import READOUTS
+from engine.models.causal.recipe import FIRST, SECOND, STEPS
 from engine.models.network import Network
 from engine.problems.module import BATCH, ModuleProblem
 from engine.problems.problem import Arraylike
 from engine.question.behavior import Behavior
-from engine.question.token_behaviors import TOKEN_BEHAVIORS
+from engine.question.token_behaviors import RESPONSE, TOKEN_BEHAVIORS
 
 ANSWER = "answer_logit"
 """The readout that the label-free loss of a similarity raises."""
+LEAST_DOUBT = 1e-6
+"""Of a response that is certain to rounding, whose margin has no slope."""
 
 
 class CausalProblem(ModuleProblem):
@@ -36,7 +41,7 @@ class CausalProblem(ModuleProblem):
     """
 
     kind, noun, reads = "causal", "a language model", "tokens"
-    offers = frozenset({"gradients", "representations"})
+    offers = frozenset({"gradients", "representations", "margins", "moments"})
     curvatures = (Hessian,)
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
@@ -61,6 +66,21 @@ class CausalProblem(ModuleProblem):
 
     def _check_selection(self) -> None:
         """Any parameters may be trained."""
+
+    def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
+        """As for any network, with the optimizer's moments."""
+        super().keep_checkpoints(states)
+        self.checkpoints = tuple(
+            replace(point, first=self._flat(state, FIRST), second=self._flat(state, SECOND), steps=int(state[STEPS]))
+            if STEPS in state else point for point, (state, _) in zip(self.checkpoints, states, strict=True))
+
+    def margins(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """A response counts as one event of probability p = exp(f_0), f_0 its mean log-likelihood a token."""
+        outputs = self.network.predict(self.x[rows])
+        doubt = -outputs[:, RESPONSE].expm1()
+        signal = torch.zeros_like(outputs)
+        signal[:, RESPONSE] = 1.0 / doubt.clamp_min(LEAST_DOUBT)
+        return signal, doubt
 
     def check_behavior(self, behavior: Behavior) -> None:
         super().check_behavior(behavior)

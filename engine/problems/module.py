@@ -28,6 +28,7 @@ from engine.models.recipe import Recipe
 from engine.models.training import train
 from engine.problems.memory import Memory
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
+from engine.question.class_behaviors import soft_margin_signal
 from engine.question.processes import Trajectory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -36,10 +37,21 @@ BATCH = 512
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point of the training run: the selected parameters θ_t (P,) and the learning rate there."""
+    """A point of the training run: the selected parameters θ_t (P,) and the learning rate there.
+
+    first, second (P,): the optimizer's moments after so many `steps`, where the training kept them.
+    """
 
     theta: Tensor
     learning_rate: float
+    first: Tensor | None = None
+    second: Tensor | None = None
+    steps: int = 0
+
+    def double(self) -> Checkpoint:
+        """The same in float64."""
+        first, second = (None if part is None else part.double() for part in (self.first, self.second))
+        return Checkpoint(self.theta.double(), self.learning_rate, first, second, self.steps)
 
 
 class ModuleProblem(Problem):
@@ -58,7 +70,7 @@ class ModuleProblem(Problem):
 
     kind, noun, kept_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
-    offers = frozenset({"gradients", "features", "representations", "tangents"})
+    offers = frozenset({"gradients", "features", "representations", "margins", "tangents"})
     curvatures: ClassVar[tuple[type[Operator], ...]] = (Hessian, GaussNewton)
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
@@ -91,11 +103,12 @@ class ModuleProblem(Problem):
 
         Only the selected parameters are taken: everything else stays as in the factual model.
         """
-        names = self.network.names
         vars(self).pop("fingerprint", None)
-        self.checkpoints = tuple(
-            Checkpoint(self.network.flatten({name: state[name] for name in names}).to(self.theta), rate)
-            for state, rate in states)
+        self.checkpoints = tuple(Checkpoint(self._flat(state), rate) for state, rate in states)
+
+    def _flat(self, state: Mapping[str, Tensor], prefix: str = "") -> Tensor:
+        """The selected parameters, or what is kept of each under a prefix: (P,)."""
+        return self.network.flatten({name: state[prefix + name] for name in self.network.names}).to(self.theta)
 
     def holding(self, examples: Examples, shared: Shared) -> ModuleProblem:
         return type(self)(self.network, *examples, loss=self.loss, l2=self.l2, checkpoints=self.checkpoints,
@@ -118,7 +131,7 @@ class ModuleProblem(Problem):
         return self.memo("double", self._double).with_candidates(self.candidates)
 
     def _double(self) -> ModuleProblem:
-        checkpoints = [Checkpoint(point.theta.double(), point.learning_rate) for point in self.checkpoints]
+        checkpoints = [point.double() for point in self.checkpoints]
         return type(self)(self.network.module, *self.examples, parameters=self.network.selection, loss=self.loss,
                              l2=self.l2, checkpoints=checkpoints, recipe=self.recipe, build=self.build, seed=self.seed,
                              device=str(self.device), dtype="float64")
@@ -244,13 +257,26 @@ class ModuleProblem(Problem):
 
         `process.every` belongs to problems that are trained for the purpose.
         """
+        return [(checkpoint.theta.to(self.theta), eta) for checkpoint, eta in self.visited(process)]
+
+    def visited(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
+        """The checkpoints themselves, with the step sizes that `checkpoints_of` gives. Raises as it does."""
         kept = self.checkpoints
         if len(kept) < process.checkpoints:
             raise InvalidInput(f"The process asks for {process.checkpoints} checkpoints, and the problem has "
                                f"{len(kept)}; train with more `checkpoints` in the recipe, or ask for fewer.")
         top = max(checkpoint.learning_rate for checkpoint in kept)
-        return [(checkpoint.theta.to(self.theta), process.eta * checkpoint.learning_rate / top)
+        return [(checkpoint, process.eta * checkpoint.learning_rate / top)
                 for checkpoint in kept[-process.checkpoints:]]
+
+    def margins(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Of training examples seen as events of probability p: ∂ log(p/(1 − p))/∂f (b, C), and 1 − p (b,).
+
+        The event is the example's label; see `engine.estimators.trak`.
+        """
+        logits, labels = self.network.predict(self.x[rows]), self.y[rows]
+        signal = soft_margin_signal(logits, labels)
+        return signal, 1.0 - logits.softmax(-1).gather(1, labels[:, None])[:, 0]
 
     def training(self) -> tuple[Recipe, Callable[[], nn.Module]]:
         """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""

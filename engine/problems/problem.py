@@ -62,8 +62,8 @@ class Problem(ABC):
     once, and `live_device`, where they are computed then, as `pick_device` reads it; `offers`, what
     its estimators may need: `gradients` of losses and behaviors, `features` (the representation that a last linear
     layer of class logits reads), `representations` (what similarities compare), `tangents` (gradients of single outputs
-    by parameters); `curvatures`, the matrices of its objective
-    that solvers can be given.
+    by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints);
+    `curvatures`, the matrices of its objective that solvers can be given.
     """
 
     kind: ClassVar[str]

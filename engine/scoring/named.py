@@ -64,6 +64,10 @@ def _tracin(behavior: str, eta: float) -> Scoring:
     return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "trajectory", "eta": eta}, "first_order")
 
 
+def _less(behavior: str, eta: float) -> Scoring:
+    return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "trajectory", "eta": eta}, "less")
+
+
 def _influence_function(solver: str) -> Callable[..., Scoring]:
     def scoring(behavior: str, eta: float) -> Scoring:
         return Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "local_response"}, solver)
@@ -92,6 +96,7 @@ for _method in (
     NamedMethod("representer", "Representer points", "Gradient similarity", "query_logit", "Yeh et al. 2018",
                 _representer),
     NamedMethod("tracin", "TracIn", "Trajectory-based", "query_loss", "Pruthi et al. 2020", _tracin),
+    NamedMethod("less", "LESS", "Trajectory-based", "response_loss", "Xia et al. 2024", _less),
     NamedMethod("influence_function", "Influence function", "Influence functions", "query_loss",
                 "Koh and Liang 2017", _influence_function("exact")),
     NamedMethod("influence_function_cg", "Influence function (CG)", "Influence functions", "query_loss",

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.basics.values import Count, Value
 from engine.estimators.projectors import PROJECTORS, checked_dimension
-from engine.models.causal.recipe import BETAS, EPSILON
+from engine.models.causal.recipe import adam_spread, adam_update
 
 Sink = Callable[[str, Tensor], None]
 """Called with a parameter's name and its gradients (b, …)."""
@@ -144,26 +144,18 @@ def _received(total: Tensor | None) -> Tensor:
 
 
 class Adam:
-    r"""Γ(z) = m̂/(√v̂ + ε), the update that AdamW would make on one record's gradient (Xia et al. 2024), passed on.
-
-    m̂ = (β₁ m + (1 − β₁) ∇)/(1 − β₁ᵗ) and v̂ = (β₂ v + (1 − β₂) ∇²)/(1 − β₂ᵗ), with the moments of a checkpoint after
-    t − 1 steps.
-    """
+    """The updates that AdamW would make on single records' gradients, out of a checkpoint's moments and steps."""
 
     def __init__(self, first: Mapping[str, Tensor], second: Mapping[str, Tensor], step: int) -> None:
-        self.first, self.second, self.step = first, second, step + 1
+        self.first, self.second, self.step = first, second, step
 
     def __call__(self, name: str, gradients: Tensor) -> Tensor:
-        one, device = BETAS[0], gradients.device
-        m = gradients.mul(1 - one).add_(self.first[name].to(device), alpha=one).div_(1 - one**self.step)
-        return m.div_(self.spread(name, gradients))
+        device = gradients.device
+        return adam_update(gradients, self.first[name].to(device), self.second[name].to(device), self.step)
 
     def spread(self, name: str, gradients: Tensor) -> Tensor:
         """√v̂ + ε."""
-        two = BETAS[1]
-        second = self.second[name].to(gradients.device)
-        v = gradients.square().mul_(1 - two).add_(second, alpha=two).div_(1 - two**self.step)
-        return v.sqrt_().add_(EPSILON)
+        return adam_spread(gradients, self.second[name].to(gradients.device), self.step)
 
 
 class Fan:

@@ -117,7 +117,7 @@ class Steps:
             gradients.record_gradients(self.model, tap, batch, [_loss], [own.__setitem__])
         for name, gradient in own.items():
             scale = self.towards[name].to(gradient.device) / self.adam.spread(name, gradient[0])
-            scale /= 1 - one**self.adam.step
+            scale /= 1 - one ** (self.adam.step + 1)
             found[name] = (1 - one) * scale
             rest += one * float((scale * self.adam.first[name].to(scale.device)).sum())
         self.momentum[row] = rest

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import torch
 from pydantic import Field
-from torch import nn
+from torch import Tensor, nn
 
 from engine.basics.values import Count, Number, short
 from engine.models.recipe import TrainingRecipe
@@ -17,6 +17,23 @@ from engine.models.recipe import TrainingRecipe
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 ADAPTER_NAME = r"\.lora_[AB]\."
 """What the names of adapters' parameters have in common."""
+FIRST, SECOND, STEPS = "first|", "second|", "steps|"
+"""Before the names of moments in a checkpoint, and the name of their number of steps."""
+
+
+def adam_update(gradients: Tensor, first: Tensor, second: Tensor, steps: int) -> Tensor:
+    r"""Γ = m̂/(√v̂ + ε), the update that Adam makes on a gradient (Kingma and Ba 2015), for gradients (b, …).
+
+    m̂ = (β₁ m + (1 − β₁) ∇)/(1 − β₁ᵗ) and v̂ = (β₂ v + (1 − β₂) ∇²)/(1 − β₂ᵗ), with the moments after t − 1 `steps`.
+    """
+    moved = gradients.mul(1 - BETAS[0]).add_(first, alpha=BETAS[0]).div_(1 - BETAS[0] ** (steps + 1))
+    return moved.div_(adam_spread(gradients, second, steps))
+
+
+def adam_spread(gradients: Tensor, second: Tensor, steps: int) -> Tensor:
+    """√v̂ + ε, as in `adam_update`."""
+    spread = gradients.square().mul_(1 - BETAS[1]).add_(second, alpha=BETAS[1]).div_(1 - BETAS[1] ** (steps + 1))
+    return spread.sqrt_().add_(EPSILON)
 
 
 class FineTuning(TrainingRecipe):
@@ -56,6 +73,15 @@ class FineTuning(TrainingRecipe):
     def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=self.learning_rate, betas=BETAS, eps=EPSILON,
                                  weight_decay=self.weight_decay)
+
+    def moments(self, optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
+        """AdamW's first and second moments of the trained parameters, and how many steps they saw."""
+        found: dict[str, Tensor] = {}
+        for name, parameter in named:
+            if parameter in optimizer.state:
+                state = optimizer.state[parameter]
+                found |= {FIRST + name: state["exp_avg"], SECOND + name: state["exp_avg_sq"], STEPS: state["step"]}
+        return {name: value.detach().to("cpu", copy=True) for name, value in found.items()}
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         torch.nn.utils.clip_grad_norm_(parameters, self.clip)

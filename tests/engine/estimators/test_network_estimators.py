@@ -147,7 +147,7 @@ def test_trak_without_projection_is_its_formula(problem):
     logits = problem.network.predict(problem.x)
     features = torch.einsum("ncp,nc->np", jacobian(problem, problem.x), margin(logits, problem.y))
     gram = features.T @ features
-    gram = gram + trak.RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+    gram = gram + trak.RIDGE * gram.trace() / min(features.shape) * torch.eye(len(gram), dtype=gram.dtype)
     queries, _ = gradients(problem, "soft_margin")
     doubt = 1 - logits.softmax(-1).gather(1, problem.y[:, None])[:, 0]
     rows = problem.candidates

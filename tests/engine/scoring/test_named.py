@@ -29,9 +29,10 @@ TABLE_1 = {
     "influence_function_ekfac": ("query_loss", "infinitesimal", "local_response", "ekfac", "Influence functions"),
     "influence_function_datainf": ("query_loss", "infinitesimal", "local_response", "datainf", "Influence functions"),
     "trak": ("soft_margin", "remove", "retrain", "trak", "Leave-one-out"),
+    "less": ("response_loss", "add_occurrence", "trajectory", "less", "Trajectory-based"),
 }
 NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "representer",
-                "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf", "trak"}
+                "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf", "trak", "less"}
 
 
 def test_the_implied_specifications():
@@ -42,7 +43,8 @@ def test_the_implied_specifications():
 
 def test_which_methods_answer_for_which_kind_of_model():
     assert {name for name, method in NAMED.items() if not method.answers("softmax")} == NETWORK_ONLY
-    assert all(method.answers("module") for method in NAMED.values())
+    assert {name for name, method in NAMED.items() if not method.answers("module")} == {"less"}
+    assert NAMED["less"].answers("causal")
 
 
 @pytest.mark.parametrize("name", NAMED)

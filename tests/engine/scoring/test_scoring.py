@@ -111,7 +111,7 @@ ROUTES |= {solver: ROUTES["cholesky"] | {("local_response", "infinitesimal")}
 ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary")},
            "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
            "representer": {("one_step", "add_occurrence")},
-           "trak": set(itertools.product(OBJECTIVES, ("remove",)))}
+           "trak": set(itertools.product(OBJECTIVES, ("remove",))), "less": {("trajectory", "add_occurrence")}}
 COMPLETE = {"upweight": {"alpha": 0.1}, "relabel": {"label": 1}, "one_step": {"eta": 0.1},
             "unrolled": {"eta": 0.1, "steps": 2}, "trajectory": {"eta": 0.1}}
 

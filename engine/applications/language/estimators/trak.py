@@ -12,10 +12,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-import scipy.linalg
+import torch
 
 from engine.applications.language.estimators.estimator import LanguageEstimator, mean_query, products
 from engine.applications.language.features import Features
+from engine.estimators.ridge import regularised_inverse
 
 
 def score(features: Features, behavior: str) -> np.ndarray:
@@ -32,24 +33,9 @@ def directions(features: Features, behavior: str) -> dict[int, np.ndarray]:
 def _inverse(features: Features) -> Callable[[np.ndarray], np.ndarray]:
     """(ΦᵀΦ + λI)⁻¹ of the features, shared by all behaviors."""
     doubt = np.maximum(-np.expm1(-features.losses.astype(np.float64)), 1e-6)
-    return inverse(-np.asarray(features.last.gradients) / doubt[:, None].astype(np.float32), features.ridge)
-
-
-def inverse(phi: np.ndarray, ridge: float) -> Callable[[np.ndarray], np.ndarray]:
-    """queries (m, k) -> queries (ΦᵀΦ + λI)⁻¹, (m, k). Factored in float64; a Gram matrix of n ≥ k rows is summed in
-    the precision of Φ."""
-    n, k = phi.shape
-    damping = ridge * float(np.square(phi, dtype=np.float64).sum()) / min(n, k)
-    if n >= k:
-        gram = (phi.T @ phi).astype(np.float64)
-        gram.flat[::k + 1] += damping
-        factor = scipy.linalg.cho_factor(gram, overwrite_a=True)
-        return lambda queries: scipy.linalg.cho_solve(factor, queries.T).T
-    phi = phi.astype(np.float64)
-    gram = phi @ phi.T  # Woodbury: (q − Φᵀ(ΦΦᵀ + λ)⁻¹Φq)/λ
-    gram.flat[::n + 1] += damping
-    dual = scipy.linalg.cho_factor(gram)
-    return lambda queries: (queries - scipy.linalg.cho_solve(dual, phi @ queries.T).T @ phi) / damping
+    phi = -np.asarray(features.last.gradients) / doubt[:, None].astype(np.float32)
+    solve = regularised_inverse(torch.from_numpy(phi), features.ridge)
+    return lambda rows: solve(torch.from_numpy(rows)).numpy()
 
 
 TRAK = LanguageEstimator("trak", "TRAK", "Leave-one-out of a logistic regression on projected gradients.",

@@ -6,7 +6,6 @@ import torch
 
 from engine.applications.language import detection, signals
 from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, pairs
-from engine.applications.language.estimators.trak import inverse
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS
 
@@ -46,15 +45,6 @@ def test_gradsim_is_what_a_small_step_does(attribution):
     for place, name in enumerate(READOUTS):
         score = LANGUAGE_ESTIMATORS["gradsim"].score(attribution.kept, name)[1, 3]
         assert float(values[0][place] - values[1][place]) / (2 * eta) == pytest.approx(score, rel=0.03, abs=5e-3)
-
-
-@pytest.mark.parametrize("shape", [(30, 8), (8, 30)])
-def test_traks_inverse_in_both_forms(shape):
-    rng = np.random.default_rng(0)
-    phi, queries = rng.normal(size=shape), rng.normal(size=(5, shape[1]))
-    damping = 0.1 * np.square(phi).sum() / min(shape)
-    expected = queries @ np.linalg.inv(phi.T @ phi + damping * np.eye(shape[1]))
-    np.testing.assert_allclose(inverse(phi, 0.1)(queries), expected, atol=1e-10)
 
 
 def test_traks_score_is_leave_one_out_of_its_regression(attribution):

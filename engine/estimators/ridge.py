@@ -1,0 +1,28 @@
+r"""(ΦᵀΦ + λI)⁻¹ of features Φ (n, k), λ a share of the mean nonzero eigenvalue of ΦᵀΦ.
+
+Where n < k the same is solved in the n × n dual: (q − Φᵀ(ΦΦᵀ + λI)⁻¹Φq)/λ (Woodbury).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+
+def regularised_inverse(phi: Tensor, ridge: float) -> Callable[[Tensor], Tensor]:
+    """rows (m, k) -> rows (ΦᵀΦ + λI)⁻¹, (m, k), in float64; λ = ridge · ‖Φ‖²/min(n, k)."""
+    n, k = phi.shape
+    phi = phi.double()
+    damping = ridge * phi.square().sum() / min(n, k)
+    if n >= k:
+        factor = _factor(phi.T @ phi, damping)
+        return lambda rows: torch.cholesky_solve(rows.T, factor).T
+    dual = _factor(phi @ phi.T, damping)
+    return lambda rows: (rows - torch.cholesky_solve(phi @ rows.T, dual).T @ phi) / damping
+
+
+def _factor(gram: Tensor, damping: Tensor) -> Tensor:
+    gram.diagonal().add_(damping)
+    return torch.linalg.cholesky(gram)
