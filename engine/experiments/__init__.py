@@ -1,7 +1,15 @@
 """The paper's studies as declared tables of runs. A new one is one file and its lines here."""
 
 from engine.basics.registry import Registry
-from engine.experiments import backdoor, controlled, network, noisy_labels, removal, response_corruption
+from engine.experiments import (
+    backdoor,
+    controlled,
+    exact_language,
+    network,
+    noisy_labels,
+    removal,
+    response_corruption,
+)
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import KINDS
 
@@ -11,12 +19,13 @@ for _experiment in (
         noisy_labels.TABLE_5_1, noisy_labels.TABLE_A8, noisy_labels.TABLE_A9, removal.TABLE_A10,
         noisy_labels.TABLE_A16, noisy_labels.FIGURE_5_1,
         response_corruption.FIGURE_5_2, backdoor.TABLE_5_2, backdoor.TABLE_A11, backdoor.TABLE_A14,
-        backdoor.TABLE_A15, response_corruption.TABLE_A17):
+        backdoor.TABLE_A15, response_corruption.TABLE_A17, exact_language.LANGUAGE_STEPS,
+        exact_language.LANGUAGE_CURVE, exact_language.LANGUAGE_REMOVAL, exact_language.LANGUAGE_SUBSETS):
     EXPERIMENTS.add(_experiment.name, _experiment)
 
 for _study in (
         controlled.STUDY, network.STUDY, noisy_labels.STUDY, removal.STUDY, response_corruption.STUDY, backdoor.STUDY,
-        backdoor.REMOVAL, backdoor.QUALITY):
+        backdoor.REMOVAL, backdoor.QUALITY, exact_language.STUDY):
     KINDS.add(_study.name, _study)
 
 __all__ = ["EXPERIMENTS", "Experiment", "Preset"]

@@ -124,6 +124,11 @@ class ModuleProblem(Problem):
         y[rows] = label
         return self.holding(self.examples._replace(y=y), Shared(Memory(), Memory()))
 
+    def with_training_seed(self, seed: int) -> ModuleProblem:
+        """The same model and data, trained again with another seed where training is asked for."""
+        return type(self)(self.network, *self.examples, loss=self.loss, l2=self.l2, checkpoints=self.checkpoints,
+                          recipe=self.recipe, build=self.build, seed=seed, device=str(self.device))
+
     def double(self) -> ModuleProblem:
         """The same problem in float64, kept beside this one."""
         if self.network.dtype == torch.float64:
