@@ -55,6 +55,15 @@ new MutationObserver(() => document.querySelectorAll('[data-testid="stAlert"]').
   window.__alerts.add(alert.textContent))).observe(document, {childList: true, subtree: true, characterData: true});"""
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares a page goes to one worker: the tests of a visit, and those of any other file."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            params = item.callspec.params if hasattr(item, "callspec") else {}
+            item.add_marker(pytest.mark.xdist_group(params.get("visit", item.path.stem)))
+
+
 @pytest.fixture(scope="session")
 def home(tmp_path_factory) -> Path:
     """WHICHFLUENCE_HOME of the server."""

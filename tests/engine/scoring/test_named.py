@@ -32,7 +32,8 @@ TABLE_1 = {
     "less": ("response_loss", "add_occurrence", "trajectory", "less", "Trajectory-based"),
 }
 NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "representer",
-                "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf", "trak", "less"}
+                "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf", "trak",
+                "less"}
 
 
 def test_the_implied_specifications():
