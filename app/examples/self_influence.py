@@ -56,8 +56,8 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
     rows = drawn.problem.candidates[:len(values)].cpu().numpy()
     table = ranking(drawn, rows, values)
     if not len(table):
-        st.info("No candidate converged under this specification with an effect above resolution, so none has a "
-                "self-influence.")
+        st.info("No candidate has a usable score under this specification, above resolution and not flagged, so none "
+                "has a self-influence.")
         return
     top = table.head(n)
     largest = float(np.nanmax(np.abs(values)))
@@ -70,10 +70,10 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
          f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
          f"the {len(top)} largest begin at {cards.number(threshold)}.")
     wrong = int((top["label"] != top["the model says"]).sum())
-    lost, missed = len(values) - len(table), "did not converge" if scoring.exact else "were not solved to the tolerance"
+    lost = len(values) - len(table)
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
                f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
-               + (f" · {lost} {missed} and have no value" if lost else ""))
+               + (f" · {lost} flagged or below resolution, without a value" if lost else ""))
     narrowed = source.model_copy(update={"n_candidates": len(values)})
     downloads.chart_extras("self-influence", table, [scoring], command=command(narrowed, scoring))
 

@@ -1,4 +1,4 @@
-"""The manifest behind a result, as a reader asks for it: what was computed, on what, how well it converged."""
+"""The manifest behind a result, as a reader asks for it: what was computed, on what, and how well."""
 
 from __future__ import annotations
 
@@ -72,9 +72,8 @@ def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:
     return [
         ("Gradient norm of the trained model", f"at most {max(norms):.1e}" if norms else ""),
         ("Its test accuracy", _span(accuracies)),
-        ("Candidates that did not converge", f"{sum(flagged):,} flagged and left out" if sum(flagged) else
-         ("none" if flagged else "")),
-        ("Largest gradient norm after re-optimising", f"{max(norms_after):.1e}" if any(norms_after) else ""),
+        ("Candidates flagged and left out", f"{sum(flagged):,}" if sum(flagged) else ("none" if flagged else "")),
+        ("Largest gradient norm where the re-optimisations end", f"{max(norms_after):.1e}" if any(norms_after) else ""),
         ("Largest relative residual of a linear system", f"{max(linear):.1e}" if linear else ""),
         ("Answers worse than answering nothing", f"{worse:,}, with a relative residual above 1" if worse else ""),
     ]

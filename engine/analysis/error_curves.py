@@ -97,13 +97,13 @@ def at_alpha(scores: Scores, alpha: float) -> Scores:
 
 
 def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:
-    """metric -> (m,), over the candidates that converged in both, of each query those with scores above resolution.
+    """metric -> (m,), over the candidates that neither side flags, of each query those with scores above resolution.
 
-    Raises `InvalidInput` where no candidate converged.
+    Raises `InvalidInput` where there is none.
     """
     both = Together.of([exact, approximate])
     if not both.kept.any():
-        raise InvalidInput("No candidate converged in both; raise l2 or the damping, or lower α.")
+        raise InvalidInput("No candidate has a usable score on both sides; raise l2 or the damping, or lower α.")
     found = over_known(partial(pairwise, metrics=tuple(METRICS)), both.stack, both.known)
     return {metric: values[0, 1] for metric, values in found.items()}
 

@@ -76,7 +76,7 @@ def test_candidates_that_did_not_converge_are_left_out(trained):
     flags[10:] = False
     found = error_curves.agreement(replace(exact, converged=flags), approximate)
     np.testing.assert_allclose(found["kendall_tau"], kendall_tau(exact.values[:, :10], approximate.values[:, :10]))
-    with pytest.raises(InvalidInput, match="converged"):
+    with pytest.raises(InvalidInput, match="usable score"):
         error_curves.agreement(replace(exact, converged=np.zeros(trained.n, dtype=bool)), approximate)
 
 
