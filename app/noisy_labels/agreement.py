@@ -11,6 +11,7 @@ import streamlit as st
 from app.charts import heatmap
 from app.charts.draw import draw
 from app.noisy_labels import data, state
+from app.noisy_labels.question import why
 from app.widgets import downloads, glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
@@ -55,6 +56,5 @@ def cells(suspicion: Mapping[Pair, np.ndarray], tau: np.ndarray, chosen: tuple[i
 def _verdict(first: Pair, second: Pair) -> str:
     if first == second:
         return "the same ranking"
-    if first.method == second.method:
-        return "the behavior differs"
-    return "the method differs" if first.behavior == second.behavior else "method and behavior differ"
+    derived = why(first, second)
+    return "one of them estimates no influence" if derived is None else derived.headline

@@ -41,6 +41,13 @@ def titled(titles: Mapping[str, str]) -> str:
     return f'<div class="wf-chips">{row}</div>'
 
 
+def plain(scoring: Scoring) -> str:
+    """The chips of a scoring without the sizes of its steps, which say nothing of a ranking."""
+    departures = ", ".join(departure.title for departure in scoring.departures_on("T"))
+    process = scoring.process.plain_title + (f", {departures}" if departures else "")
+    return titled({"B": scoring.axis("B"), "P": scoring.axis("P"), "T": process, ESTIMATOR: scoring.route.title})
+
+
 def differing(scorings: Sequence[Scoring]) -> tuple[str, ...]:
     """The axes on which any two of the scorings differ, the estimator as `E`."""
     axes = tuple(axis for axis in AXES if any(axis in scorings[0].differing_axes(other) for other in scorings[1:]))

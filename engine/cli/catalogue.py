@@ -36,7 +36,7 @@ def catalogue() -> str:
                             *((name, _first_sentence(build)) for name, build in MODELS.items()),
                             ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
                                   "resnet18")]),
-        section("noisy label methods", ((name, method.question) for name, method in METHODS.items())),
+        section("noisy label methods", ((name, method.asks()) for name, method in METHODS.items())),
         section("language questions", ((name, source.note) for name, source in QUESTIONS.items())),
         section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
         section("language behaviors", ((name, behavior.sentence) for name, behavior in READOUTS.items())),

@@ -14,7 +14,7 @@ length and a random order imply no specification: they are ranked as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,8 +58,9 @@ METHODS: dict[str, Implied] = {
     "TracIn": lambda behavior: Scoring.of(behavior, ADD, TRAJECTORY, "first_order"),
     "LESS": lambda behavior: Scoring.of(behavior, ADD, TRAJECTORY, "less"),
     "TRAK": lambda behavior: Scoring.of(behavior, REMOVE, {"kind": "retrain"}, "trak"),
-    **{title: (lambda behavior, solver=solver: Scoring.of(behavior, {"kind": "infinitesimal"}, RESPONSE, solver))
-       for title, solver in (("Influence (CG)", "cg_gauss_newton"), ("EK-FAC", "ekfac"), ("DataInf", "datainf"))},
+    "Influence (CG)": lambda behavior: Scoring.of(behavior, {"kind": "infinitesimal"}, RESPONSE, "cg_gauss_newton"),
+    "EK-FAC": lambda behavior: Scoring.of(behavior, {"kind": "infinitesimal"}, RESPONSE, "ekfac"),
+    "DataInf": lambda behavior: Scoring.of(behavior, {"kind": "infinitesimal"}, RESPONSE, "datainf"),
 }
 """By its usual name, what a method computes for a behavior: the specification that it implies."""
 
@@ -102,7 +103,8 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 
 def estimated(problem: CausalProblem, context: Context) -> dict[tuple[str, str], np.ndarray]:
     """(method, behavior) -> oriented scores (m, k) of every method and baseline."""
-    behaviors, found = reading("tokens"), {}
+    behaviors = reading("tokens")
+    found: dict[tuple[str, str], np.ndarray] = {}
     for title, implied in methods().items():
         scores = compute(problem, [implied(behavior) for behavior in behaviors], context.computing(title, 0.2))
         found |= {(title, behavior): one.sharp for behavior, one in zip(behaviors, scores, strict=True)}
@@ -204,7 +206,7 @@ TOLD: dict[str, tuple[str, tuple[str, ...]]] = {
 """What the first part of a key is called, and the measures that stand behind it; none: the values themselves."""
 
 
-def _rows(seeds: list[Mapping[str, np.ndarray]], column: str, metrics: tuple[str, ...]) -> list[dict[str, Any]]:
+def _rows(seeds: Sequence[Mapping[str, np.ndarray]], column: str, metrics: tuple[str, ...]) -> list[dict[str, Any]]:
     names = list(dict.fromkeys("|".join(key.split("|")[:2]) for key in seeds[0]))
     rows = []
     for name in names:

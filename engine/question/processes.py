@@ -33,6 +33,26 @@ class _Process(Value):
     double: ClassVar[bool] = False
 
     @property
+    def title(self) -> str:
+        """Its chip."""
+        return self.kind.replace("_", " ")
+
+    @property
+    def clause(self) -> str:
+        """Its words in the question."""
+        raise NotImplementedError
+
+    @property
+    def plain_title(self) -> str:
+        """Its chip where the sizes of its steps say nothing: where only a ranking is read."""
+        return self.title
+
+    @property
+    def plain_clause(self) -> str:
+        """Its words where the sizes of its steps say nothing."""
+        return self.clause
+
+    @property
     def models(self) -> int:
         """At how many counterfactual models of one training run the behavior is read."""
         return 1
@@ -66,6 +86,14 @@ class OneStep(_Process):
     @property
     def clause(self) -> str:
         return f"in one gradient step of size η = {short(self.eta)} from the trained model"
+
+    @property
+    def plain_title(self) -> str:
+        return "one step"
+
+    @property
+    def plain_clause(self) -> str:
+        return "in one small gradient step from the trained model"
 
     @property
     def latex(self) -> str:
@@ -128,6 +156,14 @@ class Trajectory(_Process):
     def clause(self) -> str:
         return (f"in one extra step of size η = {short(self.eta)} at each of {self.checkpoints} checkpoints of "
                 f"training, {self.every} steps apart, the effects added up")
+
+    @property
+    def plain_title(self) -> str:
+        return "trajectory"
+
+    @property
+    def plain_clause(self) -> str:
+        return "in one extra step at each checkpoint of its training, the effects added up"
 
     @property
     def latex(self) -> str:

@@ -107,7 +107,15 @@ class Specification(Value):
     @property
     def question(self) -> str:
         """The counterfactual question in one English sentence."""
-        intervention, behavior, process = self.clause("P"), self.clause("B"), self.clause("T")
+        return self._asked(self.clause("B"), self.clause("T"))
+
+    def plain_question(self, behavior: str = "") -> str:
+        """The question without the sizes of its steps, which say nothing of a ranking; behavior: other words for it."""
+        process = ", ".join((self.process.plain_clause, *(one.clause for one in self.departures_on("T"))))
+        return self._asked(behavior or self.clause("B"), process)
+
+    def _asked(self, behavior: str, process: str) -> str:
+        intervention = self.clause("P")
         if self.process.derivative:
             return f"If {intervention}, at what rate would {behavior} change, {process}?"
         comma = "," if process.startswith("and ") else ""

@@ -71,7 +71,7 @@ def test_detection_shows_metrics_table_and_agreement(finished):
 
 def test_another_pair_comes_from_the_address(finished):
     at = sound(open("noisy_labels", by="LiSSA · hard margin", metric="AUROC", **SMALL))
-    assert says(at, "once the model has settled again") and says(at, "hard margin</span>")
+    assert says(at, "as the optimum starts to move? A label is suspicious") and says(at, "hard margin</span>")
     at = sound(open("noisy_labels", by="nonsense", **SMALL))
     assert says(at, "which was ignored")
 

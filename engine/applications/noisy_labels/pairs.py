@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.basics.registry import Registry
+from engine.scoring.named import NAMED
+from engine.scoring.scoring import Scoring
 
 BEHAVIOR_TITLES = {"query_loss": "Trusted loss", "query_logit": "Target logit", "hard_margin": "Hard margin"}
 """Behaviors of `engine.question.behaviors`, read at trusted examples."""
@@ -28,34 +30,45 @@ class Pair(NamedTuple):
 class Method:
     """A way to rank training examples by how suspicious their label is.
 
-    reads: whether it reads a trusted behavior. question: what it asks, in one sentence. axes: the behavior,
-    intervention and process of the specification that it implies, empty where it implies none.
+    reads: whether it reads a trusted behavior. named: the method of `engine.scoring.named` whose specification it
+    implies, empty where it implies none. over: of which queries the scores are put together, and how; what it does
+    instead, where it implies no specification.
     """
 
     title: str
     reads: bool
-    question: str
-    axes: tuple[str, str, str] | tuple[()] = ()
+    over: str
+    named: str = ""
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(Pair(self.title, title) for title in BEHAVIOR_TITLES.values()) if self.reads else (
             Pair(self.title),)
 
+    def scoring(self, behavior: str = NONE) -> Scoring | None:
+        """The specification that it implies with a trusted behavior, given by its title; None where there is none."""
+        if not self.named:
+            return None
+        names = {title: name for name, title in BEHAVIOR_TITLES.items()}
+        return NAMED[self.named].implied(names.get(behavior))
 
+    def asks(self, behavior: str = NONE) -> str:
+        """What it asks, in a sentence or two: the question of its specification, and how the scores of the trusted
+        examples become one suspicion."""
+        scoring = self.scoring(behavior)
+        return self.over if scoring is None else f"{scoring.plain_question()} {self.over}"
+
+
+MEAN = "A label is suspicious where the answer, averaged over the trusted examples, is low."
+OF_ITS_LABEL = "A label is suspicious where the answer for the mean of its own class's trusted examples is low."
 METHODS: Registry[Method] = Registry("method")
 for _name, _method in {
     "random": Method("Random", False, "A shuffled order: what chance finds."),
-    "repsim": Method("RepSim", False, "How far is the representation from the centre of its label's trusted examples?",
-                     ("the label's readout", "auxiliary loss on the example", "one step of the readout")),
-    "ntk": Method("NTK", False, "How little would raising this example's logit raise that of its label's trusted "
-                  "examples, in the last layer?", ("the label's logit", "auxiliary loss on the example", "one step")),
-    "gradsim": Method("GradSim", True, "How much would one more step on this example lower the trusted behavior?",
-                      ("trusted behavior", "one more occurrence", "one step")),
-    "tracin": Method("TracIn", True, "How much did steps on this example lower the trusted behavior during training?",
-                     ("trusted behavior", "one more occurrence", "trajectory of checkpoints")),
-    "lissa": Method("LiSSA", True, "How much would more weight on this example lower the trusted behavior, once the "
-                    "model has settled again?", ("trusted behavior", "infinitesimal upweighting", "local response")),
+    "repsim": Method("RepSim", False, OF_ITS_LABEL, "repsim_cosine"),
+    "ntk": Method("NTK", False, OF_ITS_LABEL, "ntk_last_layer"),
+    "gradsim": Method("GradSim", True, MEAN, "gradsim"),
+    "tracin": Method("TracIn", True, MEAN, "tracin"),
+    "lissa": Method("LiSSA", True, MEAN, "influence_function_lissa"),
     "confident": Method("Confident learning", False, "Does a model that never saw this example doubt its label? "
                         "(cleanlab; no influence is estimated)"),
 }.items():
@@ -76,3 +89,8 @@ MAIN = ("random", "repsim", "ntk", "gradsim", "tracin", "lissa", "confident")
 def pairs_of(methods: tuple[str, ...] = MAIN) -> tuple[Pair, ...]:
     """Every pair of the named methods, in order."""
     return tuple(pair for name in methods for pair in METHODS[name].pairs)
+
+
+def method_of(pair: Pair) -> Method | None:
+    """The registered method of a pair; None for one that only a table has, such as RepSim with signals."""
+    return next((method for method in METHODS.values() if method.title == pair.method), None)
