@@ -18,23 +18,31 @@ CASTS = {Tensor.float: torch.float32, Tensor.half: torch.float16, Tensor.bfloat1
 
 
 class _Wide(TorchFunctionMode):
-    """Every request for a narrower floating-point type is one for float64; `asked` says whether there was one."""
+    """Every request for a narrower floating-point type is one for float64.
 
-    def __init__(self) -> None:
+    calls: the modules that are being called, the innermost last; `asking` are those that made a request.
+    """
+
+    def __init__(self, calls: Sequence[nn.Module] = ()) -> None:
         super().__init__()
-        self.asked = False
+        self.calls = calls
+        self.asking: list[nn.Module] = []
 
     def __torch_function__(self, func: Callable, types: Sequence[type], args: tuple = (),
                            kwargs: Mapping[str, Any] | None = None) -> Any:
         kwargs = dict(kwargs or {})
         if func in CASTS:
-            self.asked = True
+            self._note()
             return args[0].to(torch.float64)
         if any(_narrow(value) for value in (*args, *kwargs.values())):
-            self.asked = True
+            self._note()
             args = tuple(torch.float64 if _narrow(value) else value for value in args)
             kwargs = {key: torch.float64 if _narrow(value) else value for key, value in kwargs.items()}
         return func(*args, **kwargs)
+
+    def _note(self) -> None:
+        if self.calls and self.calls[-1] not in self.asking:
+            self.asking.append(self.calls[-1])
 
 
 def _narrow(value: object) -> bool:
@@ -50,14 +58,35 @@ class _Widened:
 
 
 def keep_double(module: nn.Module, x: Tensor) -> None:
-    """Make a float64 module compute in float64 where it lowers its precision on inputs x (b, …); others stay alone."""
-    if isinstance(module, _Widened):
+    """Make a float64 module compute in float64 where it lowers its precision on inputs x (b, …); others stay alone.
+
+    Only the innermost modules that ask for less are changed: watching every operation of a whole model would cost more
+    than the operations of a small one.
+    """
+    if any(isinstance(part, _Widened) for part in module.modules()):
         return
-    mode = _Wide()
+    for part in _asking(module, x):
+        part.__class__ = type(type(part).__name__, (_Widened, type(part)), {})
+
+
+def _asking(module: nn.Module, x: Tensor) -> list[nn.Module]:
+    """The modules whose own forward asks for a narrower type; none where the module does not take x: whoever calls it
+    says what does not fit."""
+    calls: list[nn.Module] = []
+    mode = _Wide(calls)
+    hooks = [hook for part in module.modules() for hook in (
+        part.register_forward_pre_hook(lambda own, _: calls.append(own)),
+        part.register_forward_hook(lambda *_: _left(calls)))]
     try:
         with torch.no_grad(), mode:
             module(x)
     except (RuntimeError, ValueError, TypeError, IndexError):
-        return  # whoever calls the module says what does not fit
-    if mode.asked:
-        module.__class__ = type(type(module).__name__, (_Widened, type(module)), {})
+        return []
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return mode.asking
+
+
+def _left(calls: list[nn.Module]) -> None:
+    calls.pop()

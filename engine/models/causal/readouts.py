@@ -71,8 +71,13 @@ class TokenReadout:
 
 def token_log_probabilities(logits: Tensor, batch: Batch) -> Tensor:
     """log p of every target token, (b, R)."""
-    picked = logits.gather(-1, batch.targets[..., None])[..., 0]
-    return picked.float() - logits.float().logsumexp(-1)
+    logits = _single(logits)
+    return logits.gather(-1, batch.targets[..., None])[..., 0] - logits.logsumexp(-1)
+
+
+def _single(logits: Tensor) -> Tensor:
+    """In float32 at least."""
+    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
@@ -89,7 +94,7 @@ def explanation_loss(logits: Tensor, batch: Batch) -> Tensor:
 
 def choice_logits(logits: Tensor, batch: Batch) -> Tensor:
     """Logits of the choices where the answer is predicted, (b, C); −inf where there are fewer choices."""
-    there = logits[torch.arange(len(logits), device=logits.device), batch.answer].float()
+    there = _single(logits[torch.arange(len(logits), device=logits.device), batch.answer])
     return there.gather(1, batch.letters.clamp_min(0)).masked_fill(batch.letters < 0, -torch.inf)
 
 
