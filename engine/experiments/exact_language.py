@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from engine.analysis.datamodels import linear_datamodeling_score, subsets
 from engine.analysis.datamodels import retrain as retrain_on
+from engine.basics.options import Options
 from engine.estimators import ESTIMATORS
 from engine.experiments.agreements import facts, per_query, restored, stored
 from engine.experiments.contents import check
@@ -32,9 +32,10 @@ from engine.jobs import Context, JobKind, Output
 from engine.metrics.agreement import METRICS
 from engine.metrics.intervals import t_interval
 from engine.models.causal.catalogue import EMBEDDED_MODEL
-from engine.problems import CausalProblem, DrawnProblem, ProblemSource, build_kept
+from engine.problems import CausalProblem, DrawnProblem, Problem, ProblemSource, build_kept
 from engine.question.behaviors import reading
 from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
@@ -46,7 +47,7 @@ ADD, REMOVE = {"kind": "add_occurrence"}, {"kind": "remove"}
 ONE_STEP = {"kind": "one_step", "eta": ETA}
 TRAJECTORY = {"kind": "trajectory", "eta": ETA, "checkpoints": CHECKPOINTS}
 RESPONSE = {"kind": "local_response", "damping": DAMPING}
-EXACT_STEP, EXACT_REMOVAL = "exact one-step", "exact removal"
+OTHER_SEED = 1_000
 BASELINES = ("Gradient length", "Random")
 SHARE = 0.5
 
@@ -64,10 +65,10 @@ METHODS: dict[str, Implied] = {
 }
 """By its usual name, what a method computes for a behavior: the specification that it implies."""
 
-RECIPE = {"rank": 16, "epochs": 4, "learning_rate": 3e-3, "batch": 8, "context": 256, "checkpoints": CHECKPOINTS}
+RECIPE = {"rank": 16, "epochs": 4, "learning_rate": 5e-3, "batch": 16, "context": 256, "checkpoints": CHECKPOINTS}
 SOURCE = {"dataset": "world_corruption", "model": EMBEDDED_MODEL, "recipe": RECIPE}
 SMALL = Preset("small", "500 records of the embedded world, 100 queries", 3, {
-    "numerics": NUMERICS, "curve": 100, "removed": 40, "subsets": 100, "source": {
+    "numerics": NUMERICS, "curve": 50, "removed": 24, "subsets": 100, "source": {
         **SOURCE, "n_train": 500, "n_test": 200, "n_queries": 100, "n_candidates": 500}})
 PRESETS = {"small": SMALL}
 
@@ -83,13 +84,14 @@ def methods() -> dict[str, Implied]:
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{seed}/{part}" for seed in payload["seeds"] for part in PARTS]
+    return [f"{seed}/{part}" for part in PARTS for seed in payload["seeds"]]
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
     """Guessed seconds."""
-    return {"steps": 200.0, "curve": 200.0, "removal": 2.0 * 6 * payload["settings"]["removed"],
-            "subsets": 4.0 * payload["settings"]["subsets"]}[key.partition("/")[2]]
+    settings = payload["settings"]
+    return {"steps": 150.0, "curve": 1.5 * settings["curve"], "removal": 16.0 * settings["removed"],
+            "subsets": 3.0 * settings["subsets"], "estimates": 150.0}[key.partition("/")[2]]
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -101,124 +103,169 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     return PARTS[part](drawn, payload["settings"], context)
 
 
-def estimated(problem: CausalProblem, context: Context) -> dict[tuple[str, str], np.ndarray]:
-    """(method, behavior) -> oriented scores (m, k) of every method and baseline."""
-    behaviors = reading("tokens")
-    found: dict[tuple[str, str], np.ndarray] = {}
-    for title, implied in methods().items():
-        scores = compute(problem, [implied(behavior) for behavior in behaviors], context.computing(title, 0.2))
-        found |= {(title, behavior): one.sharp for behavior, one in zip(behaviors, scores, strict=True)}
-    shape = len(problem.queries), len(problem.candidates)
-    lengths = TrainingGradients(problem, problem.candidates).norms().double().cpu().numpy()
-    order = np.random.default_rng(problem.seed).permutation(shape[1]).astype(np.float64)
-    for title, values in zip(BASELINES, (lengths, order), strict=True):
-        found |= {(title, behavior): np.broadcast_to(values, shape) for behavior in behaviors}
-    return found
-
-
 def _steps(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
-    """Agreement per query of every method with the exact step, and of exact steps of different behaviors."""
-    problem, behaviors = drawn.problem, reading("tokens")
-    assert isinstance(problem, CausalProblem)
-    exact = compute(problem, [Scoring.of(behavior, ADD, ONE_STEP) for behavior in behaviors],
-                    context.computing("one exact step", 0.2))
-    seconds = exact[0].provenance["wall_seconds"]
-    reference = {behavior: scores.sharp for behavior, scores in zip(behaviors, exact, strict=True)}
-    found = {f"{title}|{behavior}": per_query(values, reference[behavior])
-             for (title, behavior), values in estimated(problem, context).items()}
-    found |= {f"{EXACT_STEP} of {other}|{behavior}": per_query(reference[other], reference[behavior])
-              for behavior in behaviors for other in behaviors if other != behavior}
-    below = sum(scores.below_resolution for scores in exact)
-    return Output(arrays=stored(found), manifest={**facts(drawn, **_factual(drawn)), "exact_seconds": seconds,
-                                                  "below_resolution": int(below)})
+    """Oriented scores of one exact step, by behavior."""
+    problem = drawn.problem
+    exact = _exact(problem, Scoring.of("response_loss", ADD, ONE_STEP), context.computing("one exact step", 0.2))
+    below = sum(scores.below_resolution for scores in exact.values())
+    told = {**facts(drawn, **_factual(drawn)), "exact_seconds": exact["response_loss"].provenance["wall_seconds"],
+            "below_resolution": int(below)}
+    return Output(arrays={behavior: scores.sharp for behavior, scores in exact.items()}, manifest=told)
+
+
+def _exact(problem: Problem, like: Scoring, options: Options) -> dict[str, Scores]:
+    """Behavior -> the scores of a scoring for every behavior of tokens."""
+    behaviors = reading("tokens")
+    scorings = [Scoring.of(behavior, like.intervention, like.process, like.estimator) for behavior in behaviors]
+    return dict(zip(behaviors, compute(problem, scorings, options), strict=True))
 
 
 def _curve(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
-    """First order against exact over η, over the first candidates."""
-    problem, behaviors, found = drawn.problem, reading("tokens"), {}
+    """First order against exact over η, over the first candidates, per query."""
+    problem, found = drawn.problem, {}
     problem = problem.with_candidates(problem.candidates[:settings["curve"]])
     for place, eta in enumerate(ETAS):
-        context.progress(0.2 + 0.8 * place / len(ETAS), f"first order against exact, η = {eta:g}")
+        options = context.computing(f"first order against exact, η = {eta:g}", 0.2 + 0.8 * place / len(ETAS))
         process = {"kind": "one_step", "eta": eta}
-        scores = compute(problem, [Scoring.of(behavior, ADD, process, estimator)
-                                   for estimator in ("exact", "first_order") for behavior in behaviors])
-        for behavior, exact, tangent in zip(behaviors, scores, scores[len(behaviors):], strict=False):
-            found[f"{eta!r}|{behavior}"] = per_query(exact.sharp, tangent.sharp)
+        exact, tangent = (_exact(problem, Scoring.of("response_loss", ADD, process, name), options)
+                          for name in ("exact", "first_order"))
+        for behavior, scores in exact.items():
+            found[f"{eta!r}|{behavior}"] = per_query(scores.sharp, tangent[behavior].sharp)
     return Output(arrays=stored(found))
 
 
 def _removal(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
-    """Agreement per query of every method with retraining without single records, and of two training seeds."""
-    whole, behaviors = drawn.problem, reading("tokens")
+    """Oriented scores of training without single records, under two training seeds."""
+    whole = drawn.problem
     problem = whole.with_candidates(whole.candidates[:settings["removed"]])
     assert isinstance(problem, CausalProblem)
-    asked = [Scoring.of(behavior, REMOVE, {"kind": "retrain"}) for behavior in behaviors]
-    exact = compute(problem, asked, context.computing("training without each record", 0.2))
-    again = problem.with_training_seed(problem.seed + 1_000)
-    other = compute(again, asked, context.computing("another training seed", 0.6))
-    reference = {behavior: scores.sharp for behavior, scores in zip(behaviors, exact, strict=True)}
-    found = {f"{title}|{behavior}": per_query(values, reference[behavior])
-             for (title, behavior), values in estimated(problem, context).items()}
-    found |= {f"{EXACT_REMOVAL}, another seed|{behavior}": per_query(scores.sharp, reference[behavior])
-              for behavior, scores in zip(behaviors, other, strict=True)}
-    return Output(arrays=stored(found), manifest={"seconds": exact[0].provenance["wall_seconds"]})
+    asked = Scoring.of("response_loss", REMOVE, {"kind": "retrain"})
+    exact = _exact(problem, asked, context.computing("training without each record", 0.2))
+    again = problem.with_training_seed(problem.seed + OTHER_SEED)
+    other = _exact(again, asked, context.computing("the same with another seed", 0.6))
+    return Output(arrays={f"{name}|{behavior}": scores.sharp for name, found in (("own", exact), ("other", other))
+                          for behavior, scores in found.items()},
+                  manifest={"seconds": exact["response_loss"].provenance["wall_seconds"]})
 
 
 def _subsets(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
-    """Linear datamodeling score per query of every method."""
+    """What models trained on random halves of the records say: (m, J) by behavior, with the halves."""
+    problem = drawn.problem
+    kept = subsets(len(problem.candidates), settings["subsets"], SHARE, drawn.source.seed)
+    models = retrain_on(problem, kept, context.computing("training on random halves", 0.2))
+    return Output(arrays={"kept": kept, **{behavior: models.outcomes(behavior) for behavior in reading("tokens")}})
+
+
+def _estimates(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
+    """Oriented scores of every method and baseline, `method|behavior` -> (m, k)."""
     problem = drawn.problem
     assert isinstance(problem, CausalProblem)
-    kept = subsets(len(problem.candidates), settings["subsets"], SHARE, problem.seed)
-    models = retrain_on(problem, kept, context.computing("training on random halves", 0.2))
-    found = {f"{title}|{behavior}": linear_datamodeling_score(np.nan_to_num(values), models.outcomes(behavior), kept)
-             for (title, behavior), values in estimated(problem, context).items()}
+    found: dict[str, np.ndarray] = {}
+    for place, (title, implied) in enumerate(methods().items()):
+        scorings = [implied(behavior) for behavior in reading("tokens")]
+        scores = compute(problem, scorings, context.computing(title, 0.2 + 0.8 * place / len(METHODS)))
+        found |= {f"{title}|{one}": own.sharp for one, own in zip(reading("tokens"), scores, strict=True)}
+    shape = len(problem.queries), len(problem.candidates)
+    lengths = TrainingGradients(problem, problem.candidates).norms().double().cpu().numpy()
+    order = np.random.default_rng(problem.seed).permutation(shape[1]).astype(np.float64)
+    for title, values in zip(BASELINES, (lengths, order), strict=True):
+        found |= {f"{title}|{behavior}": np.broadcast_to(values, shape) for behavior in reading("tokens")}
     return Output(arrays=found)
 
 
 PARTS: dict[str, Callable[[DrawnProblem, Mapping[str, Any], Context], Output]] = {
-    "steps": _steps, "curve": _curve, "removal": _removal, "subsets": _subsets}
+    "steps": _steps, "curve": _curve, "removal": _removal, "subsets": _subsets, "estimates": _estimates}
+"""The chunks of a seed: what is exact first, so that it stands when estimators are added."""
 
 
 def _factual(drawn: DrawnProblem) -> dict[str, Any]:
     problem = drawn.problem
-    with torch.no_grad():
-        return {"loss": problem.facts["factual_loss"], "gradient_norm": problem.facts["factual_gradient_norm"],
-                "query_accuracy": problem.accuracy()}
+    return {"loss": problem.facts["factual_loss"], "gradient_norm": problem.facts["factual_gradient_norm"],
+            "query_accuracy": problem.accuracy()}
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The tables `steps`, `curve`, `removal` and `subsets`: means over queries, then seeds."""
     seeds = payload["seeds"]
-    tables = {}
-    for part in PARTS:
-        arrays = [chunks[f"{seed}/{part}"].arrays() for seed in seeds]
-        tables[part] = pd.DataFrame(_rows(arrays, *TOLD[part]))
+    found: dict[str, list[Measured]] = {table: [] for table in ("steps", "curve", "removal", "subsets")}
+    for place, seed in enumerate(seeds):
+        context.progress(place / len(seeds), f"agreement, seed {seed}")
+        arrays = {part: chunks[f"{seed}/{part}"].arrays() for part in PARTS}
+        found["steps"].append(_against_steps(arrays))
+        found["curve"].append(_of_curve(arrays["curve"]))
+        found["removal"].append(_against_removal(arrays, payload["settings"]["removed"]))
+        found["subsets"].append(_against_subsets(arrays))
+    tables = {table: pd.DataFrame(_rows(measured)) for table, measured in found.items()}
+    tables["curve"] = tables["curve"].rename(columns={"method": "eta"})
     runs = [{"seed": seed, **{name: value for part in ("steps", "removal")
-                              for name, value in chunks[f"{seed}/{part}"].manifest.items()
-                              if name in ("data", "device", "factual", "exact_seconds", "below_resolution", "seconds")}}
+                              for name, value in chunks[f"{seed}/{part}"].manifest.items() if name in SAID}}
             for seed in seeds]
     return Output(tables, manifest={"spec": _declared(), "seeds": seeds, "runs": runs, "device": runs[0]["device"]})
 
 
-TOLD: dict[str, tuple[str, tuple[str, ...]]] = {
-    "steps": ("method", tuple(METRICS)), "curve": ("eta", tuple(METRICS)), "removal": ("method", tuple(METRICS)),
-    "subsets": ("method", ())}
-"""What the first part of a key is called, and the measures that stand behind it; none: the values themselves."""
+SAID = ("data", "device", "factual", "exact_seconds", "below_resolution", "seconds")
+Arrays = Mapping[str, np.ndarray]
+Measured = dict[tuple[str, str, str], np.ndarray]
+"""(method, behavior, measure) -> a value a query, (m,)."""
 
 
-def _rows(seeds: Sequence[Mapping[str, np.ndarray]], column: str, metrics: tuple[str, ...]) -> list[dict[str, Any]]:
-    names = list(dict.fromkeys("|".join(key.split("|")[:2]) for key in seeds[0]))
+def _titled(method: str, behavior: str, measured: Mapping[str, np.ndarray]) -> Measured:
+    return {(method, behavior, METRICS[name].title): values for name, values in measured.items()}
+
+
+def _against_steps(arrays: Mapping[str, Arrays]) -> Measured:
+    """Every method, and the exact step of every other behavior, against the exact step."""
+    exact = arrays["steps"]
+    found: Measured = {}
+    for key, values in arrays["estimates"].items():
+        method, behavior = key.split("|")
+        found |= _titled(method, behavior, per_query(values, exact[behavior]))
+    for behavior in exact:
+        for other in exact:
+            if other != behavior:
+                found |= _titled(f"Exact step, {other.replace('_', ' ')}", behavior,
+                                 per_query(exact[other], exact[behavior]))
+    return found
+
+
+def _of_curve(arrays: Arrays) -> Measured:
+    found: Measured = {}
+    for name in dict.fromkeys(key.rpartition("|")[0] for key in arrays):
+        eta, behavior = name.split("|")
+        found |= _titled(eta, behavior, restored(arrays, name))
+    return found
+
+
+def _against_removal(arrays: Mapping[str, Arrays], removed: int) -> Measured:
+    """Every method, and the same removals under another seed, against training without the record."""
+    exact = arrays["removal"]
+    found: Measured = {}
+    for key, values in arrays["estimates"].items():
+        method, behavior = key.split("|")
+        found |= _titled(method, behavior, per_query(values[:, :removed], exact[f"own|{behavior}"]))
+    for behavior in reading("tokens"):
+        found |= _titled("Exact removal, another seed", behavior,
+                         per_query(exact[f"other|{behavior}"], exact[f"own|{behavior}"]))
+    return found
+
+
+def _against_subsets(arrays: Mapping[str, Arrays]) -> Measured:
+    found: Measured = {}
+    for key, values in arrays["estimates"].items():
+        method, behavior = key.split("|")
+        found[method, behavior, "LDS"] = linear_datamodeling_score(
+            np.nan_to_num(values), arrays["subsets"][behavior], arrays["subsets"]["kept"])
+    return found
+
+
+def _rows(seeds: Sequence[Measured]) -> list[dict[str, Any]]:
     rows = []
-    for name in names:
-        first, behavior = name.split("|")
-        measured = [(METRICS[metric].title, [restored(arrays, name)[metric] for arrays in seeds]) for metric in metrics]
-        measured = measured or [("LDS", [arrays[name] for arrays in seeds])]
-        for title, per_seed in measured:
-            means = [float(np.nanmean(values)) if np.isfinite(values).any() else float("nan") for values in per_seed]
-            mean, half = t_interval(means)
-            rows.append({column: first, "behavior": behavior, "metric": title, "mean": mean, "ci95": half,
-                         "n_seeds": len(means), "n_queries": len(per_seed[0]),
-                         "seed_means": " ".join(f"{value:.6f}" for value in means)})
+    for method, behavior, measure in seeds[0]:
+        means = [float(np.nanmean(found[method, behavior, measure])) for found in seeds]
+        mean, half = t_interval(means)
+        rows.append({"method": method, "behavior": behavior, "metric": measure, "mean": mean, "ci95": half,
+                     "n_seeds": len(means), "n_queries": len(seeds[0][method, behavior, measure]),
+                     "seed_means": " ".join(f"{value:.6f}" for value in means)})
     return rows
 
 
@@ -243,7 +290,7 @@ LANGUAGE_CURVE = Experiment(
 LANGUAGE_REMOVAL = Experiment(
     "language-removal", "Language model: every estimator against training without single records", STUDY.name, PRESETS,
     _view("removal"), ("method", "behavior", "metric"), None,
-    "Not in the paper. `exact removal, another seed` is what the same removals agree on under another training seed: "
+    "Not in the paper. `Exact removal, another seed` is what the same removals agree on under another training seed: "
     "the noise floor.")
 LANGUAGE_SUBSETS = Experiment(
     "language-lds", "Language model: linear datamodeling scores", STUDY.name, PRESETS, _view("subsets"),
