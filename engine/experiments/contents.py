@@ -8,7 +8,7 @@ from typing import Any
 from engine import data
 from engine.applications.language import stages
 from engine.basics.errors import InvalidInput
-from engine.problems import ProblemSource
+from engine.models.causal import loading
 from engine.runs.prepared import check_contents
 
 TASKS = ("backdoor", "corruption")
@@ -23,8 +23,8 @@ def contents(settings: Mapping[str, Any]) -> dict[str, str]:
     drawn = [*settings.get("sources", ()), *([settings["source"]] if "source" in settings else [])]
     found = {f"data ({name})": data.content(name) for name in sorted({source["dataset"] for source in drawn})}
     for source in drawn:
-        named = ProblemSource.parse(source) if "model" in source else None
-        found |= named.family.contents(named) if named else {}
+        if loading.is_causal(source.get("model", "")):
+            found["model"] = loading.identity(source["model"])["files"]
     attributed = [settings] if "task" in settings else [
         {**settings[task], "model": settings["model"]} for task in TASKS if task in settings]
     for chosen in attributed:

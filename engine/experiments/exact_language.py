@@ -280,18 +280,21 @@ def _view(part: str) -> Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]:
 
 STUDY = JobKind("exact_language", plan, run_chunk, finish, weight)
 LANGUAGE_STEPS = Experiment(
-    "language-steps", "Language model: every estimator against one exact step", STUDY.name, PRESETS, _view("steps"),
+    "language-steps", "Language model, steps: every estimator against one exact step", STUDY.name, PRESETS,
+    _view("steps"),
     ("method", "behavior", "metric"), None,
     "Not in the paper: its language models are too large for exact answers. GradSim is the first-order term of the "
     "same question; the other methods answer other questions.")
 LANGUAGE_CURVE = Experiment(
-    "language-curve", "Language model: first order against the exact step over η", STUDY.name, PRESETS, _view("curve"),
+    "language-curve", "Language model, curve: first order against the exact step over η", STUDY.name, PRESETS,
+    _view("curve"),
     ("eta", "behavior", "metric"))
 LANGUAGE_REMOVAL = Experiment(
-    "language-removal", "Language model: every estimator against training without single records", STUDY.name, PRESETS,
+    "language-removal", "Language model, removal: every estimator against training without single records",
+    STUDY.name, PRESETS,
     _view("removal"), ("method", "behavior", "metric"), None,
     "Not in the paper. `Exact removal, another seed` is what the same removals agree on under another training seed: "
     "the noise floor.")
 LANGUAGE_SUBSETS = Experiment(
-    "language-lds", "Language model: linear datamodeling scores", STUDY.name, PRESETS, _view("subsets"),
+    "language-lds", "Language model, subsets: linear datamodeling scores", STUDY.name, PRESETS, _view("subsets"),
     ("method", "behavior", "metric"), None, "Not in the paper. Models trained on random halves of the records.")
