@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.curvature.hessian import Hessian
-from engine.models.causal.reader import TokenReader, response_loss
+from engine.models.causal.reader import TokenReader, prompt_states, response_loss
 from engine.models.causal.readouts import READOUTS
 from engine.models.network import Network
 from engine.problems.module import BATCH, ModuleProblem
@@ -22,8 +22,8 @@ from engine.problems.problem import Arraylike
 from engine.question.behavior import Behavior
 from engine.question.token_behaviors import TOKEN_BEHAVIORS
 
-ANSWER = "answer_logit"
-"""The readout that the label-free loss of a similarity raises."""
+ANSWERS = ("answer_logit", "answer_margin")
+"""The readouts that rise with the logit of the stated answer, which the label-free loss of a similarity raises."""
 
 
 class CausalProblem(ModuleProblem):
@@ -87,14 +87,19 @@ class CausalProblem(ModuleProblem):
     def representations(self, x: Tensor) -> Tensor:
         """What the model's head reads where the prompt ends, (b, d)."""
         with torch.no_grad():
-            return torch.cat([self.reader.representation(part) for part in x.split(BATCH // 8)])
+            return torch.cat([self.reader(part, prompt_states) for part in x.split(BATCH // 8)])
 
     def raised(self) -> Tensor:
-        """The label-free loss raises the logit of the stated answer."""
-        column = [behavior.name for behavior in TOKEN_BEHAVIORS].index(ANSWER)
+        """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""
         found = torch.zeros_like(self.query_logits)
-        found[:, column] = 1.0
+        found[:, [behavior.name in ANSWERS for behavior in TOKEN_BEHAVIORS]] = 1.0
         return found
+
+    def check_raised(self, behavior: Behavior) -> None:
+        if behavior.name not in ANSWERS:
+            fits = " or ".join(f"`{name}`" for name in ANSWERS)
+            raise InvalidInput(f"The label-free loss raises the logit of the stated answer alone, which "
+                               f"`{behavior.name}` does not read by itself; use {fits}.")
 
     def accuracy(self, x: Arraylike | None = None, y: Arraylike | None = None) -> float:
         """The share of records whose stated answer has the largest logit of all choices: of the queries, or of x."""
