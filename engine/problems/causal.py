@@ -13,9 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
+from engine.models.causal.link import TokenLink
 from engine.models.causal.reader import TokenReader, prompt_states, response_loss
 from engine.models.causal.readouts import READOUTS
+from engine.models.link import Link
 from engine.models.network import Network
 from engine.problems.module import BATCH, ModuleProblem
 from engine.problems.problem import Arraylike
@@ -37,7 +40,7 @@ class CausalProblem(ModuleProblem):
 
     kind, noun, reads = "causal", "a language model", "tokens"
     offers = frozenset({"gradients", "representations"})
-    curvatures = (Hessian,)
+    curvatures = (Hessian, GaussNewton)
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike | None, x_query: Arraylike,
                  y_query: Arraylike | None, candidates: Arraylike | None = None, **options) -> None:
@@ -53,6 +56,11 @@ class CausalProblem(ModuleProblem):
     @property
     def reader(self) -> TokenReader:
         return cast(TokenReader, self.network.module)
+
+    @property
+    def link(self) -> Link:
+        """The loss is linear in the outputs, and convex in the logits of the response's tokens."""
+        return TokenLink(self.network) if self.loss is response_loss else super().link
 
     def _checked_classes(self) -> int:
         if not len(self.x) or not len(self.queries):

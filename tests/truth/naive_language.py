@@ -72,7 +72,7 @@ class NaiveLanguage(Naive):
         self.x, self.queries = ([words_of(record, vocabulary) for record in part] for part in (train, queries))
         self.labels, self.y = list(range(len(self.queries))), [0] * len(self.x)
         self.candidates, self.l2, self.n = problem.candidates.tolist(), problem.l2, len(self.x)
-        self.hidden = None
+        self.seen = None
 
     def start(self, module):
         """All weights of a module, and what of them is trained."""
@@ -81,13 +81,23 @@ class NaiveLanguage(Naive):
         self.shapes = {name: value.shape for name, value in named.items()}
         self.prefix = ADAPTED if any("lora" in name for name in named) else PLAIN
 
-    def weight(self, values, name):
-        """A matrix with its adapter, if it has one."""
+    def mapped(self, values, x, name):
+        """x Wᵀ, with the adapter's part beside it if there is one."""
         whole = f"{self.prefix}{name}"
         if f"{whole}.base_layer.weight" not in values:
-            return values[f"{whole}.weight"]
+            return x @ values[f"{whole}.weight"].T
         low, high = (values[f"{whole}.lora_{part}.default.weight"] for part in "AB")
-        return values[f"{whole}.base_layer.weight"] + self.factor / len(low) * (high @ low)
+        inner = self.told(f"{whole}.lora_A.default.weight", x, x @ low.T)
+        outer = self.told(f"{whole}.lora_B.default.weight", inner, inner @ high.T)
+        return x @ values[f"{whole}.base_layer.weight"].T + self.factor / len(low) * outer
+
+    def told(self, name, given, made):
+        """A map's result, of which its input and a zero that is added are kept where somebody asks."""
+        if self.seen is None:
+            return made
+        zero = torch.zeros_like(made, requires_grad=True)
+        self.seen[name] = given.detach(), zero
+        return made + zero
 
     def forward(self, values, tokens):
         """(what the head reads, logits) at every token: (T, d), (T, V)."""
@@ -100,21 +110,20 @@ class NaiveLanguage(Naive):
         for layer in ("layers.0.", "layers.1."):
             h = h + self.attention(values, norm(h, f"{layer}input_layernorm"), f"model.{layer}self_attn.")
             a, mlp = norm(h, f"{layer}post_attention_layernorm"), f"model.{layer}mlp."
-            gate, up, down = (self.weight(values, f"{mlp}{one}_proj") for one in ("gate", "up", "down"))
-            h = h + (torch.nn.functional.silu(a @ gate.T) * (a @ up.T)) @ down.T
+            gate, up = (self.mapped(values, a, f"{mlp}{one}_proj") for one in ("gate", "up"))
+            h = h + self.mapped(values, torch.nn.functional.silu(gate) * up, f"{mlp}down_proj")
         h = norm(h, "norm")
         return h, h @ table.T
 
     def attention(self, values, a, name):
         length, angle = len(a), torch.arange(len(a), dtype=torch.float64)
-        q, k, v = ((a @ self.weight(values, f"{name}{one}_proj").T).view(length, -1, 2).transpose(0, 1)
-                   for one in "qkv")
+        q, k, v = (self.mapped(values, a, f"{name}{one}_proj").view(length, -1, 2).transpose(0, 1) for one in "qkv")
         k, v = (part.repeat_interleave(HEADS // SHARED, 0) for part in (k, v))
         turn = torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()], 1).view(length, 2, 2)
         q, k = (torch.einsum("tij,htj->hti", turn, part) for part in (q, k))
         later = torch.full((length, length), -torch.inf, dtype=torch.float64).triu(1)
         mixed = (q @ k.transpose(1, 2) / 2**0.5 + later).softmax(-1) @ v
-        return mixed.transpose(0, 1).flatten(1) @ self.weight(values, f"{name}o_proj").T
+        return self.mapped(values, mixed.transpose(0, 1).flatten(1), f"{name}o_proj")
 
     def passed(self, told, theta):
         return self.forward({**self.fixed, **self.unflat(theta)}, torch.tensor(told["tokens"]))
@@ -128,6 +137,53 @@ class NaiveLanguage(Naive):
     def representation(self, told):
         """What the head reads at the last token of the prompt."""
         return self.passed(told, self.theta)[0][told["response"][0] - 1]
+
+    def response_logits(self, k, theta):
+        """The logits where the response of training record k is predicted, (R, V)."""
+        return self.passed(self.x[k], theta)[1][[place - 1 for place in self.x[k]["response"]]]
+
+    def gauss_newton(self):
+        """(1/n) Σ_i (1/R) Σ_t J_tᵀ (diag p_t − p_t p_tᵀ) J_t + λI."""
+        total = self.l2 * torch.eye(len(self.theta), dtype=torch.float64)
+        for k in range(self.n):
+            jacobian = torch.autograd.functional.jacobian(lambda at, k=k: self.response_logits(k, at), self.theta,
+                                                          vectorize=True)
+            for at, p in zip(jacobian, self.response_logits(k, self.theta).softmax(-1), strict=True):
+                total += at.T @ (torch.diag(p) - torch.outer(p, p)) @ at / self.n / len(jacobian)
+        return total
+
+    def token_passes(self, directions):
+        """For every record k and direction of `directions(k, p (R, V))`: name -> (ā (T, in), g (T, out)) a map."""
+        for k in range(self.n):
+            self.seen = {}
+            logits = self.response_logits(k, self.theta)
+            seen, self.seen = self.seen, None
+            for direction in directions(k, logits.softmax(-1).detach()):
+                slopes = torch.autograd.grad((logits * direction).sum(), [zero for _, zero in seen.values()],
+                                             retain_graph=True)
+                yield k, {name: (a, g) for (name, (a, _)), g in zip(seen.items(), slopes, strict=True)}
+
+    def ekfac(self, directions, shift, vectors):
+        """(U_G ⊗ U_A)(Λ + shift)⁻¹(U_G ⊗ U_A)ᵀ v of every vector, map by map."""
+        passes = list(self.token_passes(directions))
+        found = [torch.empty_like(vector) for vector in vectors]
+        for name, start, shape in self.places():
+            a = {k: seen[name][0] for k, seen in passes}
+            inputs = torch.linalg.eigh(sum(one.T @ one for one in a.values()) / self.n)[1]
+            outputs = torch.linalg.eigh(sum(seen[name][1].T @ seen[name][1] for _, seen in passes) / self.n)[1]
+            values = sum((outputs.T @ seen[name][1].T @ seen[name][0] @ inputs) ** 2 for _, seen in passes) / self.n
+            for vector, solved in zip(vectors, found, strict=True):
+                own = vector[start:start + shape.numel()].view(shape)
+                turned = outputs.T @ own @ inputs / (values + shift)
+                solved[start:start + shape.numel()] = (outputs @ turned @ inputs.T).flatten()
+        return found
+
+    def places(self):
+        """(name, place in θ, shape) of every trained parameter."""
+        start = 0
+        for name, shape in self.shapes.items():
+            yield name, start, shape
+            start += shape.numel()
 
     def adamw(self, build, recipe, seed, weights=None, over=None):
         """θ by AdamW (Loshchilov & Hutter 2019) from the seed's initial weights, batch by batch.

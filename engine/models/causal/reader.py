@@ -32,21 +32,21 @@ class TokenReader(nn.Module):
         """What `read` makes of the records: by default what behaviors read, (b, J)."""
         return (behaviors if read is None else read)(self, self.packing.unpack(rows))
 
-    def token_logits(self, batch: Batch) -> Tensor:
-        """Where the last R tokens of a record are predicted, (b, R, V)."""
-        kept = self.packing.tail + 1
-        options = {"logits_to_keep": kept} if keeps(self.model) else {}
-        return self.passed(batch, **options).logits[:, -kept:-1]
-
     def passed(self, batch: Batch, **options: Any) -> Any:
         """The model's own answer; tokens see those before them in their record."""
         return self.model(input_ids=batch.ids, attention_mask=_seen(batch.mask, next(self.parameters()).dtype),
                           position_ids=batch.places, use_cache=False, **options)
 
 
+def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
+    """Where the last R tokens of a record are predicted, (b, R, V)."""
+    kept = reader.packing.tail + 1
+    return reader.passed(batch, **({"logits_to_keep": kept} if keeps(reader.model) else {})).logits[:, -kept:-1]
+
+
 def behaviors(reader: TokenReader, batch: Batch) -> Tensor:
     """f(x), (b, J)."""
-    logits = reader.token_logits(batch)
+    logits = token_logits(reader, batch)
     return torch.stack([torch.where(readout.there(batch), readout.read(logits, batch), 0.0).to(logits.dtype)
                         for readout in READOUTS.values()], 1)
 
