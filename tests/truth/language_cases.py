@@ -58,6 +58,22 @@ def llama() -> LlamaForCausalLM:
     return found.eval()
 
 
+@lru_cache(maxsize=2)
+def adapted(rank: int):
+    """The Llama with adapters; attaching them takes longer than copying them."""
+    own = copy.deepcopy(llama())
+    return lora.attach(own, FineTuning(rank=rank, scaling=SCALING)) if rank else own
+
+
+def fresh(rank: int):
+    """A copy whose adapters are drawn anew from torch's generator."""
+    found = copy.deepcopy(adapted(rank))
+    for layer in lora.layers(found):
+        torch.nn.init.kaiming_uniform_(layer.a.weight, a=5**0.5)
+        torch.nn.init.zeros_(layer.b.weight)
+    return found
+
+
 def packed(*parts) -> tuple[Packing, list[torch.Tensor]]:
     encoded = [[encoder().encode(one) for one in part] for part in parts]
     packing = Packing.of([one for part in encoded for one in part])
@@ -76,8 +92,7 @@ def problem(which: str = "adapters", precision: str = "float64", train=TRAIN, qu
     packing, (x, q) = packed(train, queries)
 
     def build() -> TokenReader:
-        own = copy.deepcopy(llama())
-        module = TokenReader(lora.attach(own, how) if how.rank else own, packing)
+        module = TokenReader(fresh(how.rank), packing)
         how.free(module)
         return module
 

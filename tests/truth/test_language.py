@@ -20,7 +20,7 @@ PROCESSES = {"one_step": {"kind": "one_step", "eta": ETA}, "unrolled": {"kind": 
              "trajectory": {"kind": "trajectory", "eta": ETA, "checkpoints": 2}}
 INTERVENTIONS = {"remove": {"kind": "remove"}, "remove over n": {"kind": "remove", "normalization": "n"},
                  "upweight": {"kind": "upweight", "alpha": 0.05}}
-RANKS = [*cases.RANKS]
+RANKS, ANSWERS = [*cases.RANKS], ["answer_logit", "answer_margin"]
 
 PRECISIONS = ("float32", "float64")
 
@@ -83,7 +83,7 @@ def test_first_order_terms(case, kind):
 
 
 def test_similarities(case):
-    """The cosine of gradients, and that of what the head reads where the prompt ends."""
+    """The cosine of gradients; of what the head reads where the prompt ends, the cosine and the inner product."""
     problem, naive, precision = case
     gradients = torch.stack([naive.gradient(lambda at, k=k: naive.loss(k, at)) for k in naive.candidates])
     tolerance = 1e-8 if precision == "float64" else 1e-3
@@ -94,10 +94,11 @@ def test_similarities(case):
         np.testing.assert_allclose(scores.values, expected.numpy(), rtol=0, atol=tolerance)
     asked, given = (torch.stack([naive.representation(told) for told in part])
                     for part in (naive.queries, [naive.x[k] for k in naive.candidates]))
-    expected = ETA * torch.cosine_similarity(asked[:, None], given[None], dim=-1).numpy()
-    for name in ("answer_logit", "answer_margin"):
-        found = scored(problem, {"kind": "auxiliary"}, PROCESSES["one_step"], "cosine", [name])[name]
-        np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12 if precision == "float64" else 1e-5)
+    for estimator, expected in (("cosine", torch.cosine_similarity(asked[:, None], given[None], dim=-1)),
+                                ("exact", asked @ given.T)):
+        for found in scored(problem, {"kind": "auxiliary"}, PROCESSES["one_step"], estimator, ANSWERS).values():
+            np.testing.assert_allclose(found.values, ETA * expected.numpy(), rtol=0,
+                                       atol=1e-12 if precision == "float64" else 1e-5)
     with pytest.raises(InvalidInput, match="logit of the stated answer alone"):
         scored(problem, {"kind": "auxiliary"}, PROCESSES["one_step"], "cosine", ["response_loss"])
 
