@@ -110,8 +110,8 @@ def _build(problem: CurvedModule, options: Options) -> Factors:
 
 
 def _passes(problem: CurvedModule, layers: tuple[Layer, ...], roots: LossRoots,
-            options: Options) -> Iterator[tuple[Captured, Tensor]]:
-    """A forward pass and R (b, C, k) a chunk of training examples; nothing where no layer is factored."""
+            options: Options) -> Iterator[tuple[Captured, Iterator[Tensor]]]:
+    """A forward pass and the directions R_c (b, …) a chunk of training examples; nothing where no layer is factored."""
     if not layers:
         return
     shapes = [(t, layer.outputs, layer.inputs)
@@ -139,7 +139,7 @@ def _moments(problem: CurvedModule, layers: tuple[Layer, ...], roots: LossRoots,
         for kept, inputs in zip(gathered, seen.inputs, strict=True):
             rows = inputs.flatten(0, 1)
             kept.append(rows) if isinstance(kept, list) else kept.addmm_(rows.T, rows)
-        for direction in root.unbind(2):
+        for direction in root:
             for g, derived in zip(derivatives, seen.pull(direction), strict=True):
                 rows = derived.flatten(0, 1)
                 g.addmm_(rows.T, rows, alpha=1 / problem.n)
@@ -165,7 +165,7 @@ def _corrected(problem: CurvedModule, layers: tuple[Layer, ...], bases: list[tup
     values = [problem.theta.new_zeros(len(g), a.shape[1]) for a, g in bases]
     for seen, root in _passes(problem, layers, roots, options):
         inputs = [a @ u for a, (u, _) in zip(seen.inputs, bases, strict=True)]
-        for direction in root.unbind(2):
+        for direction in root:
             for value, a, g, (_, u) in zip(values, inputs, seen.pull(direction), bases, strict=True):
                 value += _squared_gradients(g @ u, a) / problem.n
     return values
@@ -193,10 +193,11 @@ def _diagonal(problem: CurvedModule, names: list[str], roots: LossRoots, options
     sizes = [own[name].numel() for name in names]
     total = problem.theta.new_zeros(sum(sizes))
     for rows in _chunks(problem, 3 * sum(sizes) * _item(problem), options):
-        root = roots(rows, problem.network.predict(problem.x[rows]))
-        for direction in root.unbind(2):
+        with torch.no_grad():
+            outputs = problem.link.outputs(problem.x[rows], own)
+        for direction in roots(rows, outputs):
             gradients = gradients_of(problem.network, problem.x[rows], direction, along_signal,
-                                     budget=options.budget // 4, names=names, check=options.check)
+                                     budget=options.budget // 4, names=names, link=problem.link, check=options.check)
             total += gradients.square().sum(0) / problem.n
     return {name: part.view(own[name].shape) for name, part in zip(names, total.split(sizes), strict=True)}
 

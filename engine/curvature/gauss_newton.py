@@ -1,9 +1,10 @@
 r"""The Gauss–Newton matrix of a module's training objective.
 
-    (1/n) Σ_i J_iᵀ H_i J_i + λI,   J_i = ∂f(x_i)/∂θ (C, P),   H_i = ∂²ℓ/∂f² (C, C)
+    (1/n) Σ_i J_iᵀ H_i J_i + λI,   J_i = ∂u(x_i)/∂θ (C, P),   H_i = ∂²ℓ/∂u² (C, C)
 
-It is the Hessian where the logits are linear in θ or where every ∂ℓ/∂f is zero. A product takes J v as the derivative
-of Jᵀu in u (double backward), then H_i, then Jᵀ.
+u are the logits, of classes or of all tokens of a response (`engine.models.link`). It is the Hessian where they are
+linear in θ or where every ∂ℓ/∂u is zero. A product takes J v as the derivative of Jᵀw in w (double backward), then
+H_i, then Jᵀ.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from engine.curvature.graphs import Product, flat, leaves_of, logits_of, pulled_back
+from engine.curvature.graphs import Product, flat, leaves_of, named, pulled_back
 from engine.curvature.hessian import Hessian
 from engine.curvature.model import CurvedModule
 from engine.curvature.module_operator import ModuleOperator
@@ -37,11 +38,11 @@ def gauss_newton_map(problem: CurvedModule, rows: Tensor) -> Product:
     """V (r, P) -> Σ_i J_iᵀ H_i J_i V (r, P) over `rows`, on graphs that are kept."""
     leaves = leaves_of(problem)
     with twice_differentiable():
-        logits = logits_of(problem, leaves, rows)
+        logits = problem.link.outputs(problem.x[rows], named(problem, leaves))
         probe = torch.zeros_like(logits, requires_grad=True)
         slopes = torch.autograd.grad(logits, leaves, probe, create_graph=True, materialize_grads=True)
         pulled = [slope + 0 * probe.sum() for slope in slopes]
-    curve = loss_curvature(problem, logits.detach(), problem.y[rows])
+    curve = loss_curvature(problem, logits.detach(), rows)
     network = problem.network
 
     def product(block: Tensor) -> Tensor:
@@ -51,10 +52,11 @@ def gauss_newton_map(problem: CurvedModule, rows: Tensor) -> Product:
     return product
 
 
-def loss_curvature(problem: CurvedModule, logits: Tensor, labels: Tensor) -> Product:
-    """U (r, b, C) -> H_i u_i, each (r, b, C): the loss's own Hessian at logits (b, C) and labels (b,)."""
+def loss_curvature(problem: CurvedModule, logits: Tensor, rows: Tensor) -> Product:
+    """V (r, b, …) -> H_i v_i, each (r, b, …): the loss's own Hessian at logits (b, …) of training examples (b,)."""
     leaf = logits.detach().requires_grad_(True)
     with twice_differentiable():
-        signal, = torch.autograd.grad(problem.loss(leaf, labels).sum(), leaf, create_graph=True)
+        loss = problem.link.loss(leaf, problem.x[rows], problem.y[rows]).sum()
+        signal, = torch.autograd.grad(loss, leaf, create_graph=True)
         signal = signal + 0 * leaf
     return lambda block: pulled_back([signal], [leaf], [block])[0]

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
@@ -98,7 +97,7 @@ def gradient_graph(problem: CurvedModule, rows: Tensor) -> tuple[list[Tensor], l
     """θ_D as leaves, and Σ_i ∇ℓ(z_i) over `rows` as a graph on them."""
     leaves = leaves_of(problem)
     with twice_differentiable():
-        loss = problem.loss(logits_of(problem, leaves, rows), problem.y[rows]).sum()
+        loss = problem.loss(problem.network.at(problem.x[rows], named(problem, leaves)), problem.y[rows]).sum()
         gradients = torch.autograd.grad(loss, leaves, create_graph=True, materialize_grads=True)
         # a gradient that does not depend on θ has no graph of its own
         return leaves, [g + 0 * leaf for g, leaf in zip(gradients, leaves, strict=True)]
@@ -127,10 +126,9 @@ def leaves_of(problem: CurvedModule) -> list[Tensor]:
             for value in problem.network.unflatten(problem.theta).values()]
 
 
-def logits_of(problem: CurvedModule, leaves: list[Tensor], rows: Tensor) -> Tensor:
-    """f(x_i) at the leaves, (b, C), as a graph on them."""
-    parameters = dict(zip(problem.network.names, leaves, strict=True))
-    return functional_call(problem.network.module, parameters, (problem.x[rows],))
+def named(problem: CurvedModule, leaves: list[Tensor]) -> dict[str, Tensor]:
+    """The leaves by the parameters' names."""
+    return dict(zip(problem.network.names, leaves, strict=True))
 
 
 def flat(parts: Sequence[Tensor]) -> Tensor:

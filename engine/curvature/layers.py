@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.nn.functional import pad, unfold
 
 from engine.curvature.model import CurvedModule
@@ -103,8 +102,9 @@ def factored_layers(problem: CurvedModule) -> tuple[Layer, ...]:
 
 @dataclass(frozen=True)
 class Captured:
-    """One forward pass: logits (b, C), ā (b, t, in) a layer (empty if it was not called), and
-    pull(d (b, C)) -> g (b, t, out) a layer, the derivatives of Σ_b d_bᵀ f(x_b) at the layer's output."""
+    """One forward pass: the logits u (b, …), ā (b, t, in) a layer (empty if it was not called; zero at positions that
+    only fill an input up), and pull(d (b, …)) -> g (b, t, out) a layer, the derivatives of Σ_b d_bᵀ u(x_b) at the
+    layer's output."""
 
     logits: Tensor
     inputs: tuple[Tensor, ...]
@@ -116,8 +116,10 @@ def captured(problem: CurvedModule, layers: tuple[Layer, ...], x: Tensor) -> Cap
     parameters = {name: value.detach().clone().requires_grad_(True)
                   for name, value in problem.network.unflatten(problem.theta).items()}
     logits, calls = recorded([(layer, layer.module) for layer in layers],
-                             lambda: functional_call(problem.network.module, parameters, (x,)))
-    inputs = [[layer.positions(call.inputs) for call in calls if call.key is layer] for layer in layers]
+                             lambda: problem.link.outputs(x, parameters))
+    present = problem.link.present(x)
+    inputs = [[_kept(layer.positions(call.inputs), present) for call in calls if call.key is layer]
+              for layer in layers]
 
     def pull(direction: Tensor) -> list[Tensor]:
         found: dict[int, list[Tensor]] = {id(layer): [] for layer in layers}
@@ -128,3 +130,10 @@ def captured(problem: CurvedModule, layers: tuple[Layer, ...], x: Tensor) -> Cap
 
     return Captured(logits.detach(),
                     tuple(torch.cat(each, 1) if each else logits.new_empty(0) for each in inputs), pull)
+
+
+def _kept(inputs: Tensor, present: Tensor | None) -> Tensor:
+    """ā (b, t, in) with zeros where nothing is: of inputs (b, T) a layer may be given the last t positions alone."""
+    if present is None:
+        return inputs
+    return inputs * present[:, present.shape[1] - inputs.shape[1]:, None]

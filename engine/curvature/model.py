@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.gradients.model import Differentiable
+from engine.models.link import Link
 
 T = TypeVar("T")
 
@@ -34,6 +35,10 @@ class CurvedModule(Curved, Differentiable, Protocol):
     """A network at θ_D, with the penalty (λ/2)‖θ‖², λ = l2."""
 
     l2: float
+
+    @property
+    def link(self) -> Link:
+        """What the loss is a convex function of."""
 
     @property
     def classes(self) -> int:

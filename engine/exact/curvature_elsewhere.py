@@ -24,7 +24,7 @@ class _Elsewhere:
 
     def __init__(self, problem: ModuleProblem, theta: Tensor, x: Tensor, y: Tensor) -> None:
         self.problem, self.network, self.loss, self.device = problem, problem.network, problem.loss, problem.device
-        self.theta, self.x, self.y = theta, x, y
+        self.theta, self.x, self.y, self.link = theta, x, y, problem.link
         self.n, self.parameters, self.classes = len(y), problem.parameters, problem.classes
 
     def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:

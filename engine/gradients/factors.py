@@ -99,7 +99,7 @@ def _reproduced(network: Network, layers: Sequence[Layer], x: Tensor) -> Plan:
     """Which layers' factors give the gradients that plain autograd gives, for a random signal."""
     signal = torch.randn(network.predict(x).shape, generator=torch.Generator().manual_seed(0)).to(x)
     factors = captured(network, layers, x, signal, along_signal)
-    expected = one_by_one(network, network.unflatten(network.theta), {}, x, signal, along_signal)
+    expected = one_by_one(network.at, network.unflatten(network.theta), {}, x, signal, along_signal)
     sound = [layer for layer in layers if layer.name in factors
              and _agree(factors[layer.name], [expected.get(name) for name in (layer.weight, layer.bias)])]
     covered = {name for layer in sound for name in layer.names}

@@ -15,20 +15,23 @@ import torch
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
-from engine.models.causal.reader import TokenReader, response_loss
+from engine.models.causal.link import TokenLink
+from engine.models.causal.reader import TokenReader, prompt_states, response_loss
 from engine.models.causal.readouts import READOUTS
 from engine.models.causal.recipe import FIRST, SECOND, STEPS
+from engine.models.link import Link
 from engine.models.network import Network
 from engine.problems.module import BATCH, ModuleProblem
 from engine.problems.problem import Arraylike
 from engine.question.behavior import Behavior
 from engine.question.token_behaviors import RESPONSE, TOKEN_BEHAVIORS
 
-ANSWER = "answer_logit"
-"""The readout that the label-free loss of a similarity raises."""
 LEAST_DOUBT = 1e-6
 """Of a response that is certain to rounding, whose margin has no slope."""
+ANSWERS = ("answer_logit", "answer_margin")
+"""The readouts that rise with the logit of the stated answer, which the label-free loss of a similarity raises."""
 
 
 class CausalProblem(ModuleProblem):
@@ -42,7 +45,7 @@ class CausalProblem(ModuleProblem):
 
     kind, noun, reads = "causal", "a language model", "tokens"
     offers = frozenset({"gradients", "representations", "margins", "moments"})
-    curvatures = (Hessian,)
+    curvatures = (Hessian, GaussNewton)
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
                  y_query: Arraylike | None, candidates: Arraylike | None = None, **options: Any) -> None:
@@ -58,6 +61,11 @@ class CausalProblem(ModuleProblem):
     @property
     def reader(self) -> TokenReader:
         return cast(TokenReader, self.network.module)
+
+    @property
+    def link(self) -> Link:
+        """The loss is linear in the outputs, and convex in the logits of the response's tokens."""
+        return TokenLink(self.network) if self.loss is response_loss else super().link
 
     def _checked_classes(self) -> int:
         if not len(self.x) or not len(self.queries):
@@ -107,14 +115,19 @@ class CausalProblem(ModuleProblem):
     def representations(self, x: Tensor) -> Tensor:
         """What the model's head reads where the prompt ends, (b, d)."""
         with torch.no_grad():
-            return torch.cat([self.reader.representation(part) for part in x.split(BATCH // 8)])
+            return torch.cat([self.reader(part, prompt_states) for part in x.split(BATCH // 8)])
 
     def raised(self) -> Tensor:
-        """The label-free loss raises the logit of the stated answer."""
-        column = [behavior.name for behavior in TOKEN_BEHAVIORS].index(ANSWER)
+        """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""
         found = torch.zeros_like(self.query_logits)
-        found[:, column] = 1.0
+        found[:, [behavior.name in ANSWERS for behavior in TOKEN_BEHAVIORS]] = 1.0
         return found
+
+    def check_raised(self, behavior: Behavior) -> None:
+        if behavior.name not in ANSWERS:
+            fits = " or ".join(f"`{name}`" for name in ANSWERS)
+            raise InvalidInput(f"The label-free loss raises the logit of the stated answer alone, which "
+                               f"`{behavior.name}` does not read by itself; use {fits}.")
 
     def accuracy(self, x: Arraylike | None = None, y: Arraylike | None = None) -> float:
         """The share of records whose stated answer has the largest logit of all choices: of the queries, or of x."""

@@ -22,6 +22,7 @@ from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
 from engine.models.double import keep_double
+from engine.models.link import ClassLink, Link
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
 from engine.models.recipe import Recipe
@@ -200,6 +201,11 @@ class ModuleProblem(Problem):
     def theta(self) -> Tensor:
         """θ_D, shape (P,)."""
         return self.network.theta
+
+    @property
+    def link(self) -> Link:
+        """What the loss is a convex function of: the logits."""
+        return ClassLink(self.network, self.loss)
 
     def outputs(self, x: Tensor, theta: Tensor | None = None) -> Tensor:
         return self.network.predict(x, theta, BATCH)

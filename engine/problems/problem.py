@@ -232,6 +232,9 @@ class Problem(ABC):
         """e_y (m, C): the output of each query that the label-free loss −f_w raises, its own class."""
         return one_hot(self.query_labels, self.classes).to(self.query_logits.dtype)
 
+    def check_raised(self, behavior: Behavior) -> None:  # noqa: B027 - any behavior of classes can be
+        """Raises `InvalidInput` for a behavior that cannot be told from what the label-free loss raises."""
+
     def check_label(self, label: int) -> None:
         """Raises `InvalidInput` for a relabelling to a class that does not exist."""
         if label >= self.classes:

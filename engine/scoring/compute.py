@@ -31,6 +31,8 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
     for scoring in scorings:
         scoring.intervention.check(problem.n)
         problem.check_behavior(scoring.readout)
+        if scoring.intervention.label_free:
+            problem.check_raised(scoring.readout)
     finished: dict[int, Scores] = {}
     groups = _groups(scorings)
     for number, members in enumerate(groups):

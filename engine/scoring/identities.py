@@ -22,6 +22,8 @@ from engine.question.processes import LocalResponse, LocalSearch, OneStep, Reopt
 from engine.scoring.scoring import Scoring
 
 LARGEST_STEP = 100
+RAISED = {"soft_margin": "query_logit", "hard_margin": "query_logit", "answer_margin": "answer_logit"}
+"""Of which logit the auxiliary step raises a margin by as much."""
 EVERY = Trajectory.model_fields["every"].default
 
 
@@ -148,7 +150,7 @@ def _total_step(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
 
 
 def _step_size(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
-    process, raised = scoring.process, scoring.intervention.label_free and scoring.behavior == "query_logit"
+    process, raised = scoring.process, scoring.intervention.label_free and scoring.behavior in RAISED.values()
     if isinstance(process, OneStep) and process.eta != 1 and (raised or _by_gradient(scoring)):
         return _as(scoring, process=OneStep(eta=1))
     return None
@@ -163,8 +165,8 @@ def _linear_logit(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
 
 def _raised_logit(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     finite = scoring.exact or scoring.estimator == "cosine"
-    if scoring.intervention.label_free and finite and scoring.behavior in ("soft_margin", "hard_margin"):
-        return _as(scoring, behavior="query_logit")
+    if scoring.intervention.label_free and finite and scoring.behavior in RAISED:
+        return _as(scoring, behavior=RAISED[scoring.behavior])
     return None
 
 
@@ -266,8 +268,8 @@ IDENTITIES = (
     Identity("step size", Gives.PROPORTIONAL, "the step size is only a factor of such a score", _step_size),
     Identity("linear logit", Gives.EQUAL, "logits of this model are linear in the parameters, so that the first-order "
              "term of a step is all of it", _linear_logit),
-    Identity("raised logit", Gives.EQUAL, "the auxiliary step raises the logit of the query's label and no other, so "
-             "that logit and margins rise by the same amount", _raised_logit),
+    Identity("raised logit", Gives.EQUAL, "the auxiliary step raises the logit of the query's label or answer and no "
+             "other, so that logit and margins rise by the same amount", _raised_logit),
     Identity("kept checkpoints", Gives.EQUAL, "the trajectory of this model visits the checkpoints that its training "
              "kept, whatever the number of steps between them", _every),
     Identity("trajectory's step size", Gives.PROPORTIONAL, "the checkpoints are those that training kept, and to first "

@@ -5,6 +5,7 @@ Training raises the first column, so that the loss of a record is minus it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,6 +17,9 @@ from engine.models.causal.passes import keeps
 from engine.models.causal.readouts import READOUTS
 from engine.question.token_behaviors import RESPONSE
 
+Read = Callable[["TokenReader", Batch], Tensor]
+"""(reader, b records) -> (b, …), by passes of the reader's model."""
+
 
 class TokenReader(nn.Module):
     """f(x) ∈ R^J, one column a behavior of `engine.question.token_behaviors`, 0 where a record lacks what it reads."""
@@ -24,23 +28,33 @@ class TokenReader(nn.Module):
         super().__init__()
         self.model, self.packing = model, packing
 
-    def forward(self, rows: Tensor) -> Tensor:
-        batch = self.packing.unpack(rows)
-        kept = self.packing.tail + 1
-        logits = self._passed(batch, **({"logits_to_keep": kept} if keeps(self.model) else {})).logits[:, -kept:-1]
-        return torch.stack([torch.where(readout.there(batch), readout.read(logits, batch), 0.0).to(logits.dtype)
-                            for readout in READOUTS.values()], 1)
+    def forward(self, rows: Tensor, read: Read | None = None) -> Tensor:
+        """What `read` makes of the records: by default what behaviors read, (b, J)."""
+        return (behaviors if read is None else read)(self, self.packing.unpack(rows))
 
-    def representation(self, rows: Tensor) -> Tensor:
-        """What the model's head reads where the prompt ends: (b, d)."""
-        batch = self.packing.unpack(rows)
-        state = self._passed(batch, output_hidden_states=True).hidden_states[-1]
-        return state[torch.arange(len(rows), device=state.device), batch.prompt_end]
-
-    def _passed(self, batch: Batch, **options: Any) -> Any:
+    def passed(self, batch: Batch, **options: Any) -> Any:
         """The model's own answer; tokens see those before them in their record."""
         return self.model(input_ids=batch.ids, attention_mask=_seen(batch.mask, next(self.parameters()).dtype),
                           position_ids=batch.places, use_cache=False, **options)
+
+
+def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
+    """Where the last R tokens of a record are predicted, (b, R, V)."""
+    kept = reader.packing.tail + 1
+    return reader.passed(batch, **({"logits_to_keep": kept} if keeps(reader.model) else {})).logits[:, -kept:-1]
+
+
+def behaviors(reader: TokenReader, batch: Batch) -> Tensor:
+    """f(x), (b, J)."""
+    logits = token_logits(reader, batch)
+    return torch.stack([torch.where(readout.there(batch), readout.read(logits, batch), 0.0).to(logits.dtype)
+                        for readout in READOUTS.values()], 1)
+
+
+def prompt_states(reader: TokenReader, batch: Batch) -> Tensor:
+    """What the model's head reads where the prompt ends: (b, d)."""
+    states = reader.passed(batch, output_hidden_states=True).hidden_states[-1]
+    return states[torch.arange(len(states), device=states.device), batch.prompt_end]
 
 
 def _seen(mask: Tensor, dtype: torch.dtype) -> Tensor:

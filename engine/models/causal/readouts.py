@@ -71,13 +71,13 @@ class TokenReadout:
 
 def token_log_probabilities(logits: Tensor, batch: Batch) -> Tensor:
     """log p of every target token, (b, R)."""
-    logits = _single(logits)
-    return logits.gather(-1, batch.targets[..., None])[..., 0] - logits.logsumexp(-1)
+    picked = logits.gather(-1, batch.targets[..., None])[..., 0]
+    return _at_least_single(picked) - _at_least_single(logits).logsumexp(-1)
 
 
-def _single(logits: Tensor) -> Tensor:
-    """In float32 at least."""
-    return logits if logits.dtype == torch.float64 else logits.float()
+def _at_least_single(values: Tensor) -> Tensor:
+    """In float32 where a model computes in half of it, else as they are."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ def explanation_loss(logits: Tensor, batch: Batch) -> Tensor:
 
 def choice_logits(logits: Tensor, batch: Batch) -> Tensor:
     """Logits of the choices where the answer is predicted, (b, C); −inf where there are fewer choices."""
-    there = _single(logits[torch.arange(len(logits), device=logits.device), batch.answer])
+    there = _at_least_single(logits[torch.arange(len(logits), device=logits.device), batch.answer])
     return there.gather(1, batch.letters.clamp_min(0)).masked_fill(batch.letters < 0, -torch.inf)
 
 

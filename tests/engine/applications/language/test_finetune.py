@@ -1,5 +1,6 @@
 """The optimiser follows the recipe, checkpoints hold its state, and a training that stopped goes on unharmed."""
 
+import copy
 import math
 
 import numpy as np
@@ -7,11 +8,16 @@ import pytest
 import torch
 from transformers import get_cosine_schedule_with_warmup
 
+from engine.applications.language import finetune
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.finetune import order, schedule
 from engine.models.causal import lora, passes
+from engine.models.causal.reader import TokenReader
+from engine.models.causal.reader import response_loss as response_of_outputs
 from engine.models.causal.readouts import response_loss
 from engine.models.causal.recipe import FineTuning
+from engine.models.training import Training, replay
+from tests.truth import language_cases as cases
 
 
 def test_the_learning_rate_is_the_usual_cosine_with_warmup():
@@ -65,6 +71,32 @@ def test_training_against_a_plain_loop(plain_setting, attribution):
     half = attribution.points[0].step
     assert [point.weight for point in attribution.points] == pytest.approx([math.fsum(rates[:half]),
                                                                            math.fsum(rates[half:])])
+
+
+def test_the_trainer_of_networks_ends_at_the_same_weights(tmp_path, monkeypatch):
+    """The loop that keeps the optimizer's state and `engine.models.training`, from one start in one order."""
+    recipe, seed = cases.recipe("adapters", rank=4, checkpoints=3), 3
+    packing, (x,) = cases.packed(cases.TRAIN)
+
+    def build():
+        module = TokenReader(lora.attach(copy.deepcopy(cases.llama()), recipe), packing)
+        lora.renew(module.model, seed)
+        return module
+
+    y = torch.zeros(len(x), dtype=torch.long)
+    training = Training(build, x, y, recipe, seed, loss=response_of_outputs, dtype=torch.float32)
+    common = replay(training)
+    rows = [batch.tolist() for epoch in training.batches() for batch in epoch]
+    monkeypatch.setattr(finetune, "order", lambda *_: rows)
+    encoded = [cases.encoder().encode(record) for record in cases.TRAIN]
+    own = finetune.finetune(build().model, cases.encoder(), encoded, recipe, seed, tmp_path)
+    assert [point.weight for point in own] == pytest.approx([rate for _, rate in common.checkpoints])
+    assert len(own) == 3
+    for point, (state, _) in zip(own, common.checkpoints, strict=True):
+        module = build()
+        module.load_state_dict(state, strict=False)
+        for name, value in lora.trained(module.model).items():
+            torch.testing.assert_close(value.detach(), point.weights[name], atol=1e-5, rtol=1e-4)
 
 
 def test_a_training_that_stopped_goes_on_to_the_same_weights(plain_setting, attribution, monkeypatch, tmp_path):

@@ -1,0 +1,47 @@
+r"""The loss of a record as a convex function of the logits of its response's tokens.
+
+    c(u) = (1/|R|) Σ_{t ∈ R} [logsumexp_v u_tv − u_{t, z_t}]
+
+with u (R', V) the logits where the last R' tokens of a record are predicted, which hold its response R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from torch import Tensor
+from torch.func import functional_call
+
+from engine.models.causal.packed import Packing
+from engine.models.causal.reader import TokenReader, token_logits
+from engine.models.causal.readouts import response_loss
+from engine.models.link import Link
+from engine.models.network import Network
+
+
+@dataclass(frozen=True)
+class TokenLink(Link):
+    """Of a `TokenReader` on packed records."""
+
+    network: Network
+
+    @property
+    def packing(self) -> Packing:
+        return cast(TokenReader, self.network.module).packing
+
+    def outputs(self, x: Tensor, values: Mapping[str, Tensor]) -> Tensor:
+        """(b, R', V)."""
+        return functional_call(self.network.module, dict(values), (x,), {"read": token_logits})
+
+    def loss(self, outputs: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        return -response_loss(outputs, self.packing.unpack(x))
+
+    def softmax_weights(self, x: Tensor) -> Tensor | None:
+        """1/|R| at the tokens of the response, (b, R')."""
+        response = self.packing.unpack(x).response.to(self.network.dtype)
+        return response / response.sum(1, keepdim=True)
+
+    def present(self, x: Tensor) -> Tensor | None:
+        return self.packing.unpack(x).mask.bool()
