@@ -18,7 +18,7 @@ from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.models.causal.link import TokenLink
-from engine.models.causal.reader import TokenReader, prompt_states, response_loss
+from engine.models.causal.reader import TokenReader, answer_states, response_loss
 from engine.models.causal.readouts import READOUTS
 from engine.models.causal.recipe import FIRST, SECOND, STEPS
 from engine.models.link import Link
@@ -113,9 +113,9 @@ class CausalProblem(ModuleProblem):
         raise InvalidInput("A language model gives records no class probabilities; read `answer_margin`.")
 
     def representations(self, x: Tensor) -> Tensor:
-        """What the model's head reads where the prompt ends, (b, d)."""
+        """What the model's head reads where the answer is predicted, (b, d): its logit is a linear readout of it."""
         with torch.no_grad():
-            return torch.cat([self.reader(part, prompt_states) for part in x.split(BATCH // 8)])
+            return torch.cat([self.reader(part, answer_states) for part in x.split(BATCH // 8)])
 
     def raised(self) -> Tensor:
         """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""

@@ -135,8 +135,9 @@ class NaiveLanguage(Naive):
         return BEHAVIORS[name](self.passed(self.queries[q], theta)[1], self.queries[q])
 
     def representation(self, told):
-        """What the head reads at the last token of the prompt."""
-        return self.passed(told, self.theta)[0][told["response"][0] - 1]
+        """What the head reads where the answer is predicted; where the response begins, without an answer."""
+        place = told["response"][0] if told["answer"] is None else told["answer"]
+        return self.passed(told, self.theta)[0][place - 1]
 
     def response_logits(self, k, theta):
         """The logits where the response of training record k is predicted, (R, V)."""

@@ -83,7 +83,8 @@ def test_first_order_terms(case, kind):
 
 
 def test_similarities(case):
-    """The cosine of gradients; of what the head reads where the prompt ends, the cosine and the inner product."""
+    """The cosine of gradients; of what the head reads where the answer is predicted, the cosine and the inner product:
+    that is what one step of the answer's row of the head on −f_w(x_k) does to its logit."""
     problem, naive, precision = case
     gradients = torch.stack([naive.gradient(lambda at, k=k: naive.loss(k, at)) for k in naive.candidates])
     tolerance = 1e-8 if precision == "float64" else 1e-3

@@ -51,10 +51,13 @@ def behaviors(reader: TokenReader, batch: Batch) -> Tensor:
                         for readout in READOUTS.values()], 1)
 
 
-def prompt_states(reader: TokenReader, batch: Batch) -> Tensor:
-    """What the model's head reads where the prompt ends: (b, d)."""
+def answer_states(reader: TokenReader, batch: Batch) -> Tensor:
+    """What the model's head reads where the answer is predicted, and of a record without one where its response begins:
+    (b, d)."""
     states = reader.passed(batch, output_hidden_states=True).hidden_states[-1]
-    return states[torch.arange(len(states), device=states.device), batch.prompt_end]
+    answer = reader.packing.tokens - reader.packing.tail + batch.answer - 1
+    place = torch.where(batch.answer < 0, batch.prompt_end, answer)
+    return states[torch.arange(len(states), device=states.device), place]
 
 
 def _seen(mask: Tensor, dtype: torch.dtype) -> Tensor:
