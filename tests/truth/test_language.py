@@ -7,9 +7,12 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
+from engine.exact.decomposition import decompose
+from engine.exact.path_integral import path_integral
 from engine.gradients.per_example import loss_gradients
 from engine.models.causal.reader import TokenReader
 from engine.problems import CausalProblem
+from engine.question.behaviors import BEHAVIORS as TOKENS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.truth import language_cases as cases
@@ -135,6 +138,40 @@ def test_a_group_is_removed(which):
     expected = torch.tensor([[naive.behavior(name, q, theta).item() for name in BEHAVIORS]
                              for q in range(len(naive.queries))], dtype=torch.float64)
     torch.testing.assert_close(problem.retrained_outputs(torch.tensor(weights)), expected, rtol=0, atol=1e-9)
+
+
+def test_the_three_factors_of_a_score():
+    """−s_Bᵀ K s_ℓ is the first-order term of a step, with s_ℓ minus the response's own column."""
+    problem = cases.problem()
+    naive = referred(problem)
+    for name in BEHAVIORS:
+        expected = naive.directional(name, [-ETA * naive.gradient(lambda at: naive.loss(4, at))])
+        for query in range(len(cases.QUERIES)):
+            found = decompose(problem, query, 4, TOKENS[name], eta=ETA)
+            assert found.score == pytest.approx(expected[query, 0], rel=1e-9)
+            assert found.training_signal.tolist() == [-1.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.slow
+def test_both_sides_of_the_path_integral():
+    """The end of the path is the optimum of the upweighted objective, by Newton's method with dense Hessians."""
+    problem = cases.problem("all parameters", l2=1.0, parameters=r"layers\.1\.mlp\.down_proj")
+    naive, alpha = referred(problem), 0.1
+    ends = []
+    for weight in (0.0, alpha):
+        def objective(at, weight=weight):
+            return naive.objective(at) + weight * naive.loss(2, at)
+
+        theta = naive.theta
+        for _ in range(8):
+            theta = theta - torch.linalg.solve(naive.hessian(objective, theta), naive.gradient(objective, theta))
+        assert naive.gradient(objective, theta).norm() < 1e-12
+        ends.append(theta)
+    for name in ANSWERS:
+        found = path_integral(problem, 2, alpha, TOKENS[name])
+        expected = naive.differences(name, ends[1:], ends[0])[:, 0]
+        for side in (found.integral, found.difference):
+            np.testing.assert_allclose(side.numpy(), expected, rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("which", RANKS)
