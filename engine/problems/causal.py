@@ -38,6 +38,7 @@ class CausalProblem(ModuleProblem):
     kind, noun, reads = "causal", "a language model", "tokens"
     offers = frozenset({"gradients", "representations"})
     curvatures = (Hessian,)
+    unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact"})
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike | None, x_query: Arraylike,
                  y_query: Arraylike | None, candidates: Arraylike | None = None, **options) -> None:
