@@ -113,7 +113,7 @@ def _training(model: str) -> str:
     """How a language model is trained."""
     recipe = source().training_recipe
     assert recipe is not None, "a language model starts from what it has learned before"
-    own = " It knows questions of its own small world only." if is_embedded(model) else ""
+    own = " The model knows questions of its own small world only." if is_embedded(model) else ""
     return f"{recipe.sentence}{own}"
 
 
