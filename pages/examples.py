@@ -5,7 +5,7 @@ import streamlit as st
 from app.examples import data as example_data
 from app.examples import panel as example_panel
 from app.examples import self_influence as self_influence_panel
-from app.widgets import cards, chips, glossary, job_panel, labels, pickers
+from app.widgets import cards, chips, glossary, job_panel, labels, pickers, record_text
 from app.widgets.desk import desk
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -14,6 +14,7 @@ from engine.desk import Waiting
 def main() -> None:
     st.title("Examples")
     st.html(cards.STYLE)
+    st.html(record_text.STYLE)
     glossary.lead("Which training examples matter for this prediction? It depends on what you ask.")
     source, scorings = pickers.source(), example_panel.specifications()
     try:

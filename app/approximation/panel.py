@@ -10,8 +10,9 @@ import streamlit as st
 from app.approximation import data as error_curves
 from app.approximation.state import Chosen, published_run
 from app.charts.curves import agreement_curves, exact_scatter
-from app.widgets import chips, choice, downloads, glossary, job_panel, published
+from app.widgets import chips, choice, downloads, glossary, job_panel, published, record_text
 from app.widgets.desk import desk
+from app.widgets.plain_text import plain
 from engine.analysis import error_curves as engine_curves
 from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
 from engine.basics.values import short
@@ -28,6 +29,9 @@ LINEAR = ("The **query logit** is linear in the parameters, so its first-order a
           "step (only a sign next to zero can be lost to rounding).")
 BENT = ("In a network even the **query logit** bends with the parameters, so every first-order answer worsens with the "
         "step.")
+TOKENS = ("A language model bends with its parameters, so every first-order answer worsens with the step. The **answer "
+          "logit** and the **answer margin** are read off one token, the **response loss** is a mean over all tokens "
+          "of a response, the **explanation loss** over some of them.")
 OPTIMUM = ("For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows the optimum "
            "bends away, and the inverse Hessian answers for a smaller move than was made. A solver below **Cholesky** "
            "adds an error of its own: its linear systems are not solved to the end.")
@@ -41,7 +45,7 @@ def note(chosen: Chosen) -> None:
     """What to see in the curves."""
     model = chosen.sources[0].problem_class
     if chosen.panel == "eta":
-        glossary.caption(f"{LINEAR if model.linear else BENT} {ALIKE}")
+        glossary.caption(TOKENS if model.reads == "tokens" else f"{LINEAR if model.linear else BENT} {ALIKE}")
     else:
         glossary.caption(OPTIMUM if model.convex else NO_OPTIMUM)
 
@@ -129,7 +133,7 @@ def scatter(point: Point, chosen: Chosen) -> None:
     last = len(point.exact.values) - 1
     key = choice.bound("query", 0, choice.within(0, last))
     query = st.number_input("Query", 0, last, key=key, help=glossary.hint(
-        "Query", "Which query the scatter shows; the Examples page shows its picture and the same choice there."))
+        "Query", "Which query the scatter shows; the Examples page shows it, and the same choice there."))
     choice.keep("query", query)
     frame = error_curves.scatter_frame(point, query)
     switched = int((frame["sign"] != "same sign").sum())
@@ -143,7 +147,9 @@ def scatter(point: Point, chosen: Chosen) -> None:
 
 def _label(chosen: Chosen, query: int) -> str:
     dataset, sample = desk().sample(chosen.sources[0])
-    return f" (label {dataset.class_names[sample.y_query[query]]})"
+    record = dataset.record("test", int(sample.query_index[query]))
+    said = f"label {dataset.class_names[sample.y_query[query]]}" if record is None else f"“{record_text.short(record)}”"
+    return f" ({plain(said)})"
 
 
 def scatter_table(point: Point) -> pd.DataFrame:

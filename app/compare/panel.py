@@ -10,7 +10,7 @@ from app.charts import distribution, heatmap, rank_change, rank_scatter
 from app.charts.draw import draw
 from app.compare import data as comparisons
 from app.compare.data import Pair
-from app.widgets import chips, choice, downloads, glossary, pictures, specification_list
+from app.widgets import chips, choice, downloads, glossary, pictures, record_text, specification_list
 from app.widgets.desk import desk
 from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS, Agreement, Metric
@@ -177,7 +177,9 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
             return f"all {len(agreement)} queries"
         value = agreement[int(text)]
         value = comparisons.signed(value, 2) if value == value else "undefined"
-        return f"query {text} · “{names[labels[int(text)]]}” · {METRICS[metric].title} {value}"
+        record = dataset.record("test", int(sample.query_index[int(text)]))
+        named = f"“{names[labels[int(text)]]}”" if record is None else record_text.short(record)
+        return f"query {text} · {named} · {METRICS[metric].title} {value}"
 
     key = choice.bound("ranks", ALL, choice.from_options(options))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -186,8 +188,14 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
         choice.keep("ranks", text)
         if text == ALL:
             return None
-        st.html(pictures.html(dataset, "test", int(sample.query_index[int(text)]), 64,
-                              f"query {text}, labelled {names[labels[int(text)]]}"), width="content")
+        index = int(sample.query_index[int(text)])
+        record = dataset.record("test", index)
+        if record is None:
+            st.html(pictures.html(dataset, "test", index, 64, f"query {text}, labelled {names[labels[int(text)]]}"),
+                    width="content")
+    if record is not None:
+        st.html(record_text.STYLE)
+        st.html(record_text.html(record))
     return int(text)
 
 

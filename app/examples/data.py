@@ -8,20 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from app.widgets import cards, pictures
+from app.examples import predictions
+from app.examples.predictions import Prediction
+from app.widgets import cards, pictures, record_text
 from engine.metrics.ranking import bottom, found_once, ranks, top
 from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
 
+SMALL = 64
+"""The side of a picture in a card; a text in its place is set small too."""
+
 
 @dataclass(frozen=True)
 class Query:
-    """A query of the draw, with the model's prediction and the probability of its own label."""
+    """A query of the draw, with what the model says of it."""
 
     place: int
     label: str
-    predicted: str
-    probability: float
+    prediction: Prediction
+
+    @property
+    def predicted(self) -> str:
+        return self.prediction.said
 
     @property
     def right(self) -> bool:
@@ -57,11 +65,9 @@ class Column:
 
 def queries(drawn: DrawnProblem) -> list[Query]:
     """Every query, in the order of the draw."""
-    problem, names = drawn.problem, drawn.dataset.class_names
-    probabilities = problem.query_logits.softmax(-1).cpu().numpy()
-    labels = problem.query_labels.cpu().numpy()
-    return [Query(place, names[label], names[row.argmax()], float(row[label]))
-            for place, (label, row) in enumerate(zip(labels, probabilities, strict=True))]
+    names = [drawn.dataset.class_names[label] for label in drawn.sample.y_query]
+    return [Query(place, name, said) for place, (name, said) in enumerate(
+        zip(names, predictions.of_queries(drawn), strict=True))]
 
 
 def columns(drawn: DrawnProblem, found: Sequence[Scores], query: int, n: int) -> list[Column]:
@@ -90,29 +96,26 @@ def _range(values: np.ndarray) -> tuple[float, float]:
 
 
 def label(drawn: DrawnProblem, row: int) -> str:
-    """The class name of a training example."""
+    """The class name of a training example, or the answer that a record states."""
     return drawn.dataset.class_names[drawn.sample.y_train[row]]
 
 
-def prediction(drawn: DrawnProblem, row: int) -> tuple[str, float, float]:
-    """(class the model says, its probability, the probability of the own label) of a training example."""
-    p = drawn.problem.probabilities[row].cpu().numpy()
-    return drawn.dataset.class_names[int(p.argmax())], float(p.max()), float(p[drawn.sample.y_train[row]])
-
-
 def query_html(drawn: DrawnProblem, query: Query, size: int) -> str:
-    """Picture or feature table of a query."""
+    """Picture, text or feature table of a query."""
     return _html(drawn, "test", int(drawn.sample.query_index[query.place]), drawn.sample.x_query[query.place],
                  f"query {query.place}, label {query.label}", size)
 
 
 def train_html(drawn: DrawnProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
-    """Picture or feature table of a training example."""
+    """Picture, text or feature table of a training example."""
     return _html(drawn, "train", int(drawn.sample.train_index[row]), drawn.sample.x_train[row],
                  f"training example {row}, label {label(drawn, row)}", size, shown)
 
 
 def _html(drawn, split: str, index: int, values, description: str, size: int, shown=cards.SHOWN_FEATURES) -> str:
+    record = drawn.dataset.record(split, index)
+    if record is not None:
+        return record_text.html(record, large=size > SMALL)
     if drawn.dataset.image_shape is None:
         return cards.features(values, description, shown)
     return pictures.html(drawn.dataset, split, index, size, description)

@@ -14,6 +14,7 @@ from app.widgets import cards, chips, choice, downloads, glossary, labels
 from engine.desk.decomposed import decomposed, splitting
 from engine.exact.decomposition import Decomposition
 from engine.problems import DrawnProblem
+from engine.question.behaviors import BEHAVIORS, reading
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -34,10 +35,17 @@ class Parted:
 def parted(drawn: DrawnProblem, scores: Scores, query: int, row: int) -> Parted:
     """The factors of one score, with class names."""
     found = decomposed(drawn.problem, scores.scoring, query, row)
-    names = list(drawn.dataset.class_names)
+    names = _outputs(drawn)
     position = int((scores.candidates == row).argmax())
     return Parted(_bars(found.behavior_signal, names), _cells(found, names), _bars(found.training_signal, names),
                   found.score, float(scores.oriented[query, position]))
+
+
+def _outputs(drawn: DrawnProblem) -> list[str]:
+    """What the columns of the model's outputs are called."""
+    if drawn.problem.reads == "tokens":
+        return [BEHAVIORS[name].title for name in reading("tokens")]
+    return list(drawn.dataset.class_names)
 
 
 def _bars(values, names: list[str]) -> pd.DataFrame:

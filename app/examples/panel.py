@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Literal
 
 import streamlit as st
 
 from app.examples import data as example_data
-from app.examples import decompositions
+from app.examples import decompositions, predictions
 from app.examples.data import Card, Column, Query
-from app.widgets import cards, chips, choice, downloads, glossary, pickers, specification_list
+from app.widgets import (
+    cards,
+    chips,
+    choice,
+    downloads,
+    glossary,
+    language_presets,
+    pickers,
+    record_text,
+    specification_list,
+)
+from app.widgets.selectors import pick
 from engine.problems import DrawnProblem, Problem, ProblemSource
 from engine.scoring import codes, controlled
 from engine.scoring.scores import Scores
@@ -29,7 +41,10 @@ def specifications() -> list[Scoring]:
 
 
 def defaults(model: type[Problem]) -> tuple[Scoring, ...]:
-    """Two steps, and the optimum without the example where it can be had, else its local response."""
+    """Two steps, and the optimum without the example where it can be had, else its local response; of a language model
+    three steps."""
+    if model.reads == "tokens":
+        return language_presets.steps(*language_presets.FIRST)
     return (*STEPS, controlled.removal_scoring("n-1") if model.convex else controlled.response(solver="ekfac"))
 
 
@@ -38,9 +53,11 @@ def _write(scorings: Sequence[Scoring]) -> None:
 
 
 def query_picker(drawn: DrawnProblem) -> Query:
-    """The gallery of queries with its filter and pages; returns the chosen one."""
+    """The queries to choose from, by their pictures or by their words; returns the chosen one."""
     listed = example_data.queries(drawn)
     place = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
+    if drawn.dataset.records is not None:
+        return _worded(drawn, listed)
     left, right = st.columns([1, 3], gap="large", vertical_alignment="top")
     with right:
         kept = _filtered(listed)
@@ -50,17 +67,43 @@ def query_picker(drawn: DrawnProblem) -> Query:
                 _thumbnail(drawn, query, query.place == place)
         _pager(page, pages, len(kept))
     with left:
-        chosen = listed[place]
-        glossary.html(cards.chosen_query(example_data.query_html(drawn, chosen, 96), chosen.place, chosen.label,
-                                   chosen.predicted, chosen.probability))
-    return chosen
+        _shown(drawn, listed[place])
+    return listed[place]
+
+
+def _worded(drawn: DrawnProblem, listed: Sequence[Query]) -> Query:
+    """The list of records by their prompts, and the chosen one below it."""
+    kept = _filtered(listed)
+
+    def title(place: int) -> str:
+        record = drawn.dataset.record("test", int(drawn.sample.query_index[place]))
+        assert record is not None, "the dataset holds records"
+        return f"{place}: {record_text.short(record)}{'' if listed[place].right else ' ✗'}"
+
+    chosen = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
+    places = sorted({chosen, *(query.place for query in kept)})
+    place = pick(QUERY, "Query", places, chosen, title, kind=int, on_change=choice.keep, args=(EXAMPLE, []))
+    _shown(drawn, listed[place])
+    st.html(record_text.key(_marks(drawn)))
+    return listed[place]
+
+
+def _marks(drawn: DrawnProblem) -> list[str]:
+    """The marks that occur in the texts of the dataset."""
+    both = [*drawn.dataset.records[0], *drawn.dataset.records[1]] if drawn.dataset.records else []
+    return list(dict.fromkeys(name for record in both for name in (*record.marks, *record.spans)))
+
+
+def _shown(drawn: DrawnProblem, chosen: Query) -> None:
+    glossary.html(cards.chosen_query(example_data.query_html(drawn, chosen, 96), chosen.place, chosen.label,
+                                     chosen.predicted, chosen.prediction.measured))
 
 
 def _filtered(listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
     key = choice.bound(WRONG, False, lambda text: choice.from_options((1, 0))(text) == 1)
-    only = st.toggle(f"Misclassified only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
-                     help="Queries whose label the model does not give the largest probability.")
+    only = st.toggle(f"Answered wrongly only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
+                     help="Queries where the model prefers another answer to the label.")
     choice.keep(WRONG, int(only))
     return wrong if only and wrong else listed
 
@@ -169,11 +212,16 @@ def _scale(scores: Scores, column: Column) -> str:
 
 
 def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str) -> None:
-    example = example_data.train_html(drawn, card.row, 64)
-    with st.container(key=f"pick-{end}-{place}-{card.row}", width=100, gap=None):
+    example = example_data.train_html(drawn, card.row, example_data.SMALL)
+    with st.container(key=f"pick-{end}-{place}-{card.row}", width=_width(drawn), gap=None):
         st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once))
         st.button(f"Open training example {card.row}, label {card.label}, rank {card.ranks[place]} in column "
                   f"{place + 1}", key=f"open:{end}:{place}:{card.row}", on_click=choice.keep, args=(EXAMPLE, card.row))
+
+
+def _width(drawn: DrawnProblem, picture: int = 100) -> int | Literal["stretch"]:
+    """Of a card: that of a picture with its small print, or all that a text can have."""
+    return picture if drawn.dataset.records is None else "stretch"
 
 
 def opened(found: Sequence[Scores]) -> int | None:
@@ -197,18 +245,18 @@ def _close() -> None:
 def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores]) -> None:
     """One training example with its rank and score under every specification."""
     label = example_data.label(drawn, row)
-    said, probability, own = example_data.prediction(drawn, row)
+    said = predictions.of_training(drawn, [row])[0]
     left, right = st.columns(2)
     with left:
         st.html(f'<div class="wf-chosen">{example_data.train_html(drawn, row, 144, shown=20)}</div>')
         st.html(cards.facts([
             ("training example", f"{row} (row {int(drawn.sample.train_index[row]):,} of the dataset)"),
             ("label", label),
-            ("the model says", f"{said}, with probability {probability:.3f}"), ("p(label)", f"{own:.3f}")]))
+            *_known(drawn, row), ("the model says", said.told), (said.measure, said.number)]))
     with right:
         st.html(f'<div class="wf-chosen">{example_data.query_html(drawn, query, 144)}</div>')
         st.html(cards.facts([("query", str(query.place)), ("label", query.label), ("the model says", query.predicted),
-                             ("p(label)", f"{query.probability:.3f}")]))
+                             (query.prediction.measure, query.prediction.number)]))
     scorings = [scores.scoring for scores in found]
     varying = chips.differing(scorings) if len(scorings) > 1 else None
     st.html(cards.detail_rows([(chips.marked(scoring, varying), *numbers) for scoring, numbers in zip(
@@ -218,6 +266,12 @@ def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores])
         "supports the behavior, whatever the intervention; their sizes can be compared within a row's own "
         "specification only.")
     decompositions.panel(drawn, found, query.place, row)
+
+
+def _known(drawn: DrawnProblem, row: int) -> list[tuple[str, str]]:
+    """What is known to have been done to a text; nothing of it is seen by any model or score."""
+    record = drawn.dataset.record("train", int(drawn.sample.train_index[row]))
+    return [("known as", ", ".join(record.flags))] if record is not None and record.flags else []
 
 
 def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: Query,

@@ -13,6 +13,7 @@ import streamlit as st
 from app.charts import histogram
 from app.charts.draw import draw
 from app.examples import data as example_data
+from app.examples import predictions
 from app.examples.panel import EXAMPLE
 from app.widgets import cards, chips, choice, downloads, glossary, job_panel
 from app.widgets.desk import desk
@@ -81,20 +82,21 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
 def ranking(drawn: DrawnProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:
     """One row a candidate that has a value, the largest first."""
     kept = np.isfinite(values)
-    said = [example_data.prediction(drawn, int(row)) for row in rows[kept]]
+    said = predictions.of_training(drawn, rows[kept].tolist())
     frame = pd.DataFrame({
         "training example": rows[kept], "row in dataset": drawn.sample.train_index[rows[kept]],
         "label": [example_data.label(drawn, int(row)) for row in rows[kept]],
-        "the model says": [one[0] for one in said], "p(label)": [one[2] for one in said],
+        "the model says": [one.said for one in said], predictions.measure(drawn): [one.value for one in said],
         "self-influence": values[kept]})
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
 
 
 def _card(drawn: DrawnProblem, number: int, row: int, value: float, largest: float) -> None:
     label = example_data.label(drawn, row)
-    said, _, own = example_data.prediction(drawn, row)
-    with st.container(key=f"pick-self-{row}", width=112, gap=None):
-        st.html(cards.itself(example_data.train_html(drawn, row, 64), number, label, value, largest, said, own))
+    said = predictions.of_training(drawn, [row])[0]
+    with st.container(key=f"pick-self-{row}", width=112 if drawn.dataset.records is None else 260, gap=None):
+        st.html(cards.itself(example_data.train_html(drawn, row, example_data.SMALL), number, label, value, largest,
+                             said.said, said.measured))
         st.button(f"Open training example {row}, label {label}, self-influence rank {number}", key=f"open:self:{row}",
                   on_click=choice.keep, args=(EXAMPLE, row))
 

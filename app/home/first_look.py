@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from app.compare import data as comparisons
-from app.widgets import chips, glossary, pickers, pictures, presets
+from app.widgets import chips, fitting_models, glossary, pictures, presets
 from app.widgets.desk import desk
 from engine.analysis.comparison import compare
 from engine.data import Dataset
@@ -46,7 +46,7 @@ class FirstLook:
 
 def source() -> ProblemSource:
     """What the Compare page starts with too, so that the model is trained once."""
-    train, queries = pickers.DEFAULT_SIZES["digits"]
+    train, queries = fitting_models.DEFAULT_SIZES["digits"]
     return ProblemSource(dataset="digits", n_train=train, n_queries=queries, n_test=500)
 
 

@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from app.widgets import record_text
 from engine.runs.language_records import changed
 
 STYLE = """<style>
@@ -29,7 +30,7 @@ STYLE = """<style>
 def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:
     """Prompt with its markers, response with the changed span underlined and every token shaded by contribution."""
     marks = json.loads(row["marks"])
-    return (f'<div class="wf-record"><h5>Prompt</h5><p>{_marked(row["prompt"], marks)}</p>'
+    return (f'<div class="wf-record"><h5>Prompt</h5><p>{record_text.marked(row["prompt"], marks)}</p>'
             f'<h5>Response</h5><p style="margin:0">{_response(row["response"], changed(row), tokens)}</p></div>')
 
 
@@ -46,15 +47,6 @@ def key(shaded: bool, flagged: bool, marks: Collection[str]) -> str:
         parts.append(("text-decoration:underline wavy", "what was changed"))
     return ('<div class="wf-key">' + "".join(f'<span><span style="{style}">ab</span>{escape(text)}</span>'
                                              for style, text in parts) + "</div>")
-
-
-def _marked(text: str, marks: dict) -> str:
-    found, at = [], 0
-    for name, (start, end) in sorted(marks.items(), key=lambda item: item[1]):
-        found += [escape(text[at:start]), f'<mark class="{escape(name)}" title="{escape(name)}">'
-                  f"{escape(text[start:end])}</mark>"]
-        at = end
-    return "".join(found) + escape(text[at:])
 
 
 def _response(text: str, spans: Sequence[Sequence[int]], tokens: pd.DataFrame | None) -> str:

@@ -40,8 +40,8 @@ NOISE_STEPS = [place / 20 for place in range(13)]
 def source() -> NoisySource:
     """The sidebar; returns what it chose. Raises the engine's error where the data cannot be had."""
     with st.sidebar:
-        name = pickers.dataset_picker(SIZES)
-        pickers.upload()
+        name = pickers.dataset_picker(SIZES, texts=False)
+        pickers.upload(texts=False)
         dataset = data.load(name)
         own = uploads.is_upload(name)
         noise = _made_wrong(dataset, own)

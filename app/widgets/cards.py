@@ -90,14 +90,14 @@ def ranked(example: str, label: str, ranks: Sequence[int], own: int, score: floa
             f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="effect">{words}</div>{mark}</div>')
 
 
-def itself(example: str, place: int, label: str, value: float, largest: float, said: str, own: float) -> str:
-    """A training example with its influence on itself, and what the model says of it."""
+def itself(example: str, place: int, label: str, value: float, largest: float, said: str, measured: str) -> str:
+    """A training example with its influence on itself, and what the model says of it, with how sure it is."""
     width = 100.0 * min(1.0, abs(value) / largest) if largest > 0 else 0.0
     kind = effect(value)[0]
     wrong = f'<div class="faint">the model says {escape(said)}</div>' if said != label else ""
     return (f'<div class="wf-example">{example}<div class="name" title="{escape(label, quote=True)}">{place}. '
             f'{escape(label)}</div><div>{number(value)}</div>'
-            f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="faint">p(label) = {own:.2f}</div>'
+            f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="faint">{escape(measured)}</div>'
             f"{wrong}</div>")
 
 
@@ -107,12 +107,12 @@ def query(example: str, label: str, predicted: str) -> str:
     return f'<div class="wf-example">{example}<div class="name">{escape(label)} {said}</div></div>'
 
 
-def chosen_query(example: str, number: int, label: str, predicted: str, probability: float) -> str:
-    """The chosen query, larger, with label and prediction in words."""
+def chosen_query(example: str, number: int, label: str, predicted: str, measured: str) -> str:
+    """The chosen query, larger, with label and prediction in words, and how sure the model is."""
     right = "correctly" if label == predicted else "wrongly"
     return (f'<div class="wf-chosen">{example}<div><strong>Query {number}</strong><br>label '
             f'<strong>{escape(label)}</strong><br>the model says <strong>{escape(predicted)}</strong>, {right}<br>'
-            f'<span class="wf-num">p(label) = {probability:.3f}</span></div></div>')
+            f'<span class="wf-num">{escape(measured)}</span></div></div>')
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> str:

@@ -110,7 +110,7 @@ def _training(what: str, source: ProblemSource) -> None:
 
 OPTIMUM = ("The optimum is found to a gradient norm below 1e-12, once for each choice of data; digits take a second, "
            "2,000 FashionMNIST images about half a minute.")
-READ = "The trained network is read, and passed over its training data once."
+READ = "The trained model is read, and passed over its training data once."
 
 
 @st.fragment(run_every=1.0)

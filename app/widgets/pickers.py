@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import streamlit as st
 
-from app.widgets import choice, glossary, labels, weights_picker
+from app.widgets import choice, fitting_models, glossary, labels, language_presets, weights_picker
 from engine import data
 from engine.basics.errors import WhichfluenceError
 from engine.estimators import ESTIMATORS
-from engine.models.catalogue import MODELS
+from engine.models.causal.catalogue import is_embedded
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
 from engine.problems import Problem, ProblemSource
 from engine.problems.source import SOFTMAX
@@ -19,13 +21,17 @@ from engine.question.processes import PROCESSES
 from engine.question.specification import Specification, fitting
 from engine.scoring.scoring import Scoring
 
-OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
 POOL = {"cifar10": 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
-DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
 SIZES = ("train", "queries", "candidates", "pool")
-NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
+TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
+           "and is at no optimum: its answers are exact for steps and retraining; of re-optimised candidates those "
+           "that reach no optimum are left out.")
+UPLOADED = "npz with x_train, y_train, x_query, y_query, or a zip of an image folder (one subfolder a class)"
+UPLOADED_TEXTS = ", or texts as JSONL (an object with prompt and response a line)."
+TUNED = ("A language model starts from what it has learned before and is fine-tuned on the texts. Steps and retraining "
+         "are answered exactly. Models that are offered here are on this machine.")
 PARAMETERS = {
     "eta": ("step size η", 0.1, 1e-6, 100.0),
     "alpha": ("weight α", 1e-3, -1.0, 1e6),
@@ -47,7 +53,7 @@ def problem_picker() -> None:
     """The sidebar's data picker; what it chose is read with `source()` on every page."""
     with st.sidebar:
         name = dataset_picker(SIZES)
-        model_picker()
+        model_picker(name)
         if name in POOL:
             glossary.caption(
                 f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
@@ -56,12 +62,16 @@ def problem_picker() -> None:
             _sizes(name)
 
 
-def dataset_picker(sizes: tuple[str, ...]) -> str:
-    """Which dataset, the user's own among them; choices named in `sizes` fall back to their defaults with another."""
+def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
+    """Which dataset, the user's own among them; choices named in `sizes` fall back to their defaults with another.
+
+    texts: whether those for language models are offered too.
+    """
     st.markdown("#### Data")
-    names = [*data.DATASETS, *_uploads()]
+    names = [name for name in (*data.DATASETS, *_uploads()) if texts or not data.holds_records(name)]
     key = choice.bound("data", "digits", choice.from_options(names))
-    name = st.selectbox("Dataset", names, key=key, format_func=data.title)
+    name = st.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
+        "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
     took("data", name, sizes)
     return name
 
@@ -75,16 +85,23 @@ def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
     choice.keep(name, value)
 
 
-def model_picker() -> None:
-    """Softmax regression, or a network; a network needs to know which of its parameters count."""
-    models = [SOFTMAX, *MODELS]
-    key = choice.bound("model", SOFTMAX, choice.from_options(models))
-    name = st.selectbox("Model", models, key=key, format_func=labels.model_heading,
-                        help="Softmax regression has one optimum and exact answers. A network is trained by stochastic "
-                             "gradient descent and is at no optimum: its answers are exact for steps and retraining; "
-                             "of re-optimised candidates those that reach no optimum are left out.")
-    took("model", name, (*SIZES, weights_picker.NAME))
-    if name != SOFTMAX:
+def _heading(name: str) -> str:
+    return f"Texts: {data.title(name)}" if data.holds_records(name) else data.title(name)
+
+
+def model_picker(dataset: str) -> None:
+    """Softmax regression or a network for pictures and numbers, a language model for texts."""
+    models, name = fitting_models.offered(dataset), fitting_models.chosen(dataset)
+    if choice.texts(fitting_models.NAME) not in ([], [name]):
+        took(fitting_models.NAME, name, (*SIZES, weights_picker.NAME))
+        st.session_state.pop(choice.widget(fitting_models.NAME), None)
+    key = choice.bound(fitting_models.NAME, models[0], choice.from_options(models))
+    texts = data.holds_records(dataset)
+    name = st.selectbox("Model", models, key=key, format_func=labels.model_heading, help=TUNED if texts else TRAINED)
+    took(fitting_models.NAME, name, (*SIZES, weights_picker.NAME))
+    if texts:
+        glossary.caption(_training(name))
+    elif name != SOFTMAX:
         key = choice.bound("parameters", ALL, choice.from_options(list(COUNTED)))
         chosen = st.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
                               help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
@@ -92,16 +109,16 @@ def model_picker() -> None:
         weights_picker.show(source)
 
 
-def _defaults(dataset: str) -> tuple[int, int, int]:
-    """(training examples, queries, candidates to re-optimise) to begin with."""
-    model = choice.one("model", SOFTMAX, str)
-    if model != SOFTMAX:
-        return *NETWORK_SIZES, NETWORK_CANDIDATES.get(model, 30)
-    return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
+def _training(model: str) -> str:
+    """How a language model is trained."""
+    recipe = source().training_recipe
+    assert recipe is not None, "a language model starts from what it has learned before"
+    own = " The model knows questions of its own small world only." if is_embedded(model) else ""
+    return f"{recipe.sentence}{own}"
 
 
 def _sizes(name: str) -> None:
-    train, queries, candidates = _defaults(name)
+    train, queries, candidates = fitting_models.sizes(name, fitting_models.chosen(name))
     limits = _limits(name)
     number("train", "training examples", min(train, limits[0]), 10, limits[0])
     number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
@@ -144,11 +161,11 @@ def _uploads() -> list[str]:
     return kept
 
 
-def upload() -> None:
-    """Takes the user's own data and chooses it."""
+def upload(texts: bool = True) -> None:
+    """Takes the user's own data and chooses it. texts: whether they may be those of a language model."""
     with st.expander("Use my own data"):
-        file = st.file_uploader("npz with x_train, y_train, x_query, y_query, or a zip of an image folder "
-                                "(one subfolder a class)", type=["npz", "zip"], key="upload")
+        file = st.file_uploader(UPLOADED + (UPLOADED_TEXTS if texts else "."),
+                                type=["npz", "zip", *(["jsonl"] if texts else [])], key="upload")
         if file is None:
             return
         if st.session_state.get("upload_done") == file.file_id:
@@ -173,27 +190,27 @@ def upload() -> None:
 def source(seed_offset: int = 0) -> ProblemSource:
     """The chosen problem. `seed_offset` gives the further seeds of an average."""
     name = choice.one("data", "digits", str)
-    train, queries, _ = _defaults(name)
+    model, texts = fitting_models.chosen(name), data.holds_records(name)
+    train, queries, _ = fitting_models.sizes(name, model)
     limits = _limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
+    network = not texts and model != SOFTMAX
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
-                         n_test=min(limits[1], max(500, queries)), n_candidates=None, pool=POOL.get(name, 1),
-                         seed=choice.one("seed", 0, int) + seed_offset, model=choice.one("model", SOFTMAX, str),
-                         selection=choice.one("parameters", ALL, str), weights=_weights())
-
-
-def _weights() -> str:
-    return choice.one(weights_picker.NAME, "", str) if choice.one("model", SOFTMAX, str) != SOFTMAX else ""
+                         n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
+                         pool=POOL.get(name, 1), seed=choice.one("seed", 0, int) + seed_offset, model=model,
+                         selection=choice.one("parameters", ALL, str) if network else ALL,
+                         weights=choice.one(weights_picker.NAME, "", str) if network else "")
 
 
 def problem_class() -> type[Problem]:
     """The class of the problem that is chosen."""
-    return class_of(choice.one("model", SOFTMAX, str))
+    return class_of(fitting_models.chosen(choice.one("data", "digits", str)))
 
 
 def optima_candidates() -> int:
     """How many candidates are re-optimised."""
-    return choice.one("candidates", _defaults(choice.one("data", "digits", str))[2], int)
+    name = choice.one("data", "digits", str)
+    return choice.one("candidates", fitting_models.sizes(name, fitting_models.chosen(name))[2], int)
 
 
 def seed_count() -> int:
@@ -210,10 +227,10 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         behavior = _select(name, "B", "B · behavior", list(reading(problem_class().reads)), default.behavior,
                            lambda kind: BEHAVIORS[kind].title)
     with columns[1]:
-        done = _select(name, "P", "P · intervention", list(INTERVENTIONS), default.intervention.kind, _words)
+        done = _select(name, "P", "P · intervention", _sensible(INTERVENTIONS), default.intervention.kind, _words)
         intervention = {"kind": done, **_parameters(name, INTERVENTIONS[done], default.intervention)}
     with columns[2]:
-        trained = _select(name, "T", "T · training process", list(fitting(done)), default.process.kind, _words)
+        trained = _select(name, "T", "T · training process", _sensible(fitting(done)), default.process.kind, _words)
         process = {"kind": trained, **_parameters(name, PROCESSES[trained], default.process)}
     try:
         specification = Specification.of(behavior, intervention, process)
@@ -221,11 +238,17 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         st.error(str(error), icon=":material/error:")
         return None
     kind = problem_class().kind
-    routes = [route for route, estimator in ESTIMATORS.items() if estimator.refusal(specification, kind) is None]
+    routes = _sensible(route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
+                       and f"{trained}/{route}" not in problem_class().unoffered)
     with columns[3]:
         estimator = _select(name, "E", "answered by", routes, default.estimator,
                             lambda route: ESTIMATORS[route].title)
     return Scoring.of(behavior, intervention, process, estimator)
+
+
+def _sensible(names: Iterable[str]) -> list[str]:
+    """Those that have an answer for the chosen kind of model in sensible time."""
+    return [name for name in names if name not in problem_class().unoffered]
 
 
 def _words(kind: str) -> str:
@@ -255,6 +278,8 @@ def _parameters(name: str, kind, default) -> dict:
                                          help=glossary.hint(label))
             continue
         label, value, low, high = PARAMETERS[field]
+        if field == "checkpoints" and problem_class().reads == "tokens":
+            value = language_presets.CHECKPOINTS
         st.session_state.setdefault(key, type(value)(current if current is not None else value))
         small = isinstance(value, float)
         chosen[field] = st.number_input(label, low, high, key=key, format="%g" if small else "%d",

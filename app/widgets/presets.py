@@ -4,9 +4,10 @@ one entry here."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from app.widgets import language_presets
+from app.widgets.preset import Preset
 from engine.analysis import error_curves
 from engine.basics.errors import InvalidInput
 from engine.estimators import ESTIMATORS
@@ -18,17 +19,6 @@ from engine.scoring.scoring import Scoring
 
 SOLVED = controlled.upweight_scoring("query_loss", 1e-3)
 NETWORK_SOLVED = controlled.damped_upweighting("query_loss", 1e-3)
-
-
-@dataclass(frozen=True)
-class Preset:
-    """Some scorings under a title. note: what to look for, in a sentence. pair: the two that are opened first."""
-
-    name: str
-    title: str
-    note: str
-    scorings: tuple[Scoring, ...]
-    pair: tuple[int, int] = (0, 1)
 
 
 def _steps(*behaviors: str) -> tuple[Scoring, ...]:
@@ -134,10 +124,15 @@ CONVEX: Mapping[str, Preset] = {preset.name: preset for preset in _softmax()}
 """name -> preset, where the optimum can be had."""
 NETWORKS: Mapping[str, Preset] = {preset.name: preset for preset in _networks()}
 """name -> preset, where it cannot."""
+LANGUAGE: Mapping[str, Preset] = {preset.name: preset for preset in language_presets.PRESETS}
+"""name -> preset, for language models."""
+KINDS = (CONVEX, NETWORKS, LANGUAGE)
 
 
 def offered(model: type[Problem]) -> Mapping[str, Preset]:
     """name -> preset for a class of problems."""
+    if model.reads == "tokens":
+        return LANGUAGE
     return CONVEX if model.convex else NETWORKS
 
 
@@ -155,12 +150,17 @@ def matching(scorings, model: type[Problem]) -> str | None:
 
 
 def translated(scorings, model: type[Problem]) -> Preset | None:
-    """The preset of this class of problems that answers to one of others; None where these are no such preset."""
+    """The preset of this class of problems that answers to one of others; None where these are no such preset.
+
+    Where behaviors of another kind of model are asked for, it is the first of this kind.
+    """
     own = offered(model)
     if _matching(scorings, own):
         return None
-    name = _matching(scorings, CONVEX) or _matching(scorings, NETWORKS)
-    return own[COUNTERPARTS.get(name, name)] if name else None
+    name = next((name for kind in KINDS if (name := _matching(scorings, kind))), None)
+    if name:
+        return own.get(COUNTERPARTS.get(name, name), own.get(name, own["first"]))
+    return own["first"] if any(scoring.readout.reads != model.reads for scoring in scorings) else None
 
 
 def _matching(scorings, presets: Mapping[str, Preset]) -> str | None:

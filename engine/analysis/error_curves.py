@@ -26,9 +26,11 @@ from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
 __all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "eta_scorings",
-           "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
+           "solvable", "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
 
 SOFTMAX = SoftmaxProblem.kind
+SEARCHED = "cg_gauss_newton"
+"""The solver that meets its tolerance at a model that is at no optimum."""
 
 PerQuery = Mapping[str, np.ndarray]
 
@@ -55,8 +57,13 @@ def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
     found = solvers_for(PROBLEMS[kind])
     if PROBLEMS[kind].convex:
         return found
-    names = ["cg_gauss_newton", *(name for name in found if name not in ("cg", "cg_gauss_newton"))]
-    return {name: found[name] for name in names}
+    names = [SEARCHED, *(name for name in found if name not in ("cg", SEARCHED))]
+    return {name: found[name] for name in names if name in found}
+
+
+def solvable(kind: str = SOFTMAX) -> bool:
+    """Whether the curves over α can be had: where the optimum is one, or a damped system nearby can be solved."""
+    return PROBLEMS[kind].convex or SEARCHED in solvers(kind)
 
 
 def upweighted(behavior: str, alpha: float, kind: str = SOFTMAX) -> Scoring:

@@ -46,6 +46,7 @@ class CausalProblem(ModuleProblem):
     kind, noun, reads = "causal", "a language model", "tokens"
     offers = frozenset({"gradients", "representations", "margins", "moments"})
     curvatures = (Hessian, GaussNewton)
+    unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact"})
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
                  y_query: Arraylike | None, candidates: Arraylike | None = None, **options: Any) -> None:

@@ -63,7 +63,9 @@ class Problem(ABC):
     its estimators may need: `gradients` of losses and behaviors, `features` (the representation that a last linear
     layer of class logits reads), `representations` (what similarities compare), `tangents` (gradients of single outputs
     by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints);
-    `curvatures`, the matrices of its objective that solvers can be given.
+    `curvatures`, the matrices of its objective that solvers can be given; `unoffered`, the kinds of interventions,
+    processes and estimators, and the pairs `process/estimator`, that front ends leave out, because they have no answer
+    for it, or none in sensible time.
     """
 
     kind: ClassVar[str]
@@ -76,6 +78,7 @@ class Problem(ABC):
     live_device: ClassVar[str]
     offers: ClassVar[frozenset[str]] = frozenset()
     curvatures: ClassVar[tuple[type[Operator], ...]] = ()
+    unoffered: ClassVar[frozenset[str]] = frozenset()
 
     device: torch.device
 

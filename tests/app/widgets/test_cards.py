@@ -34,7 +34,7 @@ def test_a_score_is_shown_with_sign_and_effect(score, text, effect):
 
 def test_class_names_are_escaped_everywhere():
     pieces = [cards.ranked("", HOSTILE, [1, 2], 0, 0.5, 1.0, True), cards.query("", HOSTILE, HOSTILE + "!"),
-              cards.chosen_query("", 0, HOSTILE, HOSTILE + "!", 0.5), cards.facts([("label", HOSTILE)]),
+              cards.chosen_query("", 0, HOSTILE, HOSTILE + "!", HOSTILE), cards.facts([("label", HOSTILE)]),
               cards.features([1.0], HOSTILE)]
     for piece in pieces:
         assert "<img" not in piece and "&lt;img" in piece

@@ -2,15 +2,15 @@ import pytest
 
 from app.widgets import labels, presets
 from app.widgets.presets import CONVEX as PRESETS
-from app.widgets.presets import NETWORKS
+from app.widgets.presets import LANGUAGE, NETWORKS
 from engine.basics.errors import InvalidInput
-from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.problems import CausalProblem, ModuleProblem, SoftmaxProblem
 from engine.scoring import codes, controlled
 from engine.scoring.named import NAMED
 from engine.scoring.verdict import APPROXIMATION, SAME, verdict
 
 EVERY = pytest.mark.parametrize(("model", "preset"), [(model, preset) for model, presets in (
-    (SoftmaxProblem, PRESETS), (ModuleProblem, NETWORKS)) for preset in presets.values()])
+    (SoftmaxProblem, PRESETS), (ModuleProblem, NETWORKS), (CausalProblem, LANGUAGE)) for preset in presets.values()])
 
 
 @EVERY
@@ -87,6 +87,15 @@ def test_a_preset_of_another_kind_of_problem_has_a_counterpart():
     assert presets.translated(NETWORKS["table-a7"].scorings, SoftmaxProblem).name == "table-a6"
     assert presets.translated(PRESETS["first"].scorings[:2], ModuleProblem) is None
     assert presets.translated(PRESETS["first"].scorings, SoftmaxProblem) is None
+
+
+def test_a_list_that_reads_another_kind_of_output_gives_way_to_the_first_preset():
+    own = PRESETS["first"].scorings[:2]
+    assert presets.translated(own, CausalProblem) is LANGUAGE["first"]
+    assert presets.translated(PRESETS["table-a6"].scorings, CausalProblem) is LANGUAGE["first"]
+    assert presets.translated(PRESETS["vary-b"].scorings, CausalProblem) is LANGUAGE["vary-b"]
+    assert presets.translated(LANGUAGE["first"].scorings[:2], SoftmaxProblem) is PRESETS["first"]
+    assert presets.translated(LANGUAGE["first"].scorings[:2], CausalProblem) is None
 
 
 def test_named_methods_keep_their_names_with_damping():

@@ -1,0 +1,76 @@
+"""What a model says of an example: the class it finds most probable, or whether it prefers a record's stated answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.problems import DrawnProblem
+from engine.question.behaviors import reading
+
+LEAD, PROBABILITY = "lead of the answer", "p(label)"
+MARGIN = reading("tokens").index("answer_margin")
+OTHER = "another choice"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """said: the class, or the stated answer where it has the largest logit of all choices. value: the probability of
+    the label, or how far the stated answer's logit leads; measure: which of the two. told: said, in more words."""
+
+    said: str
+    told: str
+    value: float
+    measure: str
+
+    @property
+    def number(self) -> str:
+        return f"{self.value:.3f}" if self.measure == PROBABILITY else f"{self.value:+.2f}".replace("-", "−")
+
+    @property
+    def measured(self) -> str:
+        return f"{self.measure} = {self.number}"
+
+
+def measure(drawn: DrawnProblem) -> str:
+    """What the value of its predictions is called."""
+    return PROBABILITY if drawn.dataset.records is None else LEAD
+
+
+def of_queries(drawn: DrawnProblem) -> list[Prediction]:
+    """Of every query, in the order of the draw."""
+    problem = drawn.problem
+    logits = problem.query_logits
+    return _read(drawn, logits if drawn.dataset.records is not None else logits.softmax(-1), drawn.sample.y_query)
+
+
+def of_training(drawn: DrawnProblem, rows: Sequence[int]) -> list[Prediction]:
+    """Of training examples, by their rows."""
+    problem = drawn.problem
+    if drawn.dataset.records is None:
+        found = problem.probabilities
+    else:
+        found = problem.of_model("training outputs", lambda: _outputs(problem))
+    return _read(drawn, found[torch.as_tensor(list(rows), device=found.device)], drawn.sample.y_train[list(rows)])
+
+
+def _outputs(problem) -> Tensor:
+    with problem.exclusive:
+        return problem.outputs(problem.x)
+
+
+def _read(drawn: DrawnProblem, outputs: Tensor, labels: Sequence[int]) -> list[Prediction]:
+    """Of probabilities (b, C), or of what is read off the tokens (b, J), and labels (b,)."""
+    names = drawn.dataset.class_names
+    if drawn.dataset.records is not None:
+        return [_preferred(names[label], lead) for label, lead in zip(labels, outputs[:, MARGIN].tolist(), strict=True)]
+    return [Prediction(names[int(row.argmax())], f"{names[int(row.argmax())]}, with probability {row.max().item():.3f}",
+                       row[int(label)].item(), PROBABILITY) for label, row in zip(labels, outputs.cpu(), strict=True)]
+
+
+def _preferred(answer: str, lead: float) -> Prediction:
+    said = answer if lead > 0 else OTHER
+    return Prediction(said, said, lead, LEAD)

@@ -1,0 +1,40 @@
+"""Which models are offered for which data, and the sizes that their comparisons begin with."""
+
+from __future__ import annotations
+
+from app.widgets import choice
+from engine import data
+from engine.models.catalogue import MODELS
+from engine.models.causal import loading
+from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
+from engine.problems.source import SOFTMAX
+
+NAME = "model"
+OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
+DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
+NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
+EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (200, 20), (60, 10), 10
+
+
+def offered(dataset: str) -> list[str]:
+    """The models that can be trained on a dataset, by its name; the first is the one to begin with."""
+    if not data.holds_records(dataset):
+        return [SOFTMAX, *MODELS]
+    found = loading.available()
+    return sorted(found, key=lambda name: not is_embedded(name)) or [EMBEDDED_MODEL]
+
+
+def chosen(dataset: str) -> str:
+    """The chosen model. One that other data were for gives way to the one that these data begin with."""
+    first, *others = offered(dataset)
+    name = choice.one(NAME, first, str)
+    return first if name in (SOFTMAX, *MODELS, *loading.available()) and name not in (first, *others) else name
+
+
+def sizes(dataset: str, model: str) -> tuple[int, int, int]:
+    """(training examples, queries, candidates of processes that cost much) to begin with."""
+    if data.holds_records(dataset):
+        return *(EMBEDDED_SIZES if is_embedded(model) else LANGUAGE_SIZES), LANGUAGE_CANDIDATES
+    if model != SOFTMAX:
+        return *NETWORK_SIZES, NETWORK_CANDIDATES.get(model, 30)
+    return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)

@@ -1,0 +1,141 @@
+"""The pages on a language model: trained by a job, its texts shown as texts, and what does not fit is said."""
+
+import json
+import re
+
+import pytest
+
+from app.widgets.desk import desk
+from app.widgets.language_presets import FIRST, steps
+from app.widgets.presets import CONVEX, LANGUAGE
+from engine.analysis.error_curves import ETAS, differentiable, eta_scorings
+from engine.cli import main
+from engine.data import uploads
+from engine.jobs import run_job
+from engine.problems import CausalProblem, ProblemSource, source
+from engine.question.behaviors import reading
+from engine.runs import scores as score_runs
+from engine.runs import training as training_runs
+from engine.scoring import codes
+from tests.pages.support import open, says, sound, texts
+
+SMALL = {"data": "world_corruption", "train": 24, "queries": 8, "candidates": 2, "nseeds": 1}
+SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=24, n_queries=8, n_test=8)
+LISTED = [codes.encode(scoring) for scoring in steps(*FIRST[:2])]
+
+
+@pytest.fixture(autouse=True)
+def own_home(home, monkeypatch):
+    import streamlit as st
+
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    source._LATEST.forget()
+    monkeypatch.setattr(CausalProblem, "live_seconds", 60.0)
+
+
+@pytest.fixture
+def trained():
+    run_job(training_runs.KIND, training_runs.payload(SOURCE))
+    assert SOURCE.is_trained
+
+
+def queued():
+    return [job.title for job in desk().jobs.queue.jobs("queued")]
+
+
+def test_texts_bring_language_models_with_them_and_pictures_their_own():
+    at = sound(open("compare", settle=False, data="digits", model="mlp", parameters="last_layer"))
+    assert any(option.startswith("Texts: World") for option in at.selectbox(key="choice:data").options)
+    at.selectbox(key="choice:data").set_value("world_corruption").run()
+    sound(at)
+    assert at.selectbox(key="choice:model").value == "World-0.4M" and not at.error and not at.warning
+    assert "softmax" not in at.query_params["model"] and says(at, "Adapters of rank 16 trained for 4 epochs")
+    assert not [box for box in at.selectbox if box.key == "choice:parameters"] and not says(at, "my own weights")
+    at.selectbox(key="choice:data").set_value("digits").run()
+    assert at.selectbox(key="choice:model").value == "softmax" and not at.error and not at.warning
+
+
+def test_specifications_of_other_models_give_way():
+    at = open("compare", settle=False, s=[codes.encode(scoring) for scoring in CONVEX["first"].scorings], **SMALL)
+    assert sound(at).query_params["s"] == [codes.encode(scoring) for scoring in LANGUAGE["first"].scorings]
+    at = open("compare", settle=False, s=["query_logit/add_occurrence/one_step;eta=0.3", LISTED[0]], **SMALL)
+    assert sound(at).query_params["s"] == [codes.encode(scoring) for scoring in LANGUAGE["first"].scorings]
+    assert queued() == ["Training World-0.4M on World questions, some answered wrongly"]
+
+
+def test_only_what_has_an_answer_is_offered(trained):
+    at = sound(open("compare", s=LISTED, **SMALL))
+    assert len(at.selectbox(key="add:B").options) == len(reading("tokens"))
+    assert "relabel" not in at.selectbox(key="add:P").options
+    at.selectbox(key="add:P").set_value("remove").run()
+    assert "re-optimise" not in at.selectbox(key="add:T").options
+
+
+@pytest.mark.parametrize("name", list(LANGUAGE))
+def test_every_preset_is_answered(trained, name):
+    at = sound(open("compare", s=[codes.encode(scoring) for scoring in LANGUAGE[name].scorings], **SMALL))
+    assert not at.error and says(at, "24 training examples"), [error.value for error in at.error]
+
+
+def test_a_query_is_chosen_by_its_words_and_the_command_runs(trained, tmp_path, monkeypatch):
+    at = sound(open("compare", s=LISTED, ranks=2, **SMALL))
+    assert says(at, 'class="wf-text"') and any("Which of these" in option for option in at.selectbox(
+        key="choice:ranks").options)
+    lines = next(code.value for code in at.code if "engine compare" in code.value).splitlines()
+    monkeypatch.chdir(tmp_path)
+    problem = re.fullmatch(r"echo '(.*)' > problem\.json", lines[0])[1]
+    (tmp_path / "problem.json").write_text(problem)
+    specs = [{"name": code, "spec": codes.decode(code).model_dump(mode="json")} for code in LISTED]
+    (tmp_path / "agreement-specs.json").write_text(json.dumps(specs))
+    assert main(lines[1].split()[3:]) == 0
+    assert (tmp_path / "agreement.csv").read_text().startswith("a,b,metric")
+
+
+def test_a_disagreement_is_explained(trained):
+    at = sound(open("compare", s=LISTED, explain=1, **SMALL))
+    assert not at.error and says(at, "behavior")
+
+
+def test_examples_are_texts(trained):
+    at = sound(open("examples", s=LISTED, **SMALL))
+    assert not at.error and says(at, 'mark class="answer"') and says(at, "lead of the answer")
+    assert not says(at, "p(label)") and says(at, "only here")
+    place = at.selectbox(key="choice:query")
+    place.set_value(3).run()
+    assert says(sound(at), "<strong>Query 3</strong>")
+    row = next(button for button in at.button if button.key.startswith("open:top:0:")).key.rpartition(":")[2]
+    at = sound(open("examples", s=LISTED, example=row, **SMALL))
+    assert not at.error and says(at, "known as")
+
+
+def test_self_influence_of_texts(trained):
+    at = sound(open("examples", s=LISTED, self=1, **SMALL))
+    table = next(frame.value for frame in at.dataframe if "self-influence" in frame.value.columns)
+    assert not at.error and len(table) == 24 and "lead of the answer" in table.columns
+
+
+def test_curves_over_eta_come_from_one_run_and_heavier_weights_are_a_sentence(trained):
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal"), 24))
+    at = sound(open("approximation_error", draws=1, **SMALL))
+    table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
+    assert len(table) == len(ETAS) * len(differentiable("causal")) and not queued()
+    assert says(at, "A language model bends") and says(at, "Which of these")
+    at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
+    assert says(at, "cannot be found for a language model") and not at.error
+
+
+def test_records_of_ones_own_are_asked_about(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text("\n".join(json.dumps({"prompt": f"Which of these is a tool?\nhammer\n{name}",
+                                          "response": "The answer is hammer."}) for name in ["pear"] * 30))
+    name = uploads.keep_path(file)
+    at = sound(open("compare", settle=False, s=LISTED, **{**SMALL, "data": name, "queries": 3}))
+    assert at.selectbox(key="choice:model").value == "World-0.4M" and not texts(at).count("Traceback")
+    assert queued() == ["Training World-0.4M on Your records (JSONL)"]
+
+
+def test_noisy_labels_leave_texts_out():
+    at = sound(open("noisy_labels", settle=False, data="world_corruption"))
+    assert says(at, "which was ignored") and not any("Texts" in option for option in at.selectbox(
+        key="choice:data").options)
