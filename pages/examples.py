@@ -37,7 +37,7 @@ def _page(source, scorings) -> None:
         job_panel.wait(found)
     row = example_panel.opened(found)
     shown = found[:example_panel.SHOWN_SPECIFICATIONS]
-    example_panel.legend(len(shown) > 1)
+    example_panel.legend(len(shown) > 1, drawn.dataset.records is not None)
     names = labels.numbered(labels.short(scorings))
     example_panel.columns(drawn, shown, example_data.columns(drawn, shown, query.place, n), names, n)
     example_panel.whole_ranking(drawn, found, names, query,

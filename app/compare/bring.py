@@ -14,7 +14,7 @@ import streamlit as st
 
 from app.compare import brought_files, explanation_view
 from app.compare import data as comparisons
-from app.widgets import choice, downloads, glossary, job_panel
+from app.widgets import choice, downloads, glossary, job_panel, language_presets
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain
 from app.widgets.selectors import pick, radio, text
@@ -153,10 +153,12 @@ def _claim(found: Compared, names: Sequence[str], kept: Kept) -> tuple[Scoring, 
 
 def _claims(found: Compared, names: Sequence[str]) -> dict[str, str]:
     """Code -> title of what can be claimed: the questions of the list, then those of named methods."""
-    kind = found.sources[0].kind
+    model = found.sources[0].problem_class
+    read = language_presets.OF_TOKENS if model.reads == "tokens" else {}
+    named = [(method.title, method.implied(read.get(method.behavior))) for method in NAMED.values()
+             if method.answers(model.kind) or method.name == "trak"]
     offered = [(f"as {name}", scoring) for name, scoring in zip(names, found.scorings, strict=True)]
-    offered += [(f"as {method.title}: {method.implied().specification.title}", method.implied())
-                for method in NAMED.values() if method.answers(kind) or method.name == "trak"]
+    offered += [(f"as {title}: {scoring.specification.title}", scoring) for title, scoring in named]
     claims: dict[str, str] = {}
     for title, scoring in offered:
         exact = Scoring.of(scoring.behavior, scoring.intervention, scoring.process)

@@ -68,12 +68,12 @@ def panel(drawn: DrawnProblem, found: Sequence[Scores], query: int, row: int) ->
     glossary.markdown("**Why this score?**")
     scoring = _chosen(fit)
     parts = parted(drawn, found[scorings.index(scoring)], query, row)
-    columns = st.columns(3, gap="small")
+    columns, texts = st.columns(3, gap="small"), drawn.problem.reads == "tokens"
     for column, title, text, chart, name in zip(columns, TITLES, TEXTS, (
             (factors.signal, parts.behavior, "s_B"), (factors.kernel, parts.kernel),
             (factors.signal, parts.training, "s_ℓ")), ("behavior", "kernel", "training"), strict=True):
         with column:
-            glossary.markdown(f"*{title}*", help=text)
+            glossary.markdown(f"*{title}*", help=TEXTS_READ if text == TEXTS[2] and texts else text)
             draw(*chart, key=f"parts:{name}", alt=_spoken(title, chart[1]))
     glossary.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(parts.product)}** {_beside(scoring, parts)}")
     downloads.chart_extras("decomposition", parts.kernel.merge(
@@ -88,6 +88,7 @@ TEXTS = (
     "share and the training process.",
     "How much the example's own loss rises with each of its logits: predicted probability minus label.",
 )
+TEXTS_READ = "How much the example's own loss rises with each number that is read off it: its loss is minus the first."
 
 
 def _chosen(fit: Sequence[Scoring]) -> Scoring:

@@ -283,9 +283,10 @@ def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[
                            scorings, command=command)
 
 
-def legend(compared: bool) -> None:
+def legend(compared: bool, texts: bool = False) -> None:
     """How to read a card; with one column there is nothing to compare."""
-    text = ("A card shows the example's label, its rank in each column (its own in bold), its score and whether it "
+    named = "a text and the answer that it states" if texts else "the example's label"
+    text = (f"A card shows {named}, its rank in each column (its own in bold), its score and whether it "
             "helps or harms the behavior at this query; the bar compares scores within the column.")
     glossary.caption(text + (" **only here**: no other column has it at this end." if compared else "")
                      + " Click a card to see it under every specification.")

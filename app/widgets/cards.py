@@ -17,7 +17,7 @@ STYLE = """
 .wf-example .ranks { font-size: .76rem; opacity: .9; }
 .wf-example .ranks .own { font-weight: 700; text-decoration: underline; text-underline-offset: 2px; }
 .wf-column { font-size: .9rem; font-weight: 600; line-height: 1.35; }
-.wf-example .effect { display: inline-block; font-weight: 600; }
+.wf-example .effect { display: inline-block; font-weight: 600; margin-right: .35rem; }
 .wf-example .bar { height: 4px; border-radius: 2px; margin: .16rem 0; min-width: 2px; }
 .wf-example .bar.helps { background: #0072B2; } .wf-example .bar.harms { background: #D55E00; }
 .wf-example .bar.neither { background: #7F7F7F; }

@@ -13,7 +13,7 @@ NAME = "model"
 OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
 DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
 NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
-EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (200, 20), (60, 10), 10
+EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (150, 20), (60, 10), 10
 
 
 def offered(dataset: str) -> list[str]:

@@ -32,6 +32,9 @@ UPLOADED = "npz with x_train, y_train, x_query, y_query, or a zip of an image fo
 UPLOADED_TEXTS = ", or texts as JSONL (an object with prompt and response a line)."
 TUNED = ("A language model starts from what it has learned before and is fine-tuned on the texts. Steps and retraining "
          "are answered exactly. Models that are offered here are on this machine.")
+REOPTIMIZED = ("Removing or upweighting an example means finding a new optimum for each candidate; step processes "
+               "score every training example.")
+RETRAINED = "Removing or upweighting a text means fine-tuning the model anew for each; step processes score every text."
 PARAMETERS = {
     "eta": ("step size η", 0.1, 1e-6, 100.0),
     "alpha": ("weight α", 1e-3, -1.0, 1e6),
@@ -122,9 +125,9 @@ def _sizes(name: str) -> None:
     limits = _limits(name)
     number("train", "training examples", min(train, limits[0]), 10, limits[0])
     number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
-    number("candidates", "candidates to re-optimise", candidates, 5, 5_000,
-            "Removing or upweighting an example means finding a new optimum for each candidate; "
-            "step processes score every training example.")
+    texts = data.holds_records(name)
+    number("candidates", "texts to retrain without" if texts else "candidates to re-optimise", candidates, 5, 5_000,
+           RETRAINED if texts else REOPTIMIZED)
     number("seed", "seed of the draw", 0, 0, 1_000_000)
     number("nseeds", "seeds to average", 1, 1, 10,
             "Each seed draws another training set. With one seed, intervals run over queries.")

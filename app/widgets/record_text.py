@@ -20,6 +20,7 @@ STYLE = """<style>
 .wf-text mark.explanation { background: color-mix(in srgb, #E69F00 20%, transparent); }
 .wf-text mark.context { background: color-mix(in srgb, #0072B2 22%, transparent); }
 .wf-text mark.trigger { background: color-mix(in srgb, #D55E00 26%, transparent); }
+.wf-chosen:has(.wf-text) { flex-wrap: wrap; }
 .wf-text-key { font-size: .8rem; } .wf-text-key mark { margin-right: .8em; }
 </style>"""
 

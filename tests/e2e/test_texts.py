@@ -12,12 +12,12 @@ def test_texts_are_chosen_compared_and_read(open_page, settle, screenshot):
     page.wait_for_url("**model=World-0.4M**")
     settle(page)
     page.get_by_role("button", name="Four answers to four questions").click()
-    page.locator(".st-key-wf-heatmap").wait_for()
+    page.locator(".st-key-wf-heatmap").wait_for(timeout=300_000)
     settle(page)
-    assert "response_loss" in page.url and page.get_by_text("200 training examples").count() >= 1
+    assert "response_loss" in page.url and page.get_by_text("150 training examples").count() >= 1
     screenshot(page, "compare-texts")
     page.get_by_role("link", name="Examples").click()
-    page.locator(".wf-example .effect").first.wait_for()
+    page.locator(".wf-example .effect").first.wait_for(timeout=300_000)
     settle(page)
     assert page.locator("mark.answer").count() > 4 and page.get_by_text("lead of the answer").count() >= 1
     screenshot(page, "examples-texts")

@@ -19,7 +19,7 @@ from engine.runs import training as training_runs
 from engine.scoring import codes
 from tests.pages.support import open, says, sound, texts
 
-SMALL = {"data": "world_corruption", "train": 24, "queries": 8, "candidates": 2, "nseeds": 1}
+SMALL = {"data": "world_corruption", "train": 24, "queries": 8, "candidates": 5, "nseeds": 1}
 SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=24, n_queries=8, n_test=8)
 LISTED = [codes.encode(scoring) for scoring in steps(*FIRST[:2])]
 
