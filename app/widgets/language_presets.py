@@ -51,7 +51,7 @@ def _named() -> tuple[Scoring, ...]:
     return (*found, trajectory("first_order"), trajectory("less"))
 
 
-LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory"}
+LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory", "cg_gauss_newton", "ekfac"}
 PRESETS = (
     Preset("first", "First look", "Three behaviors after the same step: the whole response, its explanation alone, and "
            "the lead of its answer; then the similarity of what the model makes of two texts. Four exact answers to "
@@ -69,7 +69,7 @@ PRESETS = (
            "intervention. This takes minutes, and few texts are tried.",
            (*steps("response_loss"), _several_steps(), trajectory(), *retrained({"kind": "remove"})), (0, 3)),
     Preset("table-1", "Named methods", "The estimators of the paper's Table 1 that a language model answers soon, by "
-           "their usual names, and last TracIn and LESS over two checkpoints, each with the specification that it implies.",
+           "their usual names, and last TracIn and LESS over two checkpoints, each with the specification it implies.",
            _named(), (0, 2)),
     Preset("solvers", "Same question, different approximations", "One question: one more step on the text, answered "
            "exactly and to first order, for a short step and for a longer one. What parts two answers to the same "

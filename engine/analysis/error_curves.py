@@ -57,7 +57,8 @@ def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
     found = solvers_for(PROBLEMS[kind])
     if PROBLEMS[kind].convex:
         return found
-    names = [SEARCHED, *(name for name in found if name not in ("cg", SEARCHED))]
+    left_out = {"cg", SEARCHED} | PROBLEMS[kind].unoffered
+    names = [SEARCHED, *(name for name in found if name not in left_out)]
     return {name: found[name] for name in names if name in found}
 
 
