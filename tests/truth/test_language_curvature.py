@@ -69,6 +69,7 @@ def test_the_gauss_newton_matrix_is_that_of_the_tokens(case):
         near(found, answers(naive, expected, name), 0.03)
 
 
+@pytest.mark.slow
 def test_the_hessian_and_its_solvers(small):
     problem, naive = small
     expected = naive.hessian(naive.objective)
@@ -93,6 +94,7 @@ def every_label(k, p):
             yield found * (probability / len(p)).sqrt()
 
 
+@pytest.mark.slow
 def test_ekfac_with_every_label(case, monkeypatch):
     problem, naive = pair()
     monkeypatch.setattr(loss_roots, "EXACT_OUTPUTS", 1000)
