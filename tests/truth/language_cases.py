@@ -50,19 +50,20 @@ def encoder() -> Encoder:
 @lru_cache(maxsize=1)
 def llama() -> LlamaForCausalLM:
     """Two heads share keys and values; weights so large that nothing is close to linear."""
-    torch.manual_seed(SEED)
-    found = LlamaForCausalLM(LlamaConfig(
-        vocab_size=len(WORDS), hidden_size=8, intermediate_size=6, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=32, tie_word_embeddings=True, initializer_range=0.3,
-        bos_token_id=1, eos_token_id=0))
-    return found.eval()
+    with torch.random.fork_rng():
+        torch.manual_seed(SEED)
+        return LlamaForCausalLM(LlamaConfig(
+            vocab_size=len(WORDS), hidden_size=8, intermediate_size=6, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, max_position_embeddings=32, tie_word_embeddings=True, initializer_range=0.3,
+            bos_token_id=1, eos_token_id=0)).eval()
 
 
 @lru_cache(maxsize=2)
 def adapted(rank: int):
     """The Llama with adapters; attaching them takes longer than copying them."""
     own = copy.deepcopy(llama())
-    return lora.attach(own, FineTuning(rank=rank, scaling=SCALING)) if rank else own
+    with torch.random.fork_rng():
+        return lora.attach(own, FineTuning(rank=rank, scaling=SCALING)) if rank else own
 
 
 def fresh(rank: int):

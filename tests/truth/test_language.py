@@ -117,7 +117,9 @@ def trained(rank, name, k=None):
                        [weight if j == k else 1.0 for j in range(naive.n)], "all" if name == "remove over n" else None)
 
 
-@pytest.mark.parametrize(("name", "precision"), [*((name, "float64") for name in INTERVENTIONS), ("remove", "float32")])
+@pytest.mark.parametrize(("name", "precision"), [
+    ("remove", "float64"), ("remove over n", "float64"), pytest.param("upweight", "float64", marks=pytest.mark.slow),
+    pytest.param("remove", "float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rank", RANKS)
 def test_retraining(rank, name, precision):
     problem = cases.problem(rank, precision)
