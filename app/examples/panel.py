@@ -196,19 +196,22 @@ def columns(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Colum
             with area:
                 glossary.html(f'<div class="wf-column">{escape(names[place])}</div>')
                 if end == "top":
-                    chips.note(_scale(found[place], column))
+                    chips.note(scale(found[place], column))
                 with st.container(horizontal=True, gap="xsmall", key=f"cards-{end}-{place}"):
                     for card in getattr(column, end):
                         _card(drawn, card, column, place, end)
 
 
-def _scale(scores: Scores, column: Column) -> str:
+def scale(scores: Scores, column: Column) -> str:
+    """What a column's scores are: how many, in which unit, from where to where, and who has no rank."""
     behavior, process = scores.scoring.readout.title, scores.scoring.process.kind
     unit = f"change of {behavior} per unit of weight" if process == "local_response" else f"change of {behavior}"
-    lost = len(scores.candidates) - column.scored
+    unsolved = int((~scores.converged).sum())
+    small = len(scores.candidates) - column.scored - unsolved
     text = (f"{'exact' if scores.scoring.exact else 'approximate'} · {column.scored:,} candidates · score: {unit}, "
             f"from {cards.number(column.low)} to {cards.number(column.high)}")
-    return f"{text} · {lost} {scores.convergence.missed} and have no rank" if lost else text
+    return text + (f" · {unsolved} {scores.convergence.missed} and have no rank" if unsolved else "") + (
+        f" · {small} below resolution, without a rank" if small else "")
 
 
 def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str) -> None:
