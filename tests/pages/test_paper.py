@@ -44,7 +44,8 @@ def test_every_cell_stands_beside_ours(published):
 
 def test_the_manifest_behind_ours_is_told(published):
     facts = html(sound(support.open("paper")))
-    for told in ("a test", "at most 1.0e-13", "Candidates flagged and left out", "1.0e-11", published.digest, "20,000 training"):
+    for told in ("a test", "at most 1.0e-13", "Candidates flagged and left out", "1.0e-11", published.digest,
+                 "20,000 training"):
         assert told in facts
 
 
