@@ -21,6 +21,8 @@ from tests.pages.support import open, says, sound, texts
 
 SMALL = {"data": "world_corruption", "train": 24, "queries": 8, "candidates": 5, "nseeds": 1}
 SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=24, n_queries=8, n_test=8)
+LONG = ("vary-p", "vary-t", "table-1")
+"""Presets that take long: for every text they train anew, or compute by every method."""
 LISTED = [codes.encode(scoring) for scoring in steps(*FIRST[:2])]
 
 
@@ -72,7 +74,8 @@ def test_only_what_has_an_answer_is_offered(trained):
     assert "re-optimise" not in at.selectbox(key="add:T").options
 
 
-@pytest.mark.parametrize("name", list(LANGUAGE))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+                                  for name in LANGUAGE])
 def test_every_preset_is_answered(trained, name):
     at = sound(open("compare", s=[codes.encode(scoring) for scoring in LANGUAGE[name].scorings], **SMALL))
     assert not at.error and says(at, "24 training examples"), [error.value for error in at.error]
