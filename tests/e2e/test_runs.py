@@ -35,6 +35,13 @@ def submit(home):
             queue.delete(job.id)
 
 
+def press(shown, name):
+    """Click a button of a card, once: a card that is drawn anew holds it twice for a moment."""
+    button = shown.get_by_role("button", name=name)
+    expect(button).to_have_count(1, timeout=PATIENCE)
+    button.click()
+
+
 def card(page, job):
     return page.locator(f".st-key-run-{job.id[:12]}")
 
@@ -64,12 +71,12 @@ def test_a_run_is_cancelled_and_resumed_and_another_browser_sees_it(open_page, s
     page, other = open_page("/runs"), open_page("/runs?show=active", size=(390, 844))
     job = submit("A longer run", 1_000, seed=12, scorings=SLOW)
     expect(card(page, job)).to_contain_text("parts done", timeout=PATIENCE)
-    card(page, job).get_by_role("button", name="Cancel").click()
+    press(card(page, job), "Cancel")
     expect(card(page, job)).to_contain_text("Cancelled", timeout=PATIENCE)
     done = JobQueue(home).get(job.id).done
-    card(page, job).get_by_role("button", name="Resume").click()
+    press(card(page, job), "Resume")
     expect(card(other, job)).to_contain_text("parts done", timeout=PATIENCE)
-    card(other, job).get_by_role("button", name="Cancel").click()
+    press(card(other, job), "Cancel")
     expect(card(other, job)).to_have_count(0, timeout=PATIENCE)
     expect(card(page, job)).to_contain_text("Cancelled", timeout=PATIENCE)
     now = JobQueue(home).get(job.id)

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]  # a language model is fine-tuned and every step on it is taken
 
 
 def test_texts_are_chosen_compared_and_read(open_page, settle, screenshot):
