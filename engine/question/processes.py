@@ -6,6 +6,7 @@ know of it: whether it is a derivative, a linear system, an optimum, an expectat
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
@@ -15,7 +16,7 @@ from engine.basics.values import Count, Number, Value, short
 Eta = Annotated[Number, Field(gt=0, le=100)]
 
 
-class _Process(Value):
+class _Process(Value, ABC):
     """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
     system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
     examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
@@ -38,9 +39,9 @@ class _Process(Value):
         return self.kind.replace("_", " ")
 
     @property
+    @abstractmethod
     def clause(self) -> str:
         """Its words in the question."""
-        raise NotImplementedError
 
     @property
     def plain_title(self) -> str:
