@@ -112,9 +112,13 @@ class ModuleProblem(Problem):
         return self.network.flatten({name: state[prefix + name] for name in self.network.names}).to(self.theta)
 
     def holding(self, examples: Examples, shared: Shared) -> ModuleProblem:
-        return type(self)(self.network, *examples, loss=self.loss, l2=self.l2, checkpoints=self.checkpoints,
-                             recipe=self.recipe, build=self.build, seed=self.seed, device=str(self.device),
-                             shared=shared)
+        return type(self)(self.network, *examples, **self._made, shared=shared)
+
+    @property
+    def _made(self) -> dict[str, Any]:
+        """What it was made with, besides its network and examples."""
+        return {"loss": self.loss, "l2": self.l2, "checkpoints": self.checkpoints, "recipe": self.recipe,
+                "build": self.build, "seed": self.seed, "device": str(self.device)}
 
     def with_candidates(self, candidates: Arraylike) -> ModuleProblem:
         return self.holding(self.examples._replace(candidates=self._labels(candidates)), self.shared)
@@ -127,8 +131,7 @@ class ModuleProblem(Problem):
 
     def with_training_seed(self, seed: int) -> ModuleProblem:
         """The same model and data, trained again with another seed where training is asked for."""
-        return type(self)(self.network, *self.examples, loss=self.loss, l2=self.l2, checkpoints=self.checkpoints,
-                          recipe=self.recipe, build=self.build, seed=seed, device=str(self.device))
+        return type(self)(self.network, *self.examples, **{**self._made, "seed": seed})
 
     def double(self) -> ModuleProblem:
         """The same problem in float64, kept beside this one."""
@@ -137,10 +140,9 @@ class ModuleProblem(Problem):
         return self.memo("double", self._double).with_candidates(self.candidates)
 
     def _double(self) -> ModuleProblem:
-        checkpoints = [point.double() for point in self.checkpoints]
-        return type(self)(self.network.module, *self.examples, parameters=self.network.selection, loss=self.loss,
-                             l2=self.l2, checkpoints=checkpoints, recipe=self.recipe, build=self.build, seed=self.seed,
-                             device=str(self.device), dtype="float64")
+        made = {**self._made, "checkpoints": [point.double() for point in self.checkpoints]}
+        return type(self)(self.network.module, *self.examples, parameters=self.network.selection, **made,
+                          dtype="float64")
 
     @property
     def input_dtype(self) -> torch.dtype:
