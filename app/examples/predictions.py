@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from engine.problems import DrawnProblem
-from engine.question.behaviors import reading
+from engine.question.token_behaviors import PLACES
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"
-MARGIN = reading("tokens").index("answer_margin")
+MARGIN = PLACES["answer_margin"]
 OTHER = "another choice"
 
 

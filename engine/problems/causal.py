@@ -26,7 +26,7 @@ from engine.models.network import Network
 from engine.problems.module import BATCH, ModuleProblem
 from engine.problems.problem import Arraylike
 from engine.question.behavior import Behavior
-from engine.question.token_behaviors import RESPONSE, TOKEN_BEHAVIORS
+from engine.question.token_behaviors import PLACES, RESPONSE
 
 LEAST_DOUBT = 1e-6
 """Of a response that is certain to rounding, whose margin has no slope."""
@@ -121,7 +121,7 @@ class CausalProblem(ModuleProblem):
     def raised(self) -> Tensor:
         """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""
         found = torch.zeros_like(self.query_logits)
-        found[:, [behavior.name in ANSWERS for behavior in TOKEN_BEHAVIORS]] = 1.0
+        found[:, [PLACES[name] for name in ANSWERS]] = 1.0
         return found
 
     def check_raised(self, behavior: Behavior) -> None:
@@ -133,5 +133,4 @@ class CausalProblem(ModuleProblem):
     def accuracy(self, x: Arraylike | None = None, y: Arraylike | None = None) -> float:
         """The share of records whose stated answer has the largest logit of all choices: of the queries, or of x."""
         outputs = self.query_logits if x is None else self.outputs(self._inputs(x))
-        column = [behavior.name for behavior in TOKEN_BEHAVIORS].index("answer_margin")
-        return (outputs[:, column] > 0).double().mean().item()
+        return (outputs[:, PLACES["answer_margin"]] > 0).double().mean().item()

@@ -43,3 +43,5 @@ TOKEN_BEHAVIORS = tuple(column(place, *told) for place, told in enumerate((
     ("answer_margin", r"f_{y}-\max_{j\neq y}f_{j}",
      "the lead of the stated answer's logit over the best other choice"),
 )))
+PLACES = {behavior.name: place for place, behavior in enumerate(TOKEN_BEHAVIORS)}
+"""In which column each of them stands."""
