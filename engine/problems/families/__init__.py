@@ -1,5 +1,6 @@
 """Families of models, by the names of models. A new one is one file and one line here."""
 
+from engine.models.catalogue import MODELS
 from engine.models.causal.loading import is_causal
 from engine.problems.families.causal import CausalFamily
 from engine.problems.families.family import Family, Watch
@@ -13,7 +14,7 @@ def family(model: str) -> Family:
     """The family of a model, by its name; what is no language model here is taken for a network."""
     if model == SOFTMAX:
         return SOFTMAX_FAMILY
-    return CAUSAL if is_causal(model) else NETWORKS
+    return NETWORKS if model in MODELS or not is_causal(model) else CAUSAL
 
 
 __all__ = ["CAUSAL", "NETWORKS", "SOFTMAX", "SOFTMAX_FAMILY", "Family", "Watch", "family"]
