@@ -19,6 +19,7 @@ from app.widgets import (
     glossary,
     language_presets,
     pickers,
+    preset,
     record_text,
     specification_list,
 )
@@ -44,7 +45,7 @@ def defaults(model: type[Problem]) -> tuple[Scoring, ...]:
     """Two steps, and the optimum without the example where it can be had, else its local response; of a language model
     three steps."""
     if model.reads == "tokens":
-        return language_presets.steps(*language_presets.FIRST)
+        return preset.steps(*language_presets.FIRST)
     return (*STEPS, controlled.removal_scoring("n-1") if model.convex else controlled.response(solver="ekfac"))
 
 

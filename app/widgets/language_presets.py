@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.widgets.preset import Preset
+from app.widgets.preset import Preset, steps
 from engine.experiments import network
 from engine.problems import CausalProblem
 from engine.question.behaviors import reading
@@ -17,10 +17,6 @@ OF_TOKENS = {"query_loss": "response_loss", "query_logit": "answer_logit", "soft
 """What a named method reads off a language model instead of class logits."""
 
 
-def steps(*behaviors: str) -> tuple[Scoring, ...]:
-    return tuple(controlled.step_scoring(behavior, controlled.ETA) for behavior in behaviors)
-
-
 def trajectory(estimator: str = "exact") -> Scoring:
     process = {"kind": "trajectory", "eta": controlled.ETA, "checkpoints": CHECKPOINTS}
     return Scoring.of("response_loss", {"kind": "add_occurrence"}, process, estimator)
@@ -28,11 +24,6 @@ def trajectory(estimator: str = "exact") -> Scoring:
 
 def retrained(*interventions: dict) -> tuple[Scoring, ...]:
     return tuple(Scoring.of("response_loss", intervention, {"kind": "retrain"}) for intervention in interventions)
-
-
-def response() -> Scoring:
-    """The damped influence function, by the solver that needs no positive definite Hessian."""
-    return controlled.response("response_loss", "datainf")
 
 
 def _several_steps() -> Scoring:

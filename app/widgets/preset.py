@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.scoring import controlled
 from engine.scoring.scoring import Scoring
 
 
@@ -16,3 +17,8 @@ class Preset:
     note: str
     scorings: tuple[Scoring, ...]
     pair: tuple[int, int] = (0, 1)
+
+
+def steps(*behaviors: str) -> tuple[Scoring, ...]:
+    """One exact step of the usual size, read off by each behavior."""
+    return tuple(controlled.step_scoring(behavior, controlled.ETA) for behavior in behaviors)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.widgets import language_presets
-from app.widgets.preset import Preset
+from app.widgets.preset import Preset, steps
 from engine.analysis import error_curves
 from engine.basics.errors import InvalidInput
 from engine.estimators import ESTIMATORS
@@ -21,12 +21,8 @@ SOLVED = controlled.upweight_scoring("query_loss", 1e-3)
 NETWORK_SOLVED = controlled.damped_upweighting("query_loss", 1e-3)
 
 
-def _steps(*behaviors: str) -> tuple[Scoring, ...]:
-    return tuple(controlled.step_scoring(behavior, controlled.ETA) for behavior in behaviors)
-
-
 def _behaviors() -> tuple[Scoring, ...]:
-    return _steps(*error_curves.differentiable())
+    return steps(*error_curves.differentiable())
 
 
 def _interventions(process: Mapping[str, Any]) -> tuple[Scoring, ...]:
@@ -37,11 +33,11 @@ def _interventions(process: Mapping[str, Any]) -> tuple[Scoring, ...]:
 
 def _processes(*optima: Scoring) -> tuple[Scoring, ...]:
     trajectory = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "trajectory", "eta": controlled.ETA})
-    return (*_steps("query_loss"), controlled.unrolled_scoring(), trajectory, *optima)
+    return (*steps("query_loss"), controlled.unrolled_scoring(), trajectory, *optima)
 
 
 def _table_a6() -> tuple[Scoring, ...]:
-    return (*_steps("query_loss", "soft_margin", "hard_margin", "query_logit"),
+    return (*steps("query_loss", "soft_margin", "hard_margin", "query_logit"),
             controlled.unrolled_scoring(), controlled.response_scoring("query_loss", controlled.DAMPING),
             controlled.removal_scoring("n-1"),
             *(controlled.upweight_scoring("query_loss", alpha) for alpha in controlled.ALPHAS))
@@ -74,7 +70,7 @@ def _softmax() -> tuple[Preset, ...]:
     return (
         Preset("first", "First look", "Three behaviors after the same step, and the influence function: four exact "
                "answers to four questions. Look at how little the influence function agrees with the steps.",
-               (*_steps(*FIRST), controlled.response_scoring("query_loss", 0.0)), (0, 3)),
+               (*steps(*FIRST), controlled.response_scoring("query_loss", 0.0)), (0, 3)),
         VARY_B,
         Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
                "always re-optimised.", _interventions({"kind": "reoptimize"}), (0, 4)),
@@ -96,7 +92,7 @@ def _networks() -> tuple[Preset, ...]:
     return (
         Preset("first", "First look", "Three behaviors after the same step, exactly, and the influence function with "
                "EK-FAC. Look at how little the influence function agrees with the steps.",
-               (*_steps(*FIRST), controlled.response(solver="ekfac")), (0, 3)),
+               (*steps(*FIRST), controlled.response(solver="ekfac")), (0, 3)),
         VARY_B,
         Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
                "then always 20 L-BFGS iterations from the trained model, which for a network is not at an optimum: "

@@ -9,7 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
 from streamlit.testing.v1 import AppTest
+
+from app.widgets.desk import desk
+from engine.problems import source
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
@@ -76,3 +80,15 @@ def sound(at: AppTest) -> AppTest:
     """The page itself, after an assertion that nothing was raised while it ran."""
     assert not at.exception, [error.message for error in at.exception]
     return at
+
+
+def forget() -> None:
+    """As in a process that has just begun: nothing of another test is kept in memory."""
+    st.cache_resource.clear()
+    st.cache_data.clear()
+    source._LATEST.forget()
+
+
+def queued() -> list[str]:
+    """The titles of the jobs that wait."""
+    return [job.title for job in desk().jobs.queue.jobs("queued")]

@@ -12,11 +12,12 @@ from app.widgets.presets import CONVEX, NETWORKS
 from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable, eta_scorings, solvers
 from engine.jobs import run_job
 from engine.models import own_weights
-from engine.problems import ModuleProblem, ProblemSource, source
+from engine.problems import ModuleProblem, ProblemSource
 from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
 from engine.scoring import codes, controlled
-from tests.pages.support import open, says, sound, texts
+from tests.pages import support
+from tests.pages.support import open, queued, says, sound, texts
 
 SMALL = {"data": "digits", "model": "mlp", "train": 60, "queries": 12, "candidates": 6, "nseeds": 1}
 SOURCE = ProblemSource(model="mlp", n_train=60, n_queries=12, n_test=500)
@@ -25,21 +26,13 @@ STEP, MARGIN = (controlled.step_scoring(name, 0.1) for name in ("query_loss", "h
 
 @pytest.fixture(autouse=True)
 def own_home(home, monkeypatch):
-    import streamlit as st
-
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    source._LATEST.forget()
+    support.forget()
 
 
 @pytest.fixture
 def trained():
     run_job(training_runs.KIND, training_runs.payload(SOURCE))
     assert SOURCE.is_trained
-
-
-def queued():
-    return [job.title for job in desk().jobs.queue.jobs("queued")]
 
 
 def scored(at, most=20):

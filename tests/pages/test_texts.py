@@ -5,19 +5,20 @@ import re
 
 import pytest
 
-from app.widgets.desk import desk
-from app.widgets.language_presets import FIRST, steps
+from app.widgets.language_presets import FIRST
+from app.widgets.preset import steps
 from app.widgets.presets import CONVEX, LANGUAGE
 from engine.analysis.error_curves import ETAS, differentiable, eta_scorings
 from engine.cli import main
 from engine.data import uploads
 from engine.jobs import run_job
-from engine.problems import CausalProblem, ProblemSource, source
+from engine.problems import CausalProblem, ProblemSource
 from engine.question.behaviors import reading
 from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
 from engine.scoring import codes
-from tests.pages.support import open, says, sound, texts
+from tests.pages import support
+from tests.pages.support import open, queued, says, sound, texts
 
 SMALL = {"data": "world_corruption", "train": 24, "queries": 8, "candidates": 5, "nseeds": 1}
 SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=24, n_queries=8, n_test=8)
@@ -28,11 +29,7 @@ LISTED = [codes.encode(scoring) for scoring in steps(*FIRST[:2])]
 
 @pytest.fixture(autouse=True)
 def own_home(home, monkeypatch):
-    import streamlit as st
-
-    st.cache_resource.clear()
-    st.cache_data.clear()
-    source._LATEST.forget()
+    support.forget()
     monkeypatch.setattr(CausalProblem, "live_seconds", 60.0)
 
 
@@ -40,10 +37,6 @@ def own_home(home, monkeypatch):
 def trained():
     run_job(training_runs.KIND, training_runs.payload(SOURCE))
     assert SOURCE.is_trained
-
-
-def queued():
-    return [job.title for job in desk().jobs.queue.jobs("queued")]
 
 
 def test_texts_bring_language_models_with_them_and_pictures_their_own():
