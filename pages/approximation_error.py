@@ -22,8 +22,6 @@ def main() -> None:
             "this page is approximation error, never a different question.")
     panel = state.panel_choice()
     try:
-        if not state.answerable(panel):
-            return
         chosen = state.controls(panel)
         (_eta if panel == "eta" else _alpha)(chosen)
     except WhichfluenceError as error:

@@ -51,16 +51,6 @@ def panel_choice() -> str:
     return segments("panel", "What grows", list(PANELS), "eta", PANELS.get, label_visibility="collapsed")
 
 
-def answerable(panel: str) -> bool:
-    """Whether the chosen kind of model has an answer along the panel; else a sentence says that it has none."""
-    model = pickers.problem_class()
-    if panel == "eta" or engine_curves.solvable(model.kind):
-        return True
-    st.info(f"Heavier weights (α) ask for the optimum nearby, which cannot be found for {model.noun} yet; choose "
-            "longer steps (η).", icon=":material/info:")
-    return False
-
-
 def controls(panel: str) -> Chosen:
     """The row of choices, each of them in the address."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
@@ -71,7 +61,7 @@ def controls(panel: str) -> Chosen:
                     lambda name: BEHAVIORS[name].title, area=row, width=180,
                     help=glossary.hint("Behavior", "Only behaviors with a gradient have a tangent."))
     solvers = engine_curves.solvers(pickers.problem_class().kind)
-    solver = next(iter(solvers), "")
+    solver = next(iter(solvers))
     if panel == "alpha":
         solver = pick("solver", "Solver in the scatter", list(solvers), solver, lambda name: solvers[name].title,
                       area=row, width=200,

@@ -26,7 +26,7 @@ from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
 __all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "eta_scorings",
-           "solvable", "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
+           "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
 
 SOFTMAX = SoftmaxProblem.kind
 SEARCHED = "cg_gauss_newton"
@@ -59,12 +59,7 @@ def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
         return found
     left_out = {"cg", SEARCHED} | PROBLEMS[kind].unoffered
     names = [SEARCHED, *(name for name in found if name not in left_out)]
-    return {name: found[name] for name in names if name in found}
-
-
-def solvable(kind: str = SOFTMAX) -> bool:
-    """Whether the curves over α can be had: where the optimum is one, or a damped system nearby can be solved."""
-    return PROBLEMS[kind].convex or SEARCHED in solvers(kind)
+    return {name: found[name] for name in names}
 
 
 def upweighted(behavior: str, alpha: float, kind: str = SOFTMAX) -> Scoring:
