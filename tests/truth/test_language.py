@@ -15,7 +15,9 @@ from engine.problems import CausalProblem
 from engine.question.behaviors import BEHAVIORS as TOKENS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
+from tests.truth import checks
 from tests.truth import language_cases as cases
+from tests.truth.checks import same
 from tests.truth.naive_language import BEHAVIORS, NaiveLanguage
 
 ADD, ETA = {"kind": "add_occurrence"}, 0.1
@@ -40,15 +42,7 @@ def case(request):
 
 
 def scored(problem, intervention, process, estimator="exact", behaviors=BEHAVIORS):
-    found = compute(problem, [Scoring.of(name, intervention, process, estimator) for name in behaviors])
-    return dict(zip(behaviors, found, strict=True))
-
-
-def same(scores, expected):
-    """To a millionth of each score that is not flagged, and nearly none is."""
-    known = scores.above_resolution
-    assert known.mean() > 0.9
-    np.testing.assert_allclose(scores.values[known], expected[known], rtol=1e-6, atol=1e-13)
+    return checks.scored(problem, intervention, process, estimator, behaviors)
 
 
 def points(problem, naive, kind):

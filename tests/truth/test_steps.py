@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.scoring.compute import compute
-from engine.scoring.scoring import Scoring
-from tests.truth import cases
+from tests.truth import cases, checks
+from tests.truth.checks import same
 from tests.truth.naive import BEHAVIORS, SMOOTH, Naive
 
 ADD, ETA = {"kind": "add_occurrence"}, 0.1
@@ -25,16 +24,7 @@ def case(model, precision):
 
 
 def scored(problem, intervention, process, estimator="exact", behaviors=BEHAVIORS):
-    """behavior -> scores; what is below resolution must not be asked for."""
-    found = compute(problem, [Scoring.of(name, intervention, process, estimator) for name in behaviors])
-    return dict(zip(behaviors, found, strict=True))
-
-
-def same(scores, expected):
-    """To a millionth of each score that is not flagged, and nearly none is."""
-    known = scores.above_resolution
-    assert known.mean() > 0.9
-    np.testing.assert_allclose(scores.values[known], expected[known], rtol=1e-6, atol=1e-13)
+    return checks.scored(problem, intervention, process, estimator, behaviors)
 
 
 @pytest.mark.parametrize("kind", PROCESSES)
