@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -24,8 +25,9 @@ class Summand(Protocol):
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b), for the queries' labels (m,)."""
 
-    def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
-        """(m, b): by how much rounding may have moved the scores; 0 for what is no difference."""
+    def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
+        """(m, b): by how much rounding may have moved the scores at most; 0 for what is no difference. Where a coarser
+        bound is not above `enough` (m, b), it may stand."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,33 @@ class Part:
             return behavior.changed(self.change, self.baseline[:, None], labels[:, None])
         return torch.einsum("mbc,mc->mb", self.change, signal_of(behavior, self.baseline, labels))
 
-    def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
-        """(m, b): |s_B|ᵀ(noise + ε|δf|), s_B the larger of before and after, and ε|B| where B has no closed difference.
+    @cached_property
+    def length(self) -> Tensor:
+        """Σ_j |δf_j|, (m, b)."""
+        return torch.linalg.vector_norm(self.change, ord=1, dim=-1)
+
+    def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
+        """(m, b): |s_B|ᵀ(noise + ε|δf|), s_B the larger of before and after, and ε|B| where B has no closed difference;
+        with `enough`, the same with the largest |s_B| there is where that suffices.
 
         A behavior without a gradient jumps: ∞ where rounding may decide on which side it is, else 0.
         """
         if self.linear:
             return self.change.new_zeros(self.change.shape[:2])
-        digits = LAST_DIGITS * torch.finfo(self.change.dtype).eps
+        if enough is None or behavior.steepest is None or behavior.difference is None:
+            return self._errors(behavior, labels)
+        found = behavior.steepest * _digits(self.change) * self.length
+        if self.noise is not None:
+            found += behavior.steepest * self.change.shape[-1] * self.noise
+        queries, candidates = (found > enough).nonzero(as_tuple=True)
+        if len(queries):
+            noise = None if self.noise is None else self.noise[queries, candidates, None]
+            some = Part(self.change[queries, candidates, None], self.baseline[queries], noise=noise)
+            found[queries, candidates] = some._errors(behavior, labels[queries])[:, 0]
+        return found
+
+    def _errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        digits = _digits(self.change)
         moved, repeated = self.baseline[:, None] + self.change, labels[:, None].expand(self.change.shape[:2])
         if behavior.signal is None:
             off = digits * moved.abs().amax(-1) + (0.0 if self.noise is None else self.noise)
@@ -73,6 +94,10 @@ class Part:
         if behavior.difference is None:
             found += digits * behavior.value(moved, repeated).abs()
         return found
+
+
+def _digits(change: Tensor) -> float:
+    return LAST_DIGITS * torch.finfo(change.dtype).eps
 
 
 def _jumps(behavior: Behavior, logits: Tensor, labels: Tensor, off: Tensor) -> Tensor:
@@ -100,7 +125,7 @@ class GradientPart:
         """(m, b): ∇_θ B(q)ᵀ v_k."""
         return self.products(signal_of(behavior, self.baseline, labels))
 
-    def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
+    def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
         """(m, b): 0, as nothing is subtracted."""
         return self.baseline.new_zeros(len(self.baseline), self.count)
 
@@ -138,7 +163,8 @@ class Response:
 
     def resolved(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): whether rounding may have moved `scores` by RESOLUTION of themselves at most."""
-        return total(part.errors(behavior, labels) for part in self.parts) <= RESOLUTION * scores.abs()
+        allowed = RESOLUTION * scores.abs()
+        return total(part.errors(behavior, labels, allowed / len(self.parts)) for part in self.parts) <= allowed
 
 
 def total(parts: Iterable[Tensor]) -> Tensor:

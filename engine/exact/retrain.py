@@ -51,9 +51,9 @@ class AveragePart:
         """(m, b): the mean of the seeds' scores."""
         return total(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
 
-    def errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
+    def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
         """(m, b): the mean of the seeds' errors."""
-        return total(part.errors(behavior, labels) for part in self.parts) / len(self.parts)
+        return total(part.errors(behavior, labels, enough) for part in self.parts) / len(self.parts)
 
 
 @singledispatch

@@ -32,7 +32,8 @@ class Behavior:
     clause: how the behavior is spoken of inside an English question.
     difference: (change (..., C), logits, labels that broadcast against it) -> (...), value(logits + change) −
     value(logits) in closed form, so that a small change is not lost between two nearly equal values; or None.
-    own: whether a user registered it in this process. reads: what f(q) has to be.
+    own: whether a user registered it in this process. reads: what f(q) has to be. steepest: what no |∂value/∂f_j|
+    exceeds at any logits; None where that is not known.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Behavior:
     difference: Difference | None = None
     own: bool = False
     reads: Reads = "classes"
+    steepest: float | None = None
 
     @property
     def fingerprint(self) -> str:

@@ -122,17 +122,17 @@ def correct(logits: Tensor, labels: Tensor) -> Tensor:
 
 CLASS_BEHAVIORS = (
     Behavior("query_loss", "query loss", r"-\ell(q;\theta)", "the log-likelihood of the query's label (minus its loss)",
-             query_loss, query_loss_signal, query_loss_difference),
+             query_loss, query_loss_signal, query_loss_difference, steepest=1.0),
     Behavior("query_logit", "query logit", r"f_y(q;\theta)", "the logit of the query's label",
-             query_logit, query_logit_signal, query_logit_difference),
+             query_logit, query_logit_signal, query_logit_difference, steepest=1.0),
     Behavior("soft_margin", "soft margin", r"f_y-\log\sum_{j\neq y}e^{f_j}",
              "the soft margin of the query's label over all other classes", soft_margin, soft_margin_signal,
-             soft_margin_difference),
+             soft_margin_difference, steepest=1.0),
     Behavior("hard_margin", "hard margin", r"f_y-\max_{j\neq y}f_j",
              "the margin of the query's label over its strongest rival", hard_margin, hard_margin_signal,
-             hard_margin_difference),
+             hard_margin_difference, steepest=1.0),
     Behavior("probability", "probability", r"p_y(q;\theta)", "the probability of the query's label",
-             probability, probability_signal, probability_difference),
+             probability, probability_signal, probability_difference, steepest=0.25),
     Behavior("correct", "correct", r"\mathbf{1}[\arg\max_j f_j=y]", "whether the query is classified correctly",
              correct, None),
 )

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -33,9 +34,19 @@ def own_home(home, monkeypatch):
     monkeypatch.setattr(CausalProblem, "live_seconds", 60.0)
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """A home folder in which the model is trained."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WHICHFLUENCE_HOME", str(folder))
+        run_job(training_runs.KIND, training_runs.payload(SOURCE))
+    return folder
+
+
 @pytest.fixture
-def trained():
-    run_job(training_runs.KIND, training_runs.payload(SOURCE))
+def trained(home, once):
+    shutil.copytree(once, home, dirs_exist_ok=True)
     assert SOURCE.is_trained
 
 

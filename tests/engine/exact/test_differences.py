@@ -9,7 +9,7 @@ from torch import nn
 from engine.analysis.error_curves import step_agreement
 from engine.basics.options import Options
 from engine.exact.differences import Origin
-from engine.exact.response import RESOLUTION, Part
+from engine.exact.response import RESOLUTION, Part, Response
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.question.class_behaviors import CLASS_BEHAVIORS
@@ -159,3 +159,21 @@ def test_a_jump_at_a_tie_is_below_resolution():
     assert torch.equal(part.errors(behavior, labels), torch.zeros(2, 2).double())
     assert part.errors(behavior, labels).dtype == torch.float64
     assert (tie.errors(behavior, labels[:1]) == torch.inf).all()
+
+
+@pytest.mark.parametrize("name", [name for name, behavior in BEHAVIORS.items() if behavior.steepest is not None])
+@pytest.mark.parametrize("noise", [None, 1e-13])
+def test_a_coarse_bound_changes_no_verdict(name, noise):
+    """No slope exceeds the steepest one, and scores are above resolution exactly where the close bound says so."""
+    behavior, generator = BEHAVIORS[name], torch.Generator().manual_seed(0)
+    logits = 8 * torch.randn(60, 4, generator=generator, dtype=torch.float64)
+    labels = torch.randint(4, (60,), generator=generator)
+    sizes = torch.logspace(-11, 1, 30, dtype=torch.float64)[None, :, None]
+    change = sizes * torch.randn(60, 30, 4, generator=generator, dtype=torch.float64)
+    part = Part(change, logits, noise=None if noise is None else torch.full((60, 30), noise).double())
+    assert behavior.signal(logits, labels).abs().max() <= behavior.steepest
+    scores, close = part.scores(behavior, labels), part.errors(behavior, labels)
+    allowed = RESOLUTION * scores.abs()
+    found = Response.closed_form(part).resolved(scores, behavior, labels)
+    assert torch.equal(found, close <= allowed) and found.any() and (noise is None or not found.all())
+    assert (part.errors(behavior, labels, allowed) >= close * (1 - 1e-12)).all()
