@@ -23,7 +23,7 @@ types: $(VENV)/requirements.stamp
 
 test: $(VENV)/requirements.stamp lint types
 	$(BESIDE) -m "not (slow or e2e or serial)"
-	$(PYTEST) -n 2 --dist loadgroup -m "e2e and not (slow or serial)" tests/e2e
+	$(BESIDE) -m "e2e and not (slow or serial)" tests/e2e
 	$(PYTEST) -n 0 -m "serial and not slow" $$(grep -rl --include='*.py' mark[.]serial tests)  # alone
 
 test-slow: $(VENV)/requirements.stamp

@@ -6,6 +6,7 @@
     shifts       shifts(page) -> (cumulative layout shift, its largest parts with what moved)
     alerts       alerts(page) -> texts of the alerts that stood on it at any time
     opening      `with opening() as open_page`, for a page that serves several tests
+    at_rest      at_rest(): wait until no run is under way
     screenshot   screenshot(page, name) keeps a full-page picture in the folder WHICHFLUENCE_SCREENSHOTS, if it is set
 
 Each process of a test run has one server with its own home folder and one browser; test files may stand beside others.
@@ -16,6 +17,7 @@ how far what stood on it has jumped.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,6 +28,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+from engine.jobs import JobQueue
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
@@ -33,6 +38,7 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backg
              "--disable-component-update", "--disable-sync", "--no-first-run"]
 PATIENCE = 120_000  # milliseconds; the machine may be busy
 QUIET = 400  # milliseconds without work after which the app counts as idle
+VISIT = re.compile(r"\[(?:(?:light|dark)-)?([\w-]+@\w+)\]$")  # the name of a visit in that of its test
 IDLE = """quiet => {
   const app = document.querySelector('[data-testid="stApp"]');
   const busy = !app || app.dataset.testScriptState !== 'notRunning'
@@ -55,13 +61,17 @@ new MutationObserver(() => document.querySelectorAll('[data-testid="stAlert"]').
   window.__alerts.add(alert.textContent))).observe(document, {childList: true, subtree: true, characterData: true});"""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class ByVisit(LoadScopeScheduling):
     """What shares a page goes to one worker: the tests of a visit, and those of any other file."""
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            params = item.callspec.params if hasattr(item, "callspec") else {}
-            item.add_marker(pytest.mark.xdist_group(params.get("visit", item.path.stem)))
+
+    def _split_scope(self, nodeid: str) -> str:
+        found = VISIT.search(nodeid)
+        return found[1] if found else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log) -> ByVisit:
+    return ByVisit(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -125,6 +135,18 @@ def opening(server, browser):
                 context.close()
 
     return opening_
+
+
+@pytest.fixture(scope="session")
+def at_rest(home):
+    """A function that waits until no run is under way, of whatever test has asked for it."""
+
+    def wait() -> None:
+        deadline = time.monotonic() + PATIENCE / 1_000
+        while time.monotonic() < deadline and any(job.active for job in JobQueue(home).jobs()):
+            time.sleep(0.5)
+
+    return wait
 
 
 @pytest.fixture

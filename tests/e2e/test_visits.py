@@ -32,9 +32,11 @@ def least(found):
 
 
 @pytest.fixture(scope="module")
-def visit(request, opening, settle, shifts):
+def visit(request, opening, settle, shifts, at_rest):
     """A view that stands open for all tests that name it."""
     chosen = options(request.param)
+    if request.param.startswith("runs@"):
+        at_rest()  # a run that goes on moves what stands below it
     with opening() as open_page:
         page = open_page(**chosen)
         yield Visit(request.param, page, shifts(page), chosen["theme"], settle)
