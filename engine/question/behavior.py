@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.basics import plugins
 from engine.basics.fingerprint import fingerprint
+from engine.question.worded import Worded
 
 Readout = Callable[[Tensor, Tensor], Tensor]
 Difference = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -33,7 +34,7 @@ class Behavior:
     difference: (change (..., C), logits, labels that broadcast against it) -> (...), value(logits + change) −
     value(logits) in closed form, so that a small change is not lost between two nearly equal values; or None.
     own: whether a user registered it in this process. reads: what f(q) has to be. steepest: what no |∂value/∂f_j|
-    exceeds at any logits; None where that is not known.
+    exceeds at any logits; None where that is not known. words: what a user wrote into it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Behavior:
     own: bool = False
     reads: Reads = "classes"
     steepest: float | None = None
+    words: Worded | None = None
 
     @property
     def fingerprint(self) -> str:

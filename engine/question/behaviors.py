@@ -10,14 +10,30 @@ from engine.basics.registry import Registry
 from engine.question.behavior import Behavior, Readout, Reads
 from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.token_behaviors import TOKEN_BEHAVIORS
+from engine.question.worded_behaviors import worded
 
-BEHAVIORS: Registry[Behavior] = Registry("behavior")
+
+class Behaviors(Registry[Behavior]):
+    """The registered behaviors by name, and those that a name spells out (`engine.question.worded`).
+
+    What is registered alone is listed and counted.
+    """
+
+    def __getitem__(self, name: str) -> Behavior:
+        found = worded(name) if isinstance(name, str) and not super().__contains__(name) else None
+        return super().__getitem__(name) if found is None else found
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and worded(name) is not None)
+
+
+BEHAVIORS = Behaviors("behavior")
 for _behavior in (*CLASS_BEHAVIORS, *TOKEN_BEHAVIORS):
     BEHAVIORS.add(_behavior.name, _behavior)
 
 
 def reading(reads: Reads) -> tuple[str, ...]:
-    """The names of the behaviors that are read off class logits, or off tokens."""
+    """The names of the registered behaviors that are read off class logits, or off tokens."""
     return tuple(name for name, behavior in BEHAVIORS.items() if behavior.reads == reads)
 
 

@@ -50,8 +50,7 @@ class Specification(Value):
     @field_validator("behavior")
     @classmethod
     def _known_behavior(cls, name: str) -> str:
-        BEHAVIORS[name]
-        return name
+        return BEHAVIORS[name].name
 
     @model_validator(mode="after")
     def _fit(self) -> Specification:

@@ -1,28 +1,42 @@
-"""Scorings as short text for addresses and file names: `query_loss/upweight;alpha=0.001/reoptimize/exact`."""
+"""Scorings as short text for addresses and file names: `query_loss/upweight;alpha=0.001/reoptimize/exact`.
+
+Of the words that a behavior carries, what would not stand on one line between slashes is percent-encoded:
+`span:no lungs/remove/retrain`, `contrast:yes%2Fno/remove/retrain`.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import unquote
 
 from engine.basics.errors import InvalidInput
+from engine.question import worded
 from engine.question.interventions import Intervention
 from engine.question.processes import Process
 from engine.scoring.scoring import Scoring
 
+LONGEST = 300
+"""Characters of a code that carries no words of a user's."""
+ENCODED = str.maketrans({"%": "%25", "/": "%2F", "\n": "%0A"})
+LONGEST_WORDED = LONGEST + 3 * worded.LONGEST
+
 
 def encode(scoring: Scoring) -> str:
     """The code of a scoring; parameters at their default are left out, and so is the estimator `exact`."""
-    parts = [scoring.behavior, _part(scoring.intervention), _part(scoring.process)]
+    behavior = scoring.behavior.translate(ENCODED) if scoring.readout.words else scoring.behavior
+    parts = [behavior, _part(scoring.intervention), _part(scoring.process)]
     return "/".join(parts if scoring.estimator == "exact" else [*parts, scoring.estimator])
 
 
 def decode(code: str) -> Scoring:
     """The scoring of a code. Raises `InvalidInput` for text that is not one."""
     parts = str(code).split("/")
-    if len(parts) not in (3, 4) or len(code) > 300:
+    behavior = unquote(parts[0])
+    longest = LONGEST_WORDED if worded.SPELLED.fullmatch(behavior) else LONGEST
+    if len(parts) not in (3, 4) or len(code) > longest:
         raise InvalidInput(f"`{str(code)[:60]}` is not a specification code; write "
                            "behavior/intervention/process, for example `query_loss/remove/reoptimize`.")
-    return Scoring.of(parts[0], _mapping(parts[1]), _mapping(parts[2]), *parts[3:])
+    return Scoring.of(behavior if longest > LONGEST else parts[0], _mapping(parts[1]), _mapping(parts[2]), *parts[3:])
 
 
 def _part(value: Intervention | Process) -> str:

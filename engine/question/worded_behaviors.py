@@ -1,0 +1,75 @@
+r"""Behaviors of a language model that carry words of the user's: `span` and `contrast`.
+
+    span       mean over the marked tokens M of log p(token), as `explanation_loss` is over the explanation's
+    contrast   log p(r | prompt) − log p(r' | prompt), sums over all tokens of this response and of another one,
+               each with its end of turn
+
+A query that is not asked about, because a query was named and it is another one, has the empty mean or difference: 0.
+What they read is no column that every record has. `Problem.asking` puts them into columns of their own, and gives the
+behaviors that read these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NoReturn
+
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.question.behavior import Behavior
+from engine.question.token_behaviors import column
+from engine.question.worded import Contrast, Span, Worded, read
+
+SHOWN = 40
+"""Characters of the user's words in a title."""
+KINDS = {"span": "the log-likelihood of marked words, per token: `span:the words` (`span@4:…` of query 4 alone)",
+         "contrast": "the log-probability of the response minus that of another one: `contrast:the other response`, or "
+                     "`contrast` for the first other choice, `contrast#2` for the second"}
+"""Kind -> what it reads and how it is spelled."""
+TITLES = {"span": "span of words", "contrast": "contrast of responses"}
+
+
+def worded(name: str) -> Behavior | None:
+    """The behavior that a name spells; None for a name of another kind. Raises `InvalidInput` for words that lack."""
+    words = read(name)
+    if words is None:
+        return None
+    title, formula, clause = _span(words) if isinstance(words, Span) else _contrast(words)
+    return Behavior(words.spelling, title, formula, clause, _unplaced, _unplaced, reads="tokens", words=words)
+
+
+def placed(behavior: Behavior, place: int) -> Behavior:
+    """The same behavior, read off column `place` of the outputs."""
+    found = column(place, behavior.name, behavior.formula, behavior.clause)
+    return replace(found, title=behavior.title, words=behavior.words)
+
+
+def _span(words: Span) -> tuple[str, str, str]:
+    return (f"span “{_shown(words.words)}”{_in(words)}", r"\tfrac1{|M|}\sum_{t\in M}\log p_t",
+            f"the log-likelihood of “{words.words}” in the response{_of(words)}, per token,")
+
+
+def _contrast(words: Contrast) -> tuple[str, str, str]:
+    other = f"the response “{words.response}”" if words.response else f"the same response with its {words.which} stated"
+    title = f"contrast to “{_shown(words.response)}”" if words.response else f"contrast to the {words.which}"
+    return (f"{title}{_in(words)}", r"\log p(r)-\log p(r')",
+            f"the log-probability of the response{_of(words)} minus that of {other}")
+
+
+def _in(words: Worded) -> str:
+    return "" if words.query is None else f" in query {words.query}"
+
+
+def _of(words: Worded) -> str:
+    return "" if words.query is None else f" of query {words.query}"
+
+
+def _shown(words: str) -> str:
+    text = " ".join(words.split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN - 1].rstrip()}…"
+
+
+def _unplaced(outputs: Tensor, labels: Tensor) -> NoReturn:
+    raise InvalidInput("A span or a contrast is read off the texts of a language model's queries, which are not at "
+                       "hand here; use `response_loss`, or score it with `influence`.")
