@@ -46,7 +46,11 @@ def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
         st.error(str(error), icon=":material/error:")
         return
     rows = []
+    if any(scores.scoring.readout.words for scores in found.scores[0]):
+        chips.note("Spans and contrasts are left out: these models were asked for the other behaviors alone.")
     for name, scores in zip(names, found.scores[0], strict=True):
+        if scores.scoring.readout.words:
+            continue
         values = linear_datamodeling_score(scores, models.outcomes(scores.scoring.behavior), models.kept)
         summary = summarize(values, interval_over="queries")
         rows.append({"specification": name, "linear datamodeling score": summary.mean, "± 95%": summary.ci95,

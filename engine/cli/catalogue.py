@@ -20,6 +20,7 @@ from engine.problems import PROBLEMS
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
+from engine.question.worded_behaviors import KINDS
 
 
 def catalogue() -> str:
@@ -39,7 +40,8 @@ def catalogue() -> str:
         section("noisy label methods", ((name, method.asks()) for name, method in METHODS.items())),
         section("language questions", ((name, source.note) for name, source in QUESTIONS.items())),
         section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
-        section("language behaviors", ((name, behavior.sentence) for name, behavior in READOUTS.items())),
+        section("language behaviors", (*((name, behavior.sentence) for name, behavior in READOUTS.items()),
+                                       *((kind, f"{told[0].upper()}{told[1:]}.") for kind, told in KINDS.items()))),
         section("language estimators", ((name, estimator.note) for name, estimator in LANGUAGE_ESTIMATORS.items())),
         section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),

@@ -116,6 +116,7 @@ class Desk:
             return drawn
         for scoring in missing:
             scoring.intervention.check(drawn.problem.n)
+            drawn.problem.check_behavior(scoring.readout)
         with self.memory.using(problem_key(source)):
             count = len(narrowed(drawn.problem, candidates).candidates)
             if cost.guess(missing, drawn.problem, count) > live_seconds:

@@ -48,7 +48,8 @@ def decompose(problem: Problem, query: int, candidate: int, behavior: Behavior, 
     _check(query, len(problem.queries), "query")
     _check(candidate, problem.n, "training example")
     with problem.exclusive:
-        return _decomposed(problem, query, candidate, behavior, eta, response)
+        asked, (read,) = problem.asking([behavior])
+        return _decomposed(asked, query, candidate, read, eta, response)
 
 
 def _decomposed(problem: Problem, query: int, candidate: int, behavior: Behavior, eta: float,

@@ -83,7 +83,7 @@ def path_integral(problem: Problem, candidate: int, alpha: float, behavior: Beha
     if problem.parameters > LIMIT:
         raise InvalidInput(f"The path integral needs the Hessian of {problem.parameters:,} parameters; select at most "
                            f"{LIMIT:,} of them.")
-    problem = problem.double()
+    problem, (behavior,) = problem.double().asking([behavior])
     family = objectives_of(problem, candidate)
     read = partial(_read, behavior, problem.query_labels)
     here = _follow(family, None, 0.0)

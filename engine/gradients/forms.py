@@ -136,6 +136,11 @@ class Outer:
         found = torch.cat([part.weight_gradients() @ directions[:, self.place].T for part in parts])
         return found + self.factors.bias_gradients() @ directions[:, self.bias].T if self.bias else found
 
+    def written(self) -> list[Rows]:
+        """The same, written out."""
+        weight = Rows(self.place, self.factors.weight_gradients())
+        return [weight, Rows(self.bias, self.factors.bias_gradients())] if self.bias else [weight]
+
     def write(self, out: Tensor) -> None:
         """g_k into its places in rows of θ, (b, P)."""
         steps, i, o = self.factors.sizes
@@ -166,7 +171,13 @@ def kept(values: Tensor) -> Tensor:
 
 def inner_products(left: Sequence[Form], right: Sequence[Form]) -> Tensor:
     """⟨g_q, g_k⟩ over all layers: (b, b')."""
+    if [type(form) for form in left] != [type(form) for form in right]:  # of inputs of other lengths
+        left, right = _written(left), _written(right)
     return _sum(_inner(own, other) for own, other in zip(left, right, strict=True))
+
+
+def _written(forms: Sequence[Form]) -> list[Rows]:
+    return [rows for form in forms for rows in (form.written() if isinstance(form, Outer) else [form])]
 
 
 def _inner(own: Form, other: Form) -> Tensor:

@@ -31,31 +31,36 @@ class Network:
     parameters: `all`, `last_block` (the head and the block before it: of a residual network the last residual
     block), `last_layer` (the last module with parameters of its own), both by the order in which the module registers
     its parts, or a regular expression that is searched for in the parameters' names. The module is copied, so that the
-    user's own is left alone. lock: to be held by whoever shares the network with other threads, because calls with
-    other parameters change the module for a moment.
+    user's own is left alone, unless it belongs to a network that it is `sharing` everything with. lock: to be held by
+    whoever shares the network with other threads, because calls with other parameters change the module for a moment.
 
     Raises `InvalidInput` where nothing is selected or the expression is not one.
     """
 
     def __init__(self, module: nn.Module, parameters: str = ALL, *, device: torch.device | str = "cpu",
-                 dtype: torch.dtype = torch.float32) -> None:
+                 dtype: torch.dtype = torch.float32, sharing: Network | None = None) -> None:
         if torch.device(device).type == "cuda":  # ten bits of mantissa would drown small interventions
             torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-        self.module = copy.deepcopy(module).to(device=device, dtype=dtype).eval().requires_grad_(False)
+        own = module if sharing else copy.deepcopy(module)
+        self.module = own.to(device=device, dtype=dtype).eval().requires_grad_(False)
         self.device, self.dtype = torch.device(device), dtype
-        self.lock = threading.RLock()
+        self.lock = sharing.lock if sharing else threading.RLock()
         self.selection = parameters
         self._readout: str | None = None
         self.names = selected(self.module, parameters)
-        own = dict(self.module.named_parameters())
-        self.shapes = {name: tuple(own[name].shape) for name in self.names}
-        self.slices = _slices({name: own[name].numel() for name in self.names})
-        self.theta = self.flatten({name: own[name] for name in self.names})
+        named = dict(self.module.named_parameters())
+        self.shapes = {name: tuple(named[name].shape) for name in self.names}
+        self.slices = _slices({name: named[name].numel() for name in self.names})
+        self.theta = self.flatten({name: named[name] for name in self.names})
 
     @property
     def size(self) -> int:
         """P, the number of parameters that count."""
         return len(self.theta)
+
+    def read_by(self, module: nn.Module) -> Network:
+        """The same parameters, not copied, as another module that is made of this network's own parts reads them."""
+        return Network(module, self.selection, device=self.device, dtype=self.dtype, sharing=self)
 
     def inputs(self, x: Tensor) -> Tensor:
         """x as the network takes it: on its device, in its precision, and whole numbers as they are."""

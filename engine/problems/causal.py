@@ -18,15 +18,20 @@ from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.models.causal.link import TokenLink
-from engine.models.causal.reader import TokenReader, answer_states, response_loss
+from engine.models.causal.posed import Texts, posed
+from engine.models.causal.reader import Extra, TokenReader, answer_states, response_loss
 from engine.models.causal.readouts import READOUTS
 from engine.models.causal.recipe import FIRST, SECOND, STEPS
+from engine.models.causal.row_texts import RowTexts
 from engine.models.link import Link
 from engine.models.network import Network
+from engine.problems.memory import Memory
 from engine.problems.module import BATCH, ModuleProblem
-from engine.problems.problem import Arraylike
+from engine.problems.problem import Arraylike, Problem, Shared
 from engine.question.behavior import Behavior
 from engine.question.token_behaviors import PLACES, RESPONSE
+from engine.question.worded import Worded
+from engine.question.worded_behaviors import placed
 
 LEAST_DOUBT = 1e-6
 """Of a response that is certain to rounding, whose margin has no slope."""
@@ -37,8 +42,9 @@ ANSWERS = ("answer_logit", "answer_margin")
 class CausalProblem(ModuleProblem):
     """A `TokenReader` with packed records: x_train (n, width), x_query (m, width), whole numbers.
 
-    There are no labels: what a record states is part of its tokens, so that no example can be relabelled. The other
-    arguments are those of `ModuleProblem`; parameters: a regular expression for the names of the trained ones.
+    There are no labels: what a record states is part of its tokens, so that no example can be relabelled. texts: the
+    records of the rows, which behaviors with a user's words are read off. The other arguments are those of
+    `ModuleProblem`; parameters: a regular expression for the names of the trained ones.
 
     Raises as `ModuleProblem` does.
     """
@@ -49,10 +55,21 @@ class CausalProblem(ModuleProblem):
     unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact"})
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
-                 y_query: Arraylike | None, candidates: Arraylike | None = None, **options: Any) -> None:
+                 y_query: Arraylike | None, candidates: Arraylike | None = None, *, texts: RowTexts | None = None,
+                 **options: Any) -> None:
         """y_train, y_query are not read."""
+        self.texts = texts
         none, nothing = (torch.zeros(len(x), dtype=torch.long) for x in (x_train, x_query))
         super().__init__(module, x_train, none, x_query, nothing, candidates, **{"loss": response_loss, **options})
+
+    @property
+    def _made(self) -> dict[str, Any]:
+        return {**super()._made, "texts": self.texts}
+
+    @property
+    def classes(self) -> int:
+        """J, and a column for what else is asked."""
+        return len(READOUTS) + len(self.reader.extras)
 
     @property
     def input_dtype(self) -> torch.dtype:
@@ -91,8 +108,44 @@ class CausalProblem(ModuleProblem):
         signal[:, RESPONSE] = 1.0 / doubt.clamp_min(LEAST_DOUBT)
         return signal, doubt
 
+    def asking(self, behaviors: Sequence[Behavior]) -> tuple[Problem, list[Behavior]]:
+        """With a column for each behavior that carries a user's words. Raises `InvalidInput` as `posed` does."""
+        worded = list(dict.fromkeys(behavior.name for behavior in behaviors if behavior.words))
+        if not worded:
+            return self, list(behaviors)
+        words = [behavior.words for behavior in behaviors if behavior.words]
+        asked = self.memo("asking", lambda: self._asking(tuple(dict.fromkeys(words))), tuple(worded))
+        places = {name: len(READOUTS) + place for place, name in enumerate(worded)}
+        return asked.with_candidates(self.candidates), [
+            placed(behavior, places[behavior.name]) if behavior.words else behavior for behavior in behaviors]
+
+    def _asking(self, words: Sequence[Worded]) -> CausalProblem:
+        found = [self._posed(one) for one in words]
+        extras = [extra for extra, _ in found]
+        queries = torch.cat([self.queries, *(rows.to(self.queries) for _, rows in found)], 1)
+
+        def build() -> TokenReader:
+            own = self.training()[1]()
+            return self._reading(own, extras)
+
+        made = {**self._made, "build": self.build and build}
+        return type(self)(self.network.read_by(self._reading(self.reader, extras)), self.x, None, queries, None,
+                          self.candidates, **made, shared=Shared(self.shared.model, Memory()))
+
+    def _reading(self, module: nn.Module, extras: Sequence[Extra]) -> TokenReader:
+        return TokenReader(cast(TokenReader, module).model, self.reader.packing, extras)
+
+    def _posed(self, words: Worded) -> tuple[Extra, Tensor]:
+        if self.texts is None:
+            raise InvalidInput("This language model's queries are known as tokens alone, so no words of theirs can be "
+                               "found; draw them from a dataset, or use `response_loss`.")
+        return posed(words, Texts(self.texts.encoder, self.reader.packing, self.texts.of(self.queries)))
+
     def check_behavior(self, behavior: Behavior) -> None:
         super().check_behavior(behavior)
+        if behavior.words:
+            self._posed(behavior.words)
+            return
         lacking = self.memo("lacking", self._lacking)[behavior.name]
         if len(lacking):
             raise InvalidInput(f"The behavior `{behavior.name}` is read off a part of the response that query "

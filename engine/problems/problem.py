@@ -227,6 +227,13 @@ class Problem(ABC):
             fits = ", ".join(f"`{name}`" for name in reading(self.reads))
             raise InvalidInput(f"The behavior `{behavior.name}` is not read off {self.noun}; use one of {fits}.")
 
+    def asking(self, behaviors: Sequence[Behavior]) -> tuple[Problem, list[Behavior]]:
+        """The problem whose outputs these behaviors can be read off, with the behaviors as they read them there.
+
+        Raises `InvalidInput` where a query lacks what one of them reads.
+        """
+        return self, list(behaviors)
+
     def prepare(self) -> None:
         """Compute what every answer begins with: the training, and what the model puts out for data and queries."""
         self.facts, self.probabilities, self.query_logits  # noqa: B018 - trains

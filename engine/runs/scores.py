@@ -54,7 +54,7 @@ def _groups(data: Mapping[str, Any]) -> list[list[int]]:
     """Positions of scorings that share their counterfactual models."""
     groups: dict[tuple, list[int]] = {}
     for place, scoring in enumerate(scorings_of(data)):
-        groups.setdefault((scoring.process, scoring.estimator), []).append(place)
+        groups.setdefault(scoring.counterfactual, []).append(place)
     return list(groups.values())
 
 

@@ -43,10 +43,10 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
 
 
 def _groups(scorings: Sequence[Scoring]) -> list[list[int]]:
-    """Positions of scorings that share (process, estimator), in order of first appearance."""
+    """Positions of scorings that share their counterfactual models, in order of first appearance."""
     groups: dict[tuple, list[int]] = {}
     for place, scoring in enumerate(scorings):
-        groups.setdefault((scoring.process, scoring.estimator), []).append(place)
+        groups.setdefault(scoring.counterfactual, []).append(place)
     return list(groups.values())
 
 
@@ -56,7 +56,9 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
     respond = first.route.route(problem, first.process.kind)
     wanted = "float64" if first.process.double else options.precision
-    held = problem.for_differences(wanted) if first.finite else problem
+    held, read = (problem.for_differences(wanted) if first.finite else problem).asking(
+        [scorings[place].readout for place in members])
+    readouts = dict(zip(members, read, strict=True))
     chunks = problem.candidates.split(_chunk(held, len(interventions), first.process, options.budget))
     columns: dict[int, list[tuple[torch.Tensor, ...]]] = {place: [] for place in members}
     spent: dict[int, dict] = {}
@@ -66,8 +68,7 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
         responses = respond(held, interventions, first.process, chunk, options.share(number, len(chunks)))
         by_intervention = dict(zip(interventions, responses, strict=True))
         for place in members:
-            response = by_intervention[scorings[place].intervention]
-            readout = scorings[place].readout
+            response, readout = by_intervention[scorings[place].intervention], readouts[place]
             values = response.scores(readout, held.query_labels)
             resolved = response.resolved(values, readout, held.query_labels)
             columns[place].append((values, response.converged, response.residual, resolved))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from pydantic import model_validator
@@ -57,6 +57,15 @@ class Scoring(Specification):
     def finite(self) -> bool:
         """Whether its scores are differences of a behavior at two models, not derivatives of it."""
         return self.exact and not self.process.derivative
+
+    @property
+    def counterfactual(self) -> tuple[Hashable, ...]:
+        """What scorings have in common that are read off the same counterfactual models.
+
+        Words of a user's are columns beside those of other behaviors, by whose size rounding is judged too: they have
+        theirs to themselves, unless every model is trained for it.
+        """
+        return self.process, self.estimator, None if self.process.whole_objective else self.readout.words
 
     @property
     def title(self) -> str:

@@ -15,6 +15,7 @@ from engine.models.causal.encoding import Encoder
 from engine.models.causal.packed import Packing
 from engine.models.causal.reader import TokenReader
 from engine.models.causal.recipe import FineTuning
+from engine.models.causal.row_texts import RowTexts
 from engine.problems import CausalProblem
 from engine.problems.module import Checkpoint
 
@@ -105,6 +106,6 @@ def problem(which: str = "adapters", precision: str = "float64", train=TRAIN, qu
                 parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator))
     found = CausalProblem(module, x, None, q, None, candidates, **{
         "parameters": how.selection, "l2": L2, "recipe": how, "build": build, "seed": SEED, "dtype": precision,
-        **options})
+        "texts": RowTexts(encoder(), torch.cat([x, q]), [*train, *queries]), **options})
     found.checkpoints = tuple(Checkpoint(scale * found.theta, rate) for scale, rate in ((0.7, 0.2), (0.9, 0.1)))
     return found

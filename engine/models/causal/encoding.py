@@ -7,7 +7,7 @@ needed for the last positions only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +111,15 @@ class Encoder:
         shift = [place - cut for place in spans.get("explanation", ())]
         return Encoded(tuple(ids[cut:]), first - cut, tuple(shift), answer - cut if answer >= 0 else -1, letters,
                        stated, cut)
+
+    def covered(self, record: Record, spans: Iterable[tuple[int, int]]) -> list[int]:
+        """The tokens that cover a character of the response's spans [start, end), each by how many tokens it stands
+        before the record's end: 1 is the last."""
+        opening = self.opening(record.prompt)
+        ids, offsets = self._tokens(opening + record.response + self.end)
+        found = {place for start, end in spans
+                 for place in _covering(offsets, len(opening) + start, len(opening) + end)}
+        return sorted(len(ids) - place for place in found)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Several records, padded on the left."""

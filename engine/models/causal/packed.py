@@ -41,17 +41,24 @@ class Packing:
     def pack(self, encoder: Encoder, encoded: Sequence[Encoded]) -> Tensor:
         """One row a record, (n, width) int64."""
         batch = encoder.batch(encoded)
-        rows = torch.full((len(encoded), self.width), NOTHING)
+        rows = self.nothing(len(encoded))
         ids = torch.where(batch.mask.bool(), batch.ids, NOTHING)
         tokens, response, explanation, places, letters = self._split(rows)
         tokens[:, self.tokens - ids.shape[1]:] = ids
         for part, flags in ((response, batch.response), (explanation, batch.explanation)):
-            part.zero_()
             part[:, self.tail - flags.shape[1]:] = flags.long()
         moved = self.tail - batch.response.shape[1]
         places[:, 0] = torch.where(batch.answer < 0, NOTHING, batch.answer + moved)
         places[:, 1] = batch.stated
         letters[:, :batch.letters.shape[1]] = batch.letters
+        return rows
+
+    def nothing(self, count: int) -> Tensor:
+        """Rows without a record, (count, width)."""
+        rows = torch.full((count, self.width), NOTHING)
+        _, response, explanation, _, _ = self._split(rows)
+        response.zero_()
+        explanation.zero_()
         return rows
 
     def unpack(self, rows: Tensor) -> Batch:

@@ -1,12 +1,13 @@
 r"""A causal language model as a network: packed records (b, width) -> what behaviors read off them, (b, J).
 
-Training raises the first column, so that the loss of a record is minus it.
+Training raises the first column, so that the loss of a record is minus it. Of records with which more is asked, their
+rows are longer, and more columns follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -21,16 +22,38 @@ Read = Callable[["TokenReader", Batch], Tensor]
 """(reader, b records) -> (b, …), by passes of the reader's model."""
 
 
-class TokenReader(nn.Module):
-    """f(x) ∈ R^J, one column a behavior of `engine.question.token_behaviors`, 0 where a record lacks what it reads."""
+class Extra(Protocol):
+    """A further column: how many numbers of a row it needs, and what it makes of them."""
 
-    def __init__(self, model: nn.Module, packing: Packing) -> None:
+    @property
+    def width(self) -> int: ...
+
+    def read(self, reader: TokenReader, rows: Tensor, batch: Batch, logits: Tensor) -> Tensor:
+        """(b,) of its own part of the rows, (b, width), and the records with the logits of their last targets."""
+        ...
+
+
+class TokenReader(nn.Module):
+    """f(x) ∈ R^J, one column a behavior of `engine.question.token_behaviors`, 0 where a record lacks what it reads.
+
+    extras: of longer rows, which hold a part for each behind the record, further columns.
+    """
+
+    def __init__(self, model: nn.Module, packing: Packing, extras: Sequence[Extra] = ()) -> None:
         super().__init__()
-        self.model, self.packing = model, packing
+        self.model, self.packing, self.extras = model, packing, tuple(extras)
 
     def forward(self, rows: Tensor, read: Read | None = None) -> Tensor:
-        """What `read` makes of the records: by default what behaviors read, (b, J)."""
-        return (behaviors if read is None else read)(self, self.packing.unpack(rows))
+        """What `read` makes of the records: by default what behaviors read, (b, J), or (b, J + E) of longer rows."""
+        own, *parts = rows.split([self.packing.width, *(extra.width for extra in self.extras)], 1) if (
+            rows.shape[1] > self.packing.width) else [rows]
+        batch = self.packing.unpack(own)
+        if read is not None:
+            return read(self, batch)
+        logits = token_logits(self, batch)
+        found = [readout.read(logits, batch).where(readout.there(batch), 0.0) for readout in READOUTS.values()]
+        found += [extra.read(self, part, batch, logits) for extra, part in zip(self.extras, parts, strict=False)]
+        return torch.stack([column.to(logits.dtype) for column in found], 1)
 
     def passed(self, batch: Batch, **options: Any) -> Any:
         """The model's own answer; tokens see those before them in their record."""
@@ -40,15 +63,8 @@ class TokenReader(nn.Module):
 
 def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
     """Where the last R tokens of a record are predicted, (b, R, V)."""
-    kept = reader.packing.tail + 1
+    kept = batch.targets.shape[1] + 1
     return reader.passed(batch, **({"logits_to_keep": kept} if keeps(reader.model) else {})).logits[:, -kept:-1]
-
-
-def behaviors(reader: TokenReader, batch: Batch) -> Tensor:
-    """f(x), (b, J)."""
-    logits = token_logits(reader, batch)
-    return torch.stack([torch.where(readout.there(batch), readout.read(logits, batch), 0.0).to(logits.dtype)
-                        for readout in READOUTS.values()], 1)
 
 
 def answer_states(reader: TokenReader, batch: Batch) -> Tensor:

@@ -84,6 +84,16 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return (values * mask).sum(1) / mask.sum(1).clamp_min(1)
 
 
+def marked_likelihood(logits: Tensor, batch: Batch, marked: Tensor) -> Tensor:
+    """The mean of log p over marked targets (b, R); 0 where none is."""
+    return _mean(token_log_probabilities(logits, batch), marked)
+
+
+def response_likelihood(logits: Tensor, batch: Batch) -> Tensor:
+    """The sum of log p over the response; 0 where there is none."""
+    return (token_log_probabilities(logits, batch) * batch.response).sum(1)
+
+
 def response_loss(logits: Tensor, batch: Batch) -> Tensor:
     return _mean(token_log_probabilities(logits, batch), batch.response)
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from engine import data
@@ -20,6 +21,7 @@ from engine.models.causal.encoding import Encoder
 from engine.models.causal.packed import Packing
 from engine.models.causal.reader import TokenReader, response_loss
 from engine.models.causal.recipe import FineTuning
+from engine.models.causal.row_texts import RowTexts
 from engine.models.network import ALL
 from engine.problems.causal import CausalProblem
 from engine.problems.families.asked import Asked
@@ -62,16 +64,18 @@ class CausalFamily(Family):
         recipe = self.recipe(source)
         model, tokenizer = _base(source.model, loading.identity(source.model)["files"])
         encoder = Encoder(tokenizer, recipe.context)
-        records = [[encoder.encode(own[row]) for row in rows] for own, rows in _drawn(dataset, sample)]
-        packing = Packing.of([item for part in records for item in part])
-        x_train, x_test = (packing.pack(encoder, part) for part in records)
+        records = [[own[row] for row in rows] for own, rows in _drawn(dataset, sample)]
+        encoded = [[encoder.encode(record) for record in part] for part in records]
+        packing = Packing.of([item for part in encoded for item in part])
+        x_train, x_test = (packing.pack(encoder, part) for part in encoded)
+        texts = RowTexts(encoder, torch.cat([x_train, x_test]), [*records[0], *records[1]])
         build = _builder(model, recipe, packing)
         network = trained(self.identity(source), build, x_train.numpy(), np.zeros(len(x_train), np.int64), recipe,
                           source.seed, loss=response_loss, device=device, check=watch.check, progress=watch.progress)
         selection = recipe.selection if source.selection == ALL else source.selection
         problem = CausalProblem(network.module, x_train, None, x_test[:len(sample.query_index)], None,
                                 sample.candidates, parameters=selection, recipe=recipe, build=build, seed=source.seed,
-                                device=device)
+                                device=device, texts=texts)
         problem.keep_checkpoints(network.checkpoints)
         return problem, x_test.numpy()
 

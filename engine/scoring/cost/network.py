@@ -41,7 +41,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, 
     """
     total, seen = 0.0, set()
     for scoring in scorings:
-        key = (scoring.intervention, scoring.process, scoring.estimator)
+        key = (scoring.intervention, scoring.counterfactual)
         examples = calls = 0.0
         if key not in seen:
             examples, calls = _passes_of(scoring, n, queries, candidates, parameters, epochs)

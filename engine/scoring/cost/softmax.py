@@ -23,7 +23,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
     dense, one_pass = 2.0 * parameters * min(parameters, DENSE), 4.0 * n * parameters
     total, seen = 0.0, set()
     for scoring in scorings:
-        key = (scoring.intervention, scoring.process, scoring.estimator)
+        key = (scoring.intervention, scoring.counterfactual)
         if is_searched(scoring) and key not in seen:
             total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
         elif scoring.process.linear and key not in seen:

@@ -63,6 +63,20 @@ def test_the_cheaper_form_is_taken_layer_by_layer():
     assert [type(form) for form in gradient_forms(p.network, p.x, p.y, p.loss)] == [Rows] * 4 + [Outer]
 
 
+def test_inputs_of_other_lengths_have_the_same_inner_products():
+    """A layer whose factors are cheaper for short inputs is written out for long ones."""
+    torch.manual_seed(0)
+    place, bias = slice(0, 12), slice(12, 15)
+    short, long = (forms.Factors(torch.randn(b, steps, 4).double(), torch.randn(b, steps, 3).double())
+                   for b, steps in ((2, 1), (5, 6)))
+    left, right = (forms.forms_of(factors, place, bias) for factors in (short, long))
+    assert [type(form) for form in left] == [Outer] and [type(form) for form in right] == [Rows, Rows]
+    expected = torch.einsum("qti,qto,ksi,kso->qk", short.inputs, short.outputs, long.inputs, long.outputs)
+    expected += torch.einsum("qto,kso->qk", short.outputs, long.outputs)
+    assert_close(forms.inner_products(left, right), expected)
+    assert_close(forms.inner_products(right, left), expected.T)
+
+
 class Single(torch.nn.Module):
     """A module that insists on float32."""
 

@@ -63,7 +63,8 @@ def test_registered_behaviors_stay_what_they_were():
     ("span@4:no lungs", "span “no lungs” in query 4", "“no lungs” in the response of query 4, per token, change?"),
     ("contrast", "contrast to the first other choice",
      "the log-probability of the response minus that of the same response with its first other choice stated change?"),
-    ("contrast:yes", "contrast to “yes”", "the log-probability of the response minus that of the response “yes” change?"),
+    ("contrast:yes", "contrast to “yes”",
+     "the log-probability of the response minus that of the response “yes” change?"),
     (f"contrast:{'word ' * 20}end", f"contrast to “{('word ' * 20)[:39].strip()}…”", "change?"),
 ])
 def test_titles_and_questions(name, title, question):
