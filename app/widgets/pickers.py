@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from app.widgets import choice, fitting_models, glossary, labels, language_presets, weights_picker
+from app.widgets import choice, fitting_models, glossary, labels, language_presets, weights_picker, worded_picker
+from app.widgets.desk import desk
 from engine import data
 from engine.basics.errors import WhichfluenceError
+from engine.data.records import Record
 from engine.estimators import ESTIMATORS
 from engine.models.causal.catalogue import is_embedded
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
 from engine.problems import Problem, ProblemSource
 from engine.problems.source import SOFTMAX
 from engine.problems.source import problem_class as class_of
+from engine.question import worded_behaviors
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
@@ -225,16 +229,17 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
 
     Returns None, with the reason on the page, where the parameters are out of range.
     """
-    columns = st.columns(4)
+    columns, words = st.columns(4), st.container()
     with columns[0]:
-        behavior = _select(name, "B", "B · behavior", list(reading(problem_class().reads)), default.behavior,
-                           lambda kind: BEHAVIORS[kind].title)
+        behavior = _behavior(name, default, words)
     with columns[1]:
         done = _select(name, "P", "P · intervention", _sensible(INTERVENTIONS), default.intervention.kind, _words)
         intervention = {"kind": done, **_parameters(name, INTERVENTIONS[done], default.intervention)}
     with columns[2]:
         trained = _select(name, "T", "T · training process", _sensible(fitting(done)), default.process.kind, _words)
         process = {"kind": trained, **_parameters(name, PROCESSES[trained], default.process)}
+    if behavior is None:
+        return None
     try:
         specification = Specification.of(behavior, intervention, process)
     except WhichfluenceError as error:
@@ -247,6 +252,25 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         estimator = _select(name, "E", "answered by", routes, default.estimator,
                             lambda route: ESTIMATORS[route].title)
     return Scoring.of(behavior, intervention, process, estimator)
+
+
+def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
+    """The behavior; one that carries words of the reader's is asked for them `below`, and None until it has them."""
+    texts, before = problem_class().reads == "tokens", default.readout.words
+    options = [*reading(problem_class().reads), *(worded_behaviors.TITLES if texts else ())]
+    behavior = _select(name, "B", "B · behavior", options, before.kind if before else default.behavior,
+                       lambda kind: worded_behaviors.TITLES.get(kind) or BEHAVIORS[kind].title)
+    if behavior not in worded_behaviors.TITLES:
+        return behavior
+    with below.container(border=True):
+        return worded_picker.SHOWN[behavior](f"{name}:{behavior}", _queries(), before)
+
+
+def _queries() -> list[Record]:
+    """The texts that are asked about."""
+    dataset, sample = desk().sample(source())
+    found = [dataset.record("test", int(row)) for row in sample.query_index]
+    return [record for record in found if record is not None]
 
 
 def _sensible(names: Iterable[str]) -> list[str]:

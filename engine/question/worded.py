@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from engine.basics.errors import InvalidInput
 
@@ -26,6 +27,7 @@ class Span:
 
     words: str
     query: int | None = None
+    kind: ClassVar = "span"
 
     @property
     def spelling(self) -> str:
@@ -48,6 +50,7 @@ class Contrast:
     response: str = ""
     choice: int = 1
     query: int | None = None
+    kind: ClassVar = "contrast"
 
     @property
     def spelling(self) -> str:
