@@ -156,8 +156,9 @@ def _claims(found: Compared, names: Sequence[str]) -> dict[str, str]:
     model = found.sources[0].problem_class
     read = language_presets.OF_TOKENS if model.reads == "tokens" else {}
     named = [(method.title, method.implied(read.get(method.behavior))) for method in NAMED.values()
-             if method.answers(model.kind) or method.name == "trak"]
-    offered = [(f"as {name}", scoring) for name, scoring in zip(names, found.scorings, strict=True)]
+             if method.implies and (method.answers(model.kind) or method.name == "trak")]
+    offered = [(f"as {name}", scoring) for name, scoring in zip(names, found.scorings, strict=True)
+               if scoring.route.implies]
     offered += [(f"as {title}: {scoring.specification.title}", scoring) for title, scoring in named]
     claims: dict[str, str] = {}
     for title, scoring in offered:

@@ -115,6 +115,8 @@ def questions(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> 
 def how_computed(seeds: Sequence[Scores]) -> str:
     """Exact or not, and how well it was solved: over all seeds."""
     scoring, found = seeds[0].scoring, Convergence.joined([scores.convergence for scores in seeds])
+    if not scoring.route.implies:
+        return f"Baseline, with which other rankings can be compared: {scoring.route.note}"
     text, missed = f"{'Exact' if scoring.exact else 'Approximate'}: {found.summary}", found.of - found.kept
     if missed:
         text += f" · {missed:,} candidates did not {'converge' if scoring.exact else 'reach the tolerance'}"

@@ -35,10 +35,11 @@ class Parted:
 def parted(drawn: DrawnProblem, scores: Scores, query: int, row: int) -> Parted:
     """The factors of one score, with class names."""
     found = decomposed(drawn.problem, scores.scoring, query, row)
-    names = _outputs(drawn)
+    names, readout = _outputs(drawn), scores.scoring.readout
+    asked = [*names, readout.title] if readout.words else names
     position = int((scores.candidates == row).argmax())
-    return Parted(_bars(found.behavior_signal, names), _cells(found, names), _bars(found.training_signal, names),
-                  found.score, float(scores.oriented[query, position]))
+    return Parted(_bars(found.behavior_signal, asked), _cells(found, asked, names),
+                  _bars(found.training_signal, names), found.score, float(scores.oriented[query, position]))
 
 
 def _outputs(drawn: DrawnProblem) -> list[str]:
@@ -52,8 +53,8 @@ def _bars(values, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"class": names, "value": values.cpu().numpy()})
 
 
-def _cells(found: Decomposition, names: list[str]) -> pd.DataFrame:
-    return pd.DataFrame([{"query_class": names[i], "example_class": names[j], "value": float(value)}
+def _cells(found: Decomposition, asked: list[str], names: list[str]) -> pd.DataFrame:
+    return pd.DataFrame([{"query_class": asked[i], "example_class": names[j], "value": float(value)}
                          for i, row in enumerate(found.kernel.cpu()) for j, value in enumerate(row)])
 
 

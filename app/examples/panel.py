@@ -209,7 +209,10 @@ def scale(scores: Scores, column: Column) -> str:
     unit = f"change of {behavior} per unit of weight" if process == "local_response" else f"change of {behavior}"
     unsolved = int((~scores.converged).sum())
     small = len(scores.candidates) - column.scored - unsolved
-    text = (f"{'exact' if scores.scoring.exact else 'approximate'} · {column.scored:,} candidates · score: {unit}, "
+    how = "exact" if scores.scoring.exact else "approximate"
+    if not scores.scoring.route.implies:
+        how, unit = "baseline", "of no specification"
+    text = (f"{how} · {column.scored:,} candidates · score: {unit}, "
             f"from {cards.number(column.low)} to {cards.number(column.high)}")
     return text + (f" · {unsolved} {scores.convergence.missed} and have no rank" if unsolved else "") + (
         f" · {small} below resolution, without a rank" if small else "")

@@ -10,9 +10,9 @@ from app.widgets import glossary
 from engine.question.glossary import TERMS
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.scoring import Scoring
-from engine.scoring.verdict import APPROXIMATION, BOTH, MISMATCH, SAME, Verdict
+from engine.scoring.verdict import APPROXIMATION, BOTH, MISMATCH, NO_SPECIFICATION, SAME, Verdict
 
-_CLASSES = {SAME: "same", APPROXIMATION: "approximation", MISMATCH: "mismatch", BOTH: "both"}
+_CLASSES = {SAME: "same", APPROXIMATION: "approximation", MISMATCH: "mismatch", BOTH: "both", NO_SPECIFICATION: "none"}
 
 
 ESTIMATOR = "E"
@@ -43,6 +43,8 @@ def titled(titles: Mapping[str, str]) -> str:
 
 def plain(scoring: Scoring) -> str:
     """The chips of a scoring without the sizes of its steps, which say nothing of a ranking."""
+    if not scoring.route.implies:
+        return marked(scoring, None)
     departures = ", ".join(departure.title for departure in scoring.departures_on("T"))
     process = scoring.process.plain_title + (f", {departures}" if departures else "")
     return titled({"B": scoring.axis("B"), "P": scoring.axis("P"), "T": process, ESTIMATOR: scoring.route.title})

@@ -37,7 +37,7 @@ def _named() -> tuple[Scoring, ...]:
     for method in NAMED.values():
         scoring = method.implied(OF_TOKENS.get(method.behavior, method.behavior))
         asked = {scoring.process.kind, scoring.estimator, f"{scoring.process.kind}/{scoring.estimator}"}
-        if method.answers(CausalProblem.kind) and not asked & LONG:
+        if method.implies and method.answers(CausalProblem.kind) and not asked & LONG:
             found.append(network.damped(scoring))
     return (*found, trajectory("first_order"), trajectory("less"))
 

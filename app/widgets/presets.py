@@ -52,16 +52,18 @@ def _solvers(target: Scoring, model: type[Problem]) -> tuple[Scoring, ...]:
     asked = target.specification
     return tuple(Scoring.of(asked.behavior, asked.intervention, asked.process, name)
                  for name, estimator in ESTIMATORS.items()
-                 if estimator.refusal(asked, model.kind) is None and (model.convex or name != "cg"))
+                 if estimator.implies and estimator.refusal(asked, model.kind) is None
+                 and (model.convex or name != "cg"))
 
 
 def _named() -> tuple[Scoring, ...]:
-    return tuple(method.implied() for method in NAMED.values() if method.answers(SoftmaxProblem.kind))
+    return tuple(method.implied() for method in NAMED.values()
+                 if method.implies and method.answers(SoftmaxProblem.kind))
 
 
 def _named_of_networks() -> tuple[Scoring, ...]:
     """With damping where a Hessian is inverted; without what needs the whole Hessian or a positive definite one."""
-    implied = [method.implied() for method in NAMED.values() if method.answers(ModuleProblem.kind)]
+    implied = [method.implied() for method in NAMED.values() if method.implies and method.answers(ModuleProblem.kind)]
     return tuple(network.damped(scoring) for scoring in implied
                  if scoring.process.kind != "local_response" or scoring.estimator not in ("exact", "cg"))
 
@@ -156,7 +158,8 @@ def translated(scorings, model: type[Problem]) -> Preset | None:
     name = next((name for kind in KINDS if (name := _matching(scorings, kind))), None)
     if name:
         return own.get(COUNTERPARTS.get(name, name), own.get(name, own["first"]))
-    return own["first"] if any(scoring.readout.reads != model.reads for scoring in scorings) else None
+    return own["first"] if any(
+        scoring.readout.reads != model.reads for scoring in scorings if scoring.route.implies) else None
 
 
 def _matching(scorings, presets: Mapping[str, Preset]) -> str | None:

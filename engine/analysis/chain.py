@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from engine.basics.errors import InvalidInput
 from engine.brought.claim import Claim
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, relation
@@ -54,6 +55,10 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
 
     What an estimator's own question departs by has no exact scores, so that it counts with the estimator's error.
     """
+    for scoring in (a, b):
+        if not scoring.route.implies:
+            raise InvalidInput(f"`{scoring.route.title}` implies no specification, so no way leads from its ranking "
+                               "through exact ones; explain two answers to questions.")
     axes = a.specification.differing_axes(b.specification)
     start = () if a.exact else (ERROR_A,)
     causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import Problem
 from engine.scoring.compute import compute
@@ -18,6 +19,9 @@ BLOCK = 1_000
 
 def self_influence(problem: Problem, scoring: Scoring, options: Options | None = None) -> np.ndarray:
     """Oriented I_S(z_k, z_k) of every candidate, (k,); NaN where one did not converge. Raises as `compute` does."""
+    if not scoring.route.implies:
+        raise InvalidInput(f"`{scoring.route.title}` implies no specification, so there is no behavior at an example "
+                           "itself; choose another one.")
     options = options or Options()
     blocks, found = problem.candidates.split(BLOCK), []
     for number, rows in enumerate(blocks):

@@ -31,7 +31,10 @@ def catalogue() -> str:
                                    for kind, cls in INTERVENTIONS.items())),
         section("processes", ((kind, f"{_parameters(cls)}{_first_sentence(cls)}") for kind, cls in PROCESSES.items())),
         section("estimators", ((name, f"{estimator.note} ({_models_of(estimator)})")
-                                for name, estimator in ESTIMATORS.items())),
+                                for name, estimator in ESTIMATORS.items() if estimator.implies)),
+        section("baselines, which imply no specification", ((name, f"{estimator.note} ({_models_of(estimator)})")
+                                                            for name, estimator in ESTIMATORS.items()
+                                                            if not estimator.implies)),
         section("datasets", ((name, source.note) for name, source in data.DATASETS.items())),
         section("models", [("softmax", "Softmax regression, trained to its optimum."),
                             *((name, _first_sentence(build)) for name, build in MODELS.items()),

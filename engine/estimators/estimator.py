@@ -23,7 +23,8 @@ class Estimator:
     intervention. needs: what a problem must offer (see `engine.problems.problem.Problem`).
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
     needs_gradient: whether it reads the behavior through its gradient. departures: of which intervention kind -> where
-    the question that it answers is another one than the specification's.
+    the question that it answers is another one than the specification's. implies: whether it answers a counterfactual
+    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Estimator:
     needs: Sequence[str] = ()
     unfit_interventions: Sequence[str] = ()
     departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict, repr=False)
+    implies: bool = True
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
         """How the specification that it implies departs from one with this intervention."""
@@ -45,6 +47,8 @@ class Estimator:
         """Why this estimator cannot target a specification, on problems of a kind if one is named; None if it can."""
         behavior, process = specification.readout, specification.process.kind
         processes = self.processes if kind is None or self.serves(PROBLEMS[kind]) else ()
+        if not self.implies and processes:
+            return None
         if process not in processes:
             fits = " or ".join(f"`{name}`" for name in processes)
             if not fits:

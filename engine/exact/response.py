@@ -130,6 +130,19 @@ class GradientPart:
         return self.baseline.new_zeros(len(self.baseline), self.count)
 
 
+@dataclass(frozen=True)
+class Given:
+    """Scores (m, b) that no behavior enters: those of a baseline."""
+
+    values: Tensor
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        return self.values
+
+    def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
+        return torch.zeros_like(self.values)
+
+
 def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
     """s_B (m, C). Raises `InvalidInput` for a behavior without a gradient."""
     if behavior.signal is None:
@@ -157,6 +170,13 @@ class Response:
     def closed_form(cls, *parts: Part | GradientPart) -> Response:
         b, device = parts[0].count, parts[0].baseline.device
         return cls(parts, torch.ones(b, dtype=torch.bool, device=device), torch.zeros(b, device=device).double())
+
+    @classmethod
+    def given(cls, values: Tensor) -> Response:
+        """Of scores (m, b) that no behavior enters."""
+        b, device = values.shape[1], values.device
+        return cls((Given(values),), torch.ones(b, dtype=torch.bool, device=device),
+                   torch.zeros(b, device=device).double())
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return total(part.scores(behavior, labels) for part in self.parts)

@@ -50,7 +50,7 @@ class CausalProblem(ModuleProblem):
     """
 
     kind, noun, reads = "causal", "a language model", "tokens"
-    offers = frozenset({"gradients", "representations", "margins", "moments"})
+    offers = frozenset({"gradients", "representations", "margins", "moments", "texts"})
     curvatures = (Hessian, GaussNewton)
     unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact"})
 
@@ -135,11 +135,20 @@ class CausalProblem(ModuleProblem):
     def _reading(self, module: nn.Module, extras: Sequence[Extra]) -> TokenReader:
         return TokenReader(cast(TokenReader, module).model, self.reader.packing, extras)
 
-    def _posed(self, words: Worded) -> tuple[Extra, Tensor]:
+    def texts_of(self, x: Tensor) -> list[str]:
+        """Prompt and response of records x (b, width). Raises `InvalidInput` where only their tokens are at hand."""
+        return [f"{record.prompt}\n{record.response}" for record in self._texts.of(x)]
+
+    @property
+    def _texts(self) -> RowTexts:
         if self.texts is None:
-            raise InvalidInput("This language model's queries are known as tokens alone, so no words of theirs can be "
-                               "found; draw them from a dataset, or use `response_loss`.")
-        return posed(words, Texts(self.texts.encoder, self.reader.packing, self.texts.of(self.queries)))
+            raise InvalidInput("This language model's records are known as tokens alone, so their words cannot be "
+                               "found; draw them from a dataset, or use a behavior and an estimator without words.")
+        return self.texts
+
+    def _posed(self, words: Worded) -> tuple[Extra, Tensor]:
+        texts = self._texts
+        return posed(words, Texts(texts.encoder, self.reader.packing, texts.of(self.queries)))
 
     def check_behavior(self, behavior: Behavior) -> None:
         super().check_behavior(behavior)

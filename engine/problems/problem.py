@@ -62,7 +62,8 @@ class Problem(ABC):
     once, and `live_device`, where they are computed then, as `pick_device` reads it; `offers`, what
     its estimators may need: `gradients` of losses and behaviors, `features` (the representation that a last linear
     layer of class logits reads), `representations` (what similarities compare), `tangents` (gradients of single outputs
-    by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints);
+    by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints), `texts`
+    (those of records);
     `curvatures`, the matrices of its objective that solvers can be given; `unoffered`, the kinds of interventions,
     processes and estimators, and the pairs `process/estimator`, that front ends leave out, because they have no answer
     for it, or none in sensible time.

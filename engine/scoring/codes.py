@@ -1,7 +1,7 @@
 """Scorings as short text for addresses and file names: `query_loss/upweight;alpha=0.001/reoptimize/exact`.
 
 Of the words that a behavior carries, what would not stand on one line between slashes is percent-encoded:
-`span:no lungs/remove/retrain`, `contrast:yes%2Fno/remove/retrain`.
+`span:no lungs/remove/retrain`, `contrast:yes%2Fno/remove/retrain`. The code of a baseline is its name: `random`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from engine.basics.errors import InvalidInput
 from engine.question import worded
 from engine.question.interventions import Intervention
 from engine.question.processes import Process
-from engine.scoring.scoring import Scoring
+from engine.scoring.scoring import Scoring, is_baseline
 
 LONGEST = 300
 """Characters of a code that carries no words of a user's."""
@@ -23,6 +23,8 @@ LONGEST_WORDED = LONGEST + 3 * worded.LONGEST
 
 def encode(scoring: Scoring) -> str:
     """The code of a scoring; parameters at their default are left out, and so is the estimator `exact`."""
+    if not scoring.route.implies:
+        return scoring.estimator
     behavior = scoring.behavior.translate(ENCODED) if scoring.readout.words else scoring.behavior
     parts = [behavior, _part(scoring.intervention), _part(scoring.process)]
     return "/".join(parts if scoring.estimator == "exact" else [*parts, scoring.estimator])
@@ -30,6 +32,8 @@ def encode(scoring: Scoring) -> str:
 
 def decode(code: str) -> Scoring:
     """The scoring of a code. Raises `InvalidInput` for text that is not one."""
+    if is_baseline(str(code)):
+        return Scoring.parse({"estimator": str(code)})
     parts = str(code).split("/")
     behavior = unquote(parts[0])
     longest = LONGEST_WORDED if worded.SPELLED.fullmatch(behavior) else LONGEST

@@ -28,7 +28,7 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
     """
     options = options or Options()
     scorings = [scorings] if isinstance(scorings, Scoring) else list(scorings)
-    for scoring in scorings:
+    for scoring in (one for one in scorings if one.route.implies):
         scoring.intervention.check(problem.n)
         problem.check_behavior(scoring.readout)
         if scoring.intervention.label_free:

@@ -111,7 +111,7 @@ def _readings(scoring: Scoring, facts: ProblemFacts) -> Mapping[Scoring, Relatio
     waiting = [scoring]
     while waiting:
         here = waiting.pop()
-        if here.estimator not in ESTIMATORS:  # scores from elsewhere: nothing is known of how they were made
+        if here.estimator not in ESTIMATORS or not here.route.implies:  # scores from elsewhere, and of no question
             continue
         for identity in IDENTITIES:
             read = identity.read(here, facts)

@@ -1,4 +1,5 @@
-"""Named methods of the literature, each with the specification it implies (paper, Table 1)."""
+"""Named methods of the literature, each with the specification it implies (paper, Table 1), and baselines with none.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +32,11 @@ class NamedMethod:
 
     def implied(self, behavior: str | None = None, eta: float = 0.1) -> Scoring:
         return self.scoring(behavior or self.behavior, eta)
+
+    @property
+    def implies(self) -> bool:
+        """Whether it implies a specification; a baseline does not."""
+        return self.implied().route.implies
 
 
 def _gradient_similarity(behavior: str, eta: float) -> Scoring:
@@ -79,6 +85,10 @@ def _leave_one_out(behavior: str, eta: float) -> Scoring:
     return Scoring.of(behavior, {"kind": "remove"}, {"kind": "retrain"})
 
 
+def _baseline(estimator: str) -> Callable[..., Scoring]:
+    return lambda behavior, eta: Scoring.parse({"estimator": estimator})
+
+
 NAMED: Registry[NamedMethod] = Registry("named method")
 for _method in (
     NamedMethod("repsim", "Feature similarity", "Feature similarity", "query_logit", "paper, Eq. 4",
@@ -113,5 +123,8 @@ for _method in (
                 _influence_function("datainf")),
     NamedMethod("trak", "TRAK", "Leave-one-out", "soft_margin", "Park et al. 2023", _trak),
     NamedMethod("loo", "Leave-one-out", "Leave-one-out", "query_loss", "Molinaro et al. 2005", _leave_one_out),
+    NamedMethod("gradient_norm", "Gradient length", "Baselines", "none", "a baseline", _baseline("gradient_norm")),
+    NamedMethod("bm25", "BM25", "Baselines", "none", "Robertson and Zaragoza 2009", _baseline("bm25")),
+    NamedMethod("random", "Random", "Baselines", "none", "a baseline", _baseline("random")),
 ):
     NAMED.add(_method.name, _method)

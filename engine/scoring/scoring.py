@@ -1,4 +1,7 @@
-"""A scoring: a specification together with the estimator that answers it, as written in spec.json."""
+"""A scoring: a specification together with the estimator that answers it, as written in spec.json.
+
+A baseline answers none: its scoring is its name alone.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,38 @@ import hashlib
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from pydantic import model_validator
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from engine.basics.values import canonical_json
 from engine.estimators import ESTIMATORS, Estimator
 from engine.question.departure import Departure
-from engine.question.interventions import Intervention
-from engine.question.processes import Process
-from engine.question.specification import Specification
+from engine.question.interventions import AddOccurrence, Intervention
+from engine.question.processes import OneStep, Process
+from engine.question.specification import AXES, Axis, Specification
+
+NOTHING = {"behavior": "query_loss", "intervention": AddOccurrence(), "process": OneStep(eta=1.0)}
+"""Stands where a baseline has no specification; nothing reads it."""
+NONE = "none"
 
 
 class Scoring(Specification):
     """What spec.json holds: behavior, intervention, process and the estimator's name (default `exact`).
 
-    Raises `InvalidInput` for an unknown estimator, or one that cannot target the specification.
+    Raises `InvalidInput` for an unknown estimator, or one that cannot target the specification. Beside a baseline,
+    behavior, intervention and process are not read, and may be left out.
     """
 
     estimator: str = "exact"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _asks_nothing(cls, data: Any) -> Any:
+        name = data.get("estimator") if isinstance(data, Mapping) else None
+        return {**data, **NOTHING} if isinstance(name, str) and is_baseline(name) else data
+
+    @model_serializer(mode="wrap")
+    def _written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return serialize(self) if self.route.implies else {"estimator": self.estimator}
 
     @model_validator(mode="after")
     def _targets(self) -> Scoring:
@@ -54,6 +72,38 @@ class Scoring(Specification):
         return self.route.implied(self.intervention)
 
     @property
+    def orientation(self) -> int:
+        """+1, or −1 for `remove`; of a baseline +1."""
+        return super().orientation if self.route.implies else 1
+
+    def axis(self, axis: Axis) -> str:
+        return super().axis(axis) if self.route.implies else NONE
+
+    def clause(self, axis: Axis) -> str:
+        return super().clause(axis) if self.route.implies else NONE
+
+    def differing_axes(self, other: Specification) -> tuple[Axis, ...]:
+        """Those on which two differ; between a baseline and what asks something all of them, between two baselines
+        none."""
+        asking = [not (isinstance(one, Scoring) and not one.route.implies) for one in (self, other)]
+        return super().differing_axes(other) if all(asking) else AXES if any(asking) else ()
+
+    def plain_question(self, behavior: str = "") -> str:
+        return super().plain_question(behavior) if self.route.implies else self.question
+
+    @property
+    def question(self) -> str:
+        """The counterfactual question in one English sentence; that a baseline asks none."""
+        if self.route.implies:
+            return super().question
+        title = self.route.title
+        return f"{title[0].upper()}{title[1:]} implies no specification and answers no counterfactual question."
+
+    @property
+    def latex(self) -> str:
+        return super().latex if self.route.implies else r"\text{no specification}"
+
+    @property
     def finite(self) -> bool:
         """Whether its scores are differences of a behavior at two models, not derivatives of it."""
         return self.exact and not self.process.derivative
@@ -69,9 +119,16 @@ class Scoring(Specification):
 
     @property
     def title(self) -> str:
+        if not self.route.implies:
+            return f"no specification · {self.route.title}"
         return super().title if self.exact else f"{super().title} · {self.route.title}"
 
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, estimator included."""
         return hashlib.sha256(canonical_json(self.canonical()).encode()).hexdigest()
+
+
+def is_baseline(estimator: str) -> bool:
+    """Whether the name is that of a baseline, which implies no specification."""
+    return estimator in ESTIMATORS and not ESTIMATORS[estimator].implies

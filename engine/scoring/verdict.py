@@ -17,6 +17,7 @@ SAME = "same scores"
 APPROXIMATION = "approximation error"
 MISMATCH = "specification mismatch"
 BOTH = "both"
+NO_SPECIFICATION = "no specification"
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,9 @@ class Measured:
 class Verdict:
     """Why two score arrays may differ.
 
-    kind: `same scores`, `approximation error`, `specification mismatch` or `both`. axes: those on which
-    the questions differ; none where an identity makes them one question. headline: the badge. reason: some sentences.
+    kind: `same scores`, `approximation error`, `specification mismatch` or `both`, and `no specification` where one is
+    a baseline. axes: those on which the questions differ; none where an identity makes them one question. headline: the
+    badge. reason: some sentences.
     """
 
     kind: str
@@ -65,6 +67,9 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
     known = relation(a, b, facts)
     if known and known.gives is Gives.EQUAL:
         return _same(a, b, known)
+    baselines = [scoring for scoring in (a, b) if not scoring.route.implies]
+    if baselines:
+        return _unasked(baselines)
     axes = a.differing_axes(b)
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
     asked = _asked(a, b, facts)
@@ -96,6 +101,16 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
     changes = _changes(a, b, a.differing_axes(b))
     written = f"They are written differently ({changes}), and their" if changes else "Their"
     return Verdict(SAME, (), "Same question, same answer", f"{written} scores are equal: {_because(known)}.")
+
+
+def _unasked(baselines: Sequence[Scoring]) -> Verdict:
+    """Of baselines there is nothing to derive."""
+    which = _titles(baselines)
+    verb = "implies" if len(baselines) == 1 else "imply"
+    notes = " ".join(dict.fromkeys(scoring.route.note for scoring in baselines))
+    return Verdict(NO_SPECIFICATION, (), f"No question to compare: {which} {verb} no specification",
+                   f"{_opened(which)} {verb} no specification, so that what parts the two rankings is neither an "
+                   f"approximation error nor a mismatch of specifications. {notes}")
 
 
 def _approximate(a: Scoring, b: Scoring, approximate: Sequence[Scoring], reasons: Sequence[str], tail: str) -> Verdict:

@@ -116,7 +116,7 @@ COMPLETE = {"upweight": {"alpha": 0.1}, "relabel": {"label": 1}, "one_step": {"e
             "unrolled": {"eta": 0.1, "steps": 2}, "trajectory": {"eta": 0.1}}
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", ROUTES)
 def test_which_estimator_targets_what(estimator):
     """Every fitting pair is either in the table above or refused by name; Cholesky of a local response is exact."""
     for process, intervention in ROUTES["exact"]:
@@ -128,7 +128,7 @@ def test_which_estimator_targets_what(estimator):
             said = f"`{estimator}` does not target `({process}|{intervention})`.*`exact`"
             with pytest.raises(InvalidInput, match=said):
                 Scoring.of("query_loss", *pair, estimator)
-    assert set(ROUTES) == set(ESTIMATORS)
+    assert set(ROUTES) == {name for name, estimator in ESTIMATORS.items() if estimator.implies}
 
 
 def test_the_estimator_is_part_of_the_digest_but_not_of_the_question():

@@ -1,0 +1,70 @@
+r"""BM25: which texts share rare words with the query (Robertson and Zaragoza 2009). It implies no specification.
+
+    score(q, k) = Σ_{w ∈ q} idf(w) · c_k(w) (k₁ + 1) / (c_k(w) + k₁ (1 − b + b |k| / mean |·|))
+    idf(w) = log(1 + (n − n_w + ½) / (n_w + ½))
+
+c_k(w) is how often word w stands in training record k, |k| its number of words, n_w in how many of the n training
+records w stands; a word that the query repeats counts as often. A record's text is its prompt and its response, in
+lower case. No model is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.estimators.estimator import Estimator
+from engine.exact.response import Response
+from engine.problems import CausalProblem
+from engine.question.interventions import Intervention
+from engine.question.processes import OneStep
+
+SATURATION, LENGTH = 1.5, 0.75
+"""k₁ and b."""
+
+
+def respond(problem: CausalProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
+            options: Options) -> list[Response]:
+    """Of the texts of queries and candidates (b,). Raises `InvalidInput` where they are not at hand."""
+    vocabulary, weights = problem.of_model("bm25", lambda: _weights(problem.texts_of(problem.x)))
+    asked = counts([words(text) for text in problem.texts_of(problem.queries)], vocabulary)
+    values = torch.from_numpy((asked @ weights[candidates.cpu().numpy()].T).toarray()).to(problem.device)
+    return [Response.given(values) for _ in interventions]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in lower case."""
+    return re.findall(r"\w+", text.lower())
+
+
+def _weights(texts: Sequence[str]) -> tuple[dict[str, int], csr_matrix]:
+    """word -> column, and what a query's word adds to the score of every text, (n, V)."""
+    split = [words(text) for text in texts]
+    vocabulary = {word: place for place, word in enumerate(dict.fromkeys(word for own in split for word in own))}
+    found = counts(split, vocabulary)
+    n, lengths = len(split), np.array([len(own) for own in split])
+    held = np.bincount(found.indices, minlength=len(vocabulary))
+    idf = np.log1p((n - held + 0.5) / (held + 0.5))
+    share = SATURATION * (1 - LENGTH + LENGTH * lengths / lengths.mean())
+    rows = np.repeat(np.arange(n), np.diff(found.indptr))
+    data = idf[found.indices] * found.data * (SATURATION + 1) / (found.data + share[rows])
+    return vocabulary, csr_matrix((data, found.indices, found.indptr), shape=found.shape)
+
+
+def counts(split: Sequence[Sequence[str]], vocabulary: dict[str, int]) -> csr_matrix:
+    """How often each word of the vocabulary stands in each text, (b, V)."""
+    places = [(row, vocabulary[word]) for row, own in enumerate(split) for word in own if word in vocabulary]
+    rows, columns = zip(*places, strict=True) if places else ((), ())
+    found = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(split), len(vocabulary)))
+    found.sum_duplicates()
+    return found
+
+
+BM25 = Estimator("bm25", "BM25", False, "How many rare words the texts of query and training record share.",
+                 "Robertson and Zaragoza 2009", routes={"one_step": respond}, needs=("texts",), implies=False)

@@ -1,0 +1,47 @@
+r"""The length of a training example's gradient, ‖∇ℓ(z_k; θ_D)‖, the same for every query. It implies no specification.
+
+No query enters: it says how far z_k would move the model, not where to. For softmax regression it is ‖x_k‖ ‖p_k − e_y‖.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.estimators.estimator import Estimator
+from engine.estimators.first_order import shared_gradients
+from engine.exact.response import Response
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.interventions import Intervention
+from engine.question.processes import OneStep
+
+
+def respond(problem: Problem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
+            options: Options) -> list[Response]:
+    """One length a candidate (b,), without the regulariser."""
+    lengths = norms(problem, candidates, options).double().expand(len(problem.queries), -1)
+    return [Response.given(lengths) for _ in interventions]
+
+
+@singledispatch
+def norms(problem: Problem, candidates: Tensor, options: Options) -> Tensor:
+    """‖∇ℓ(z_k; θ_D)‖ of candidates (b,): (b,)."""
+    raise TypeError(f"no gradients are known for {problem.noun}")
+
+
+@norms.register
+def _of_module(problem: ModuleProblem, candidates: Tensor, options: Options) -> Tensor:
+    return shared_gradients(problem, candidates, options).norms()
+
+
+@norms.register
+def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, options: Options) -> Tensor:
+    return problem.x[candidates].norm(dim=1) * problem.training_signal(candidates).norm(dim=1)
+
+
+GRADIENT_NORM = Estimator("gradient_norm", "gradient length", False,
+                          "The length of the training example's gradient, the same for every query.",
+                          routes={"one_step": respond}, needs=("gradients",), implies=False)
