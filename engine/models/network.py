@@ -12,6 +12,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import cast
 
@@ -44,7 +45,7 @@ class Network:
         own = module if sharing else copy.deepcopy(module)
         self.module = own.to(device=device, dtype=dtype).eval().requires_grad_(False)
         self.device, self.dtype = torch.device(device), dtype
-        self.lock = sharing.lock if sharing else threading.RLock()
+        self.lock: AbstractContextManager = sharing.lock if sharing else threading.RLock()
         self.selection = parameters
         self._readout: str | None = None
         self.names = selected(self.module, parameters)
