@@ -25,6 +25,7 @@ from engine.models.catalogue import model_title
 from engine.problems import DrawnProblem, ProblemSource
 from engine.runs import training as training_runs
 from engine.scoring import cost
+from engine.scoring.compute import check
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -115,8 +116,7 @@ class Desk:
         if isinstance(drawn, Waiting):
             return drawn
         for scoring in missing:
-            scoring.intervention.check(drawn.problem.n)
-            drawn.problem.check_behavior(scoring.readout)
+            check(drawn.problem, scoring)
         with self.memory.using(problem_key(source)):
             count = len(narrowed(drawn.problem, candidates).candidates)
             if cost.guess(missing, drawn.problem, count) > live_seconds:

@@ -28,11 +28,8 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
     """
     options = options or Options()
     scorings = [scorings] if isinstance(scorings, Scoring) else list(scorings)
-    for scoring in (one for one in scorings if one.route.implies):
-        scoring.intervention.check(problem.n)
-        problem.check_behavior(scoring.readout)
-        if scoring.intervention.label_free:
-            problem.check_raised(scoring.readout)
+    for scoring in scorings:
+        check(problem, scoring)
     finished: dict[int, Scores] = {}
     groups = _groups(scorings)
     for number, members in enumerate(groups):
@@ -40,6 +37,16 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
             finished.update(_compute_group(problem, scorings, members, options.share(number, len(groups))))
         options.progress((number + 1) / len(groups))
     return [finished[place] for place in range(len(scorings))]
+
+
+def check(problem: Problem, scoring: Scoring) -> None:
+    """Raises `InvalidInput` where the problem cannot be asked what a scoring asks; a baseline asks nothing."""
+    if not scoring.route.implies:
+        return
+    scoring.intervention.check(problem.n)
+    problem.check_behavior(scoring.readout)
+    if scoring.intervention.label_free:
+        problem.check_raised(scoring.readout)
 
 
 def _groups(scorings: Sequence[Scoring]) -> list[list[int]]:
