@@ -15,6 +15,7 @@ from engine.data import uploads
 from engine.jobs import run_job
 from engine.problems import CausalProblem, ProblemSource
 from engine.question.behaviors import reading
+from engine.question.worded_behaviors import TITLES
 from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
 from engine.scoring import codes
@@ -25,6 +26,8 @@ SMALL = {"data": "world_corruption", "train": 24, "queries": 8, "candidates": 5,
 SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=24, n_queries=8, n_test=8)
 LONG = ("vary-p", "vary-t", "table-1")
 """Presets that take long: for every text they train anew, or compute by every method."""
+STEP = "add_occurrence/one_step;eta=0.1"
+WORDED = [f"span:The answer is/{STEP}/first_order", f"contrast/{STEP}", "bm25"]
 LISTED = [codes.encode(scoring) for scoring in steps(*FIRST[:2])]
 
 
@@ -72,7 +75,8 @@ def test_specifications_of_other_models_give_way():
 
 def test_only_what_has_an_answer_is_offered(trained):
     at = sound(open("compare", s=LISTED, **SMALL))
-    assert len(at.selectbox(key="add:B").options) == len(reading("tokens"))
+    assert len(at.selectbox(key="add:B").options) == len(reading("tokens")) + len(TITLES)
+    assert {"random", "BM25", "gradient length"} <= set(at.selectbox(key="add:E").options)
     assert "relabel" not in at.selectbox(key="add:P").options
     at.selectbox(key="add:P").set_value("remove").run()
     assert "re-optimise" not in at.selectbox(key="add:T").options
@@ -102,6 +106,25 @@ def test_a_query_is_chosen_by_its_words_and_the_command_runs(trained, tmp_path, 
 def test_a_disagreement_is_explained(trained):
     at = sound(open("compare", s=LISTED, explain=1, **SMALL))
     assert not at.error and says(at, "behavior")
+
+
+def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(trained):
+    at = sound(open("compare", s=WORDED, pair="1-2", **SMALL))
+    assert not at.error and says(at, "span “The answer is”") and says(at, "with its first other choice")
+    at = sound(open("compare", s=WORDED, pair="1-3", explain=1, **SMALL))
+    assert says(at, "No question to compare: BM25 implies no specification")
+    assert [error.value for error in at.error] == [
+        "`BM25` implies no specification, so no way leads from its ranking through exact ones; explain two answers to "
+        "questions."]
+    at = sound(open("examples", s=WORDED, query=2, example=3, **SMALL))
+    assert not at.error and says(at, "change of span “The answer is”") and says(at, "baseline · 24 candidates")
+    assert says(at, "Why this score?")
+
+
+def test_words_that_a_response_lacks_are_said_where_the_answer_would_stand(trained):
+    at = sound(open("compare", s=[f"span:mammal/{STEP}", LISTED[0]], **SMALL))
+    assert [error.value.partition(";")[0] for error in at.error] == [
+        "“mammal” does not stand in the response of query 1"]
 
 
 def test_examples_are_texts(trained):
