@@ -27,6 +27,8 @@ def short(scorings: Sequence[Scoring]) -> list[str]:
 def _telling(place: int, scorings: Sequence[Scoring]) -> str:
     """What only this scoring has, in as few axes as possible."""
     own, others = scorings[place], [other for number, other in enumerate(scorings) if number != place]
+    if not own.route.implies:
+        return own.route.title
     for size in range(1, len(ORDER) + 1):
         for axes in combinations(ORDER, size):
             values = [_axis(own, axis) for axis in axes]

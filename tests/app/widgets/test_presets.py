@@ -55,6 +55,11 @@ def test_table_a6_holds_both_sides_of_every_comparison():
             controlled.response_scoring("query_loss", 0.01)} <= found
 
 
+def test_a_baseline_is_called_by_its_name():
+    scorings = [*PRESETS["vary-b"].scorings[:2], codes.decode("random"), codes.decode("gradient_norm")]
+    assert labels.short(scorings)[2:] == ["random", "gradient length"]
+
+
 def test_the_named_methods_are_called_by_their_names():
     assert labels.short(PRESETS["table-1"].scorings) == [
         method.title for method in NAMED.values() if method.implies and method.answers("softmax")]
