@@ -200,7 +200,7 @@ def columns(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Colum
                     chips.note(scale(found[place], column))
                 with st.container(horizontal=True, gap="xsmall", key=f"cards-{end}-{place}"):
                     for card in getattr(column, end):
-                        _card(drawn, card, column, place, end)
+                        _card(drawn, card, column, place, end, found[place].scoring.route.implies)
 
 
 def scale(scores: Scores, column: Column) -> str:
@@ -218,10 +218,11 @@ def scale(scores: Scores, column: Column) -> str:
         f" · {small} below resolution, without a rank" if small else "")
 
 
-def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str) -> None:
+def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str, asked: bool) -> None:
     example = example_data.train_html(drawn, card.row, example_data.SMALL)
     with st.container(key=f"pick-{end}-{place}-{card.row}", width=_width(drawn), gap=None):
-        st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once))
+        st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once,
+                             asked))
         st.button(f"Open training example {card.row}, label {card.label}, rank {card.ranks[place]} in column "
                   f"{place + 1}", key=f"open:{end}:{place}:{card.row}", on_click=choice.keep, args=(EXAMPLE, card.row))
 
@@ -266,8 +267,9 @@ def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores])
                              (query.prediction.measure, query.prediction.number)]))
     scorings = [scores.scoring for scores in found]
     varying = chips.differing(scorings) if len(scorings) > 1 else None
-    st.html(cards.detail_rows([(chips.marked(scoring, varying), *numbers) for scoring, numbers in zip(
-        scorings, example_data.details(found, query.place, row), strict=True)]))
+    st.html(cards.detail_rows([(chips.marked(scoring, varying), scoring.route.implies, *numbers)
+                               for scoring, numbers in zip(scorings, example_data.details(found, query.place, row),
+                                                           strict=True)]))
     glossary.caption(
         "Rank 1 supports the behavior at this query most. Scores are oriented: positive means that the example "
         "supports the behavior, whatever the intervention; their sizes can be compared within a row's own "

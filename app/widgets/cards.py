@@ -56,8 +56,11 @@ def features(values: Sequence[float], description: str, shown: int = SHOWN_FEATU
     return f'<table class="wf-features" aria-label="{escape(description, quote=True)}">{rows}{more}</table>'
 
 
-def effect(score: float) -> tuple[str, str]:
-    """(class, words) of an oriented score: a mark, and whether the example helps or harms."""
+def effect(score: float, asked: bool = True) -> tuple[str, str]:
+    """(class, words) of an oriented score: a mark, and whether the example helps or harms; that of a baseline says
+    neither."""
+    if not asked:
+        return "neither", "baseline"
     if score > 0:
         return "helps", "▲ helps"
     return ("harms", "▼ harms") if score < 0 else ("neither", "● neither")
@@ -77,9 +80,10 @@ def rank(value: int) -> str:
 
 
 def ranked(example: str, label: str, ranks: Sequence[int], own: int, score: float, largest: float,
-           once: bool) -> str:
-    """A ranked training example: `example` is its picture or table; `own` the column it stands in."""
-    kind, words = effect(score)
+           once: bool, asked: bool = True) -> str:
+    """A ranked training example: `example` is its picture or table; `own` the column it stands in; asked: whether that
+    is the answer to a question."""
+    kind, words = effect(score, asked)
     width = 100.0 * min(1.0, abs(score) / largest) if largest > 0 else 0.0
     places = " · ".join(f'<span class="own">{rank(value)}</span>' if place == own else rank(value)
                         for place, value in enumerate(ranks))
@@ -121,10 +125,10 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
     return f'<div class="wf-lines wf-num">{lines}</div>'
 
 
-def detail_rows(rows: Sequence[tuple[str, int, int, float]]) -> str:
-    """A table: (chips as HTML, rank, of how many, oriented score) of each specification."""
+def detail_rows(rows: Sequence[tuple[str, bool, int, int, float]]) -> str:
+    """A table: (chips as HTML, whether it asks something, rank, of how many, oriented score) of each specification."""
     body = "".join(f'<tr><td>{chips}</td><td class="number">{rank(place)} of {total:,}</td>'
-                   f'<td class="number">{number(score)}</td><td class="effect">{effect(score)[1]}</td></tr>'
-                   for chips, place, total, score in rows)
+                   f'<td class="number">{number(score)}</td><td class="effect">{effect(score, asked)[1]}</td></tr>'
+                   for chips, asked, place, total, score in rows)
     return ('<table class="wf-detail"><thead><tr><th>specification</th><th class="number">rank</th>'
             f'<th class="number">score</th><th>effect</th></tr></thead><tbody>{body}</tbody></table>')

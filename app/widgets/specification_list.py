@@ -97,7 +97,8 @@ def rows(scorings: Sequence[Scoring]) -> None:
 
 def adder(scorings: Sequence[Scoring]) -> None:
     """Pick one more specification; one that is listed already is refused."""
-    default = scorings[-1] if scorings else _presets()["first"].scorings[0]
+    asking = [scoring for scoring in scorings if scoring.route.implies]
+    default = asking[-1] if asking else _presets()["first"].scorings[0]
     with st.expander("Add a specification", icon=":material/add:", expanded=len(scorings) < 2), glossary.folded():
         scoring = pickers.scoring_picker("add", default)
         if scoring is None:

@@ -118,6 +118,7 @@ def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(tr
         "questions."]
     at = sound(open("examples", s=WORDED, query=2, example=3, **SMALL))
     assert not at.error and says(at, "change of span “The answer is”") and says(at, "baseline · 24 candidates")
+    assert says(at, '<td class="effect">baseline</td>')
     assert says(at, "Why this score?")
 
 

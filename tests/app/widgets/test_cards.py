@@ -93,7 +93,13 @@ def test_what_did_not_converge_has_no_rank(drawn, found):
     row = int(found[0].candidates[7])
     place, total, score = example_data.details(broken, 0, row)[0]
     assert (place, total) == (0, 59) and math.isnan(score)
-    assert "–" in cards.detail_rows([("", place, total, score)])
+    assert "–" in cards.detail_rows([("", True, place, total, score)])
+
+
+def test_a_baseline_neither_helps_nor_harms():
+    for text in (cards.ranked("P", "cat", [7], 0, -0.25, 0.5, False, asked=False),
+                 cards.detail_rows([("", False, 1, 3, -0.25)])):
+        assert "baseline" in text and "harms" not in text and "helps" not in text
 
 
 def test_the_table_has_every_candidate_once(drawn, found):
