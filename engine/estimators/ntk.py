@@ -3,13 +3,16 @@ r"""Tangent-kernel similarity: η ⟨∇f_y(q), ∇f_y(x_k)⟩, y the query's cl
 One step on the auxiliary loss −f_y(x_k), to first order in the selected parameters: the similarity construction with
 the feature map φ(x) = ∇_θ f_y(x). The plain auxiliary step moves the readout alone, so `ntk` answers another question;
 `ntk_last_layer` keeps the gradient of the last linear layer, where the kernel is φ(q)ᵀφ(x_k) for the representation φ,
-and answers the plain one.
+and answers the plain one. Of a language model f_y(x_k) is the logit of the query's stated answer where x_k's answer is
+predicted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 
+import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -18,7 +21,7 @@ from engine.estimators.estimator import Estimator
 from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
-from engine.problems import ModuleProblem
+from engine.problems import CausalProblem, ModuleProblem
 from engine.question.departure import ALL_PARAMETERS
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
@@ -26,20 +29,45 @@ from engine.question.processes import OneStep
 
 def full(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
          options: Options) -> list[Response]:
-    """The kernel over the selected parameters, class by class of the queries."""
+    """The kernel over the selected parameters, by what the queries have for y."""
+    raised = labels(problem)
 
     def products(signal: Tensor) -> Tensor:
         found = signal.new_zeros(len(problem.queries), len(candidates))
-        for label in problem.query_labels.unique():
-            rows = (problem.query_labels == label).nonzero()[:, 0]
-            raised = one_hot(label.expand(len(candidates)), problem.classes).to(signal.dtype)
-            tangents = behavior_gradients(problem, problem.x[candidates], raised, budget=options.budget // 4)
-            found[rows] = products_with(problem, problem.queries[rows], signal[rows], tangents)
+        for label in raised.unique():
+            rows = (raised == label).nonzero()[:, 0]
+            own = tangents(problem, label, candidates, options)
+            found[rows] = products_with(problem, problem.queries[rows], signal[rows], own)
             options.check()
         return process.eta * found
 
     return [Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
             for _ in interventions]
+
+
+@singledispatch
+def labels(problem: ModuleProblem) -> Tensor:
+    """y of every query, (m,): its class."""
+    return problem.query_labels
+
+
+@singledispatch
+def tangents(problem: ModuleProblem, label: Tensor, candidates: Tensor, options: Options) -> Tensor:
+    """∇_θ f_y(x_k) of candidates (b,) for y = `label`: (b, P)."""
+    raised = one_hot(label.expand(len(candidates)), problem.classes).to(problem.theta)
+    return behavior_gradients(problem, problem.x[candidates], raised, budget=options.budget // 4)
+
+
+@labels.register
+def _answers(problem: CausalProblem) -> Tensor:
+    return problem.answer_tokens
+
+
+@tangents.register
+def _of_token(problem: CausalProblem, label: Tensor, candidates: Tensor, options: Options) -> Tensor:
+    asked, x = problem.reading_answers(), problem.x[candidates]
+    raised = one_hot(x.new_full((len(x),), asked.classes - 1), asked.classes).to(problem.theta)
+    return behavior_gradients(asked, torch.cat([x, label.expand(len(x), 1)], 1), raised, budget=options.budget // 4)
 
 
 def last_layer(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,

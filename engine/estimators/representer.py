@@ -5,19 +5,25 @@ set, so that a term says how much z_k holds the logits up. It equals the first-o
 η = 1/(n λ) on z_k in the last layer alone; here it is scaled to the η that was asked for, so it answers for
 `one_step` with every layer before the last held fixed, which is another question than that of a step of the whole
 network.
+
+Of a language model the last layer is its head, φ the states h_t that it reads where tokens are predicted, and the
+logits u_t: with g_t = ∂ℓ(z_k)/∂u_t and s_t = ∂B(q)/∂u_t the term is −η Σ_t Σ_t' (h_qt · h_kt')(s_t · g_t'). Where the
+head shares its weights with the embedding, the embedding stays as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import singledispatch
 
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
-from engine.exact.response import Part, Response
-from engine.problems import ModuleProblem
+from engine.exact.response import GradientPart, Part, Response
+from engine.gradients.last_layer import products_in
+from engine.problems import CausalProblem, ModuleProblem
 from engine.question.departure import LAST_LAYER
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
@@ -25,11 +31,25 @@ from engine.question.processes import OneStep
 
 def one_step(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
              options: Options) -> list[Response]:
+    """One term of the expansion a candidate (b,)."""
+    return [Response.closed_form(expanded(problem, process.eta, candidates, options)) for _ in interventions]
+
+
+@singledispatch
+def expanded(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> Part | GradientPart:
     """δf(q) = −η φ(x_k)ᵀφ(q) s_ℓ(z_k), a linear part (m, b, C)."""
     network = problem.network
     kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
-    change = -process.eta * kernel[:, :, None] * problem.training_signal(candidates)
-    return [Response.closed_form(Part(change, problem.query_logits, linear=True)) for _ in interventions]
+    return Part(-eta * kernel[:, :, None] * problem.training_signal(candidates), problem.query_logits, linear=True)
+
+
+@expanded.register
+def _of_tokens(problem: CausalProblem, eta: float, candidates: Tensor, options: Options) -> GradientPart:
+    def products(signal: Tensor) -> Tensor:
+        return -eta * products_in(problem, problem.head, problem.queries, signal, candidates, options.budget // 4,
+                                  check=options.check)
+
+    return GradientPart(problem.query_logits, products, len(candidates))
 
 
 def coefficients(problem: ModuleProblem, rows: Tensor) -> Tensor:
@@ -42,6 +62,6 @@ def coefficients(problem: ModuleProblem, rows: Tensor) -> Tensor:
 REPRESENTER = Estimator(
     "representer", "representer points", False,
     "The example's term in the last layer's expansion over the training set.",
-    "Yeh et al. 2018", needs_gradient=True, routes={"one_step": one_step}, needs=("features",),
+    "Yeh et al. 2018", needs_gradient=True, routes={"one_step": one_step}, needs=("last_layer",),
     unfit_interventions=("auxiliary",), departures={"add_occurrence": (LAST_LAYER,)},
 )

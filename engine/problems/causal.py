@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
+from engine.models.causal.answer_token import AnswerToken
 from engine.models.causal.link import TokenLink
 from engine.models.causal.posed import Texts, posed
 from engine.models.causal.reader import Extra, TokenReader, answer_states, response_loss
@@ -50,7 +51,7 @@ class CausalProblem(ModuleProblem):
     """
 
     kind, noun, reads = "causal", "a language model", "tokens"
-    offers = frozenset({"gradients", "representations", "margins", "moments", "texts"})
+    offers = frozenset({"gradients", "last_layer", "representations", "margins", "tangents", "moments", "texts"})
     curvatures = (Hessian, GaussNewton)
     unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact"})
 
@@ -179,6 +180,31 @@ class CausalProblem(ModuleProblem):
         """What the model's head reads where the answer is predicted, (b, d): its logit is a linear readout of it."""
         with torch.no_grad():
             return torch.cat([self.reader(part, answer_states) for part in x.split(BATCH // 8)])
+
+    @property
+    def head(self) -> str:
+        """The name of the linear layer that tokens' logits come from. Raises `InvalidInput` where there is none."""
+        head = cast(Any, self.reader.model).get_output_embeddings()
+        found = [name for name, layer in self.network.module.named_modules() if layer is head]
+        if not found or not isinstance(head, nn.Linear):
+            raise InvalidInput("This model's logits are not those of one plain linear layer; use an estimator that "
+                               "reads gradients, such as `first_order`.")
+        return found[0]
+
+    @property
+    def answer_tokens(self) -> Tensor:
+        """The token of each query's stated answer, (m,)."""
+        batch = self.reader.packing.unpack(self.queries[:, :self.reader.packing.width])
+        return batch.letters.gather(1, batch.stated.clamp_min(0)[:, None])[:, 0]
+
+    def reading_answers(self) -> CausalProblem:
+        """The same problem for inputs (b, width + 1) that end in a token: their last output is its logit where the
+        answer is predicted."""
+        def read() -> CausalProblem:
+            network = self.network.read_by(self._reading(self.reader, [AnswerToken()]))
+            return type(self)(network, *self.examples, **self._made, shared=Shared(self.shared.model, Memory()))
+
+        return self.memo("reading answers", read)
 
     def raised(self) -> Tensor:
         """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""

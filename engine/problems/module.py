@@ -71,7 +71,7 @@ class ModuleProblem(Problem):
 
     kind, noun, kept_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
-    offers = frozenset({"gradients", "features", "representations", "margins", "tangents"})
+    offers = frozenset({"gradients", "features", "last_layer", "representations", "margins", "tangents"})
     curvatures: ClassVar[tuple[type[Operator], ...]] = (Hessian, GaussNewton)
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,

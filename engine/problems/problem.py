@@ -61,7 +61,8 @@ class Problem(ABC):
     training kept, whatever its η and `every`; `live_seconds`, how long a reader waits for scores at
     once, and `live_device`, where they are computed then, as `pick_device` reads it; `offers`, what
     its estimators may need: `gradients` of losses and behaviors, `features` (the representation that a last linear
-    layer of class logits reads), `representations` (what similarities compare), `tangents` (gradients of single outputs
+    layer of class logits reads), `last_layer` (the linear layer that the outputs or the tokens' logits are of),
+    `representations` (what similarities compare), `tangents` (gradients of single outputs
     by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints), `texts`
     (those of records);
     `curvatures`, the matrices of its objective that solvers can be given; `unoffered`, the kinds of interventions,

@@ -80,3 +80,43 @@ def test_less_needs_the_moments_of_adam():
     process = {"kind": "trajectory", "eta": ETA, "checkpoints": 2}
     with pytest.raises(InvalidInput, match="reads the moments of Adam, which this model's training did not keep"):
         compute(cases.problem(), Scoring.of("answer_logit", {"kind": "add_occurrence"}, process, "less"))
+
+
+def head_gradient(naive, told, value):
+    """∂ value(logits)/∂W of the head alone, whose input does not move."""
+    states = naive.passed(told, naive.theta)[0].detach()
+    head = naive.fixed[f"{naive.prefix}model.embed_tokens.weight"].clone().requires_grad_(True)
+    return torch.autograd.grad(value(states @ head.T, told), head)[0].flatten()
+
+
+@pytest.mark.parametrize("name", BY_LOOP)
+def test_representer_points_are_a_step_of_the_head_alone(case, name):
+    problem, naive = case
+    found = compute(problem, Scoring.of(name, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": ETA},
+                                        "representer"))[0].values
+    asked = torch.stack([head_gradient(naive, told, BY_LOOP[name]) for told in naive.queries])
+    given = torch.stack([head_gradient(naive, naive.x[k], BY_LOOP["response_loss"]) for k in naive.candidates])
+    expected = ETA * asked @ given.T
+    np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-10 * expected.abs().max().item())
+
+
+@pytest.mark.parametrize("name", ["answer_logit", "answer_margin"])
+def test_the_tangent_kernel_raises_the_querys_answer_at_the_record(case, name):
+    """One candidate states no answer: there the logit is read where its response begins."""
+    problem, naive = case
+    problem = problem.with_candidates(torch.tensor([4, 5, 6]))
+    found = compute(problem, Scoring.of(name, {"kind": "auxiliary"}, {"kind": "one_step", "eta": ETA}, "ntk"))[0].values
+    expected = np.empty_like(found)
+    for q, told in enumerate(naive.queries):
+        asked, token = behavior_gradients(naive, name, naive.theta)[q], told["tokens"][told["answer"]]
+        for place, k in enumerate((4, 5, 6)):
+            at = naive.x[k]["response"][0] if naive.x[k]["answer"] is None else naive.x[k]["answer"]
+            slope = naive.gradient(lambda theta, k=k, at=at, token=token: naive.passed(
+                naive.x[k], theta)[1][at - 1][token])
+            expected[q, place] = ETA * asked @ slope
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+
+
+def test_a_tangent_kernel_has_no_response_to_raise(case):
+    with pytest.raises(InvalidInput, match="logit of the stated answer alone"):
+        compute(case[0], Scoring.of("response_loss", {"kind": "auxiliary"}, {"kind": "one_step", "eta": ETA}, "ntk"))
