@@ -24,7 +24,8 @@ class Estimator:
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
     needs_gradient: whether it reads the behavior through its gradient. departures: of which intervention kind -> where
     the question that it answers is another one than the specification's. implies: whether it answers a counterfactual
-    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first.
+    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. for_each_output:
+    whether candidates are differentiated anew for each output that queries raise, which its cost depends on.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Estimator:
     unfit_interventions: Sequence[str] = ()
     departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict, repr=False)
     implies: bool = True
+    for_each_output: bool = False
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
         """How the specification that it implies departs from one with this intervention."""

@@ -30,7 +30,7 @@ from engine.question.processes import OneStep
 def full(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
          options: Options) -> list[Response]:
     """The kernel over the selected parameters, by what the queries have for y."""
-    raised = labels(problem)
+    raised = problem.raised_labels
 
     def products(signal: Tensor) -> Tensor:
         found = signal.new_zeros(len(problem.queries), len(candidates))
@@ -46,21 +46,10 @@ def full(problem: ModuleProblem, interventions: Sequence[Intervention], process:
 
 
 @singledispatch
-def labels(problem: ModuleProblem) -> Tensor:
-    """y of every query, (m,): its class."""
-    return problem.query_labels
-
-
-@singledispatch
 def tangents(problem: ModuleProblem, label: Tensor, candidates: Tensor, options: Options) -> Tensor:
     """∇_θ f_y(x_k) of candidates (b,) for y = `label`: (b, P)."""
     raised = one_hot(label.expand(len(candidates)), problem.classes).to(problem.theta)
     return behavior_gradients(problem, problem.x[candidates], raised, budget=options.budget // 4)
-
-
-@labels.register
-def _answers(problem: CausalProblem) -> Tensor:
-    return problem.answer_tokens
 
 
 @tangents.register
@@ -87,7 +76,7 @@ NTK = Estimator(
     "ntk", "tangent kernel", False,
     "First order of the auxiliary step in all selected parameters: the neural tangent kernel.",
     "Jacot et al. 2018", needs_gradient=True, routes={"one_step": full}, needs=("tangents",),
-    unfit_interventions=("add_occurrence",), departures={"auxiliary": (ALL_PARAMETERS,)},
+    unfit_interventions=("add_occurrence",), departures={"auxiliary": (ALL_PARAMETERS,)}, for_each_output=True,
 )
 NTK_LAST_LAYER = Estimator(
     "ntk_last_layer", "tangent kernel, last layer", False,

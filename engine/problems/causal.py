@@ -192,7 +192,7 @@ class CausalProblem(ModuleProblem):
         return found[0]
 
     @property
-    def answer_tokens(self) -> Tensor:
+    def raised_labels(self) -> Tensor:
         """The token of each query's stated answer, (m,)."""
         batch = self.reader.packing.unpack(self.queries[:, :self.reader.packing.width])
         return batch.letters.gather(1, batch.stated.clamp_min(0)[:, None])[:, 0]

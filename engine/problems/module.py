@@ -291,6 +291,11 @@ class ModuleProblem(Problem):
         signal = soft_margin_signal(logits, labels)
         return signal, 1.0 - logits.softmax(-1).gather(1, labels[:, None])[:, 0]
 
+    @property
+    def raised_labels(self) -> Tensor:
+        """Which output the label-free loss raises for each query, (m,): its class."""
+        return self.query_labels
+
     def training(self) -> tuple[Recipe, Callable[[], nn.Module]]:
         """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""
         if self.recipe is None or self.build is None:

@@ -36,7 +36,8 @@ def _of_softmax(problem: SoftmaxProblem, scorings: Sequence[Scoring], sizes: dic
 @_seconds.register
 def _of_module(problem: ModuleProblem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
     epochs = problem.recipe.epochs if problem.recipe else 0
-    return network.seconds(scorings, flops=network.forward_flops(problem), epochs=epochs, **sizes)
+    return network.seconds(scorings, flops=network.forward_flops(problem), epochs=epochs,
+                           outputs=len(problem.raised_labels.unique()), **sizes)
 
 
 __all__ = ["guess", "is_optimum", "is_searched", "is_slow"]

@@ -14,6 +14,8 @@ from engine.scoring.scoring import Scoring
 
 NETWORK = 50e9
 """Floating-point operations a second of two CPU cores in a network's passes, in float32."""
+AT_A_TIME = 10
+"""Examples whose gradients are written out by one call."""
 READ = 60e9
 """Behaviors read off query logits, operations a second."""
 CALL = 1e-3
@@ -34,10 +36,10 @@ DOUBLE = 2.0
 
 
 def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, candidates: int,
-            parameters: int, epochs: int = 50) -> float:
+            parameters: int, epochs: int = 50, outputs: int = 1) -> float:
     """Estimated seconds for a network whose forward pass of one example takes `flops` operations.
 
-    epochs: of its training recipe, for `retrain`.
+    epochs: of its training recipe, for `retrain`. outputs: how many different ones the queries raise.
     """
     total, seen = 0.0, set()
     for scoring in scorings:
@@ -47,6 +49,8 @@ def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, 
             examples, calls = _passes_of(scoring, n, queries, candidates, parameters, epochs)
         read = FORWARD_AND_BACKWARD * queries  # the gradient of one more behavior
         slower = DOUBLE if scoring.finite else 1.0
+        if scoring.route.for_each_output:
+            examples, calls = examples * outputs, calls * outputs * candidates / AT_A_TIME
         total += slower * (examples + read) * flops / NETWORK + calls * CALL + 100.0 * queries * candidates / READ
         seen.add(key)
     return total

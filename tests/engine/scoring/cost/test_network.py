@@ -34,6 +34,23 @@ def test_gradients_are_cheaper_than_steps_than_searches_than_training_and_optima
     assert network.seconds([TRAJECTORY], **SIZES) > 4 * network.seconds([STEP], **SIZES)
 
 
+def test_a_tangent_kernel_costs_as_much_for_every_output_that_queries_raise():
+    kernel = Scoring.of("query_logit", {"kind": "auxiliary"}, {"kind": "one_step", "eta": 0.1}, "ntk")
+    few, many = (network.seconds([kernel], **SIZES, outputs=count) for count in (2, 20))
+    assert many > 5 * few
+    assert network.seconds([FIRST_ORDER], **SIZES, outputs=20) == network.seconds([FIRST_ORDER], **SIZES)
+
+
+def test_words_of_a_users_cost_steps_of_their_own_and_share_trainings():
+    def asked(process, *behaviors):
+        kind = "remove" if process["kind"] == "retrain" else "add_occurrence"
+        return network.seconds([Scoring.of(name, {"kind": kind}, process) for name in behaviors], **SIZES)
+
+    step, train = {"kind": "one_step", "eta": 0.1}, {"kind": "retrain"}
+    assert asked(step, "response_loss", "span:a") > 1.5 * asked(step, "response_loss", "answer_logit")
+    assert asked(train, "response_loss", "span:a") == asked(train, "response_loss", "answer_logit")
+
+
 def test_a_cheap_solver_is_cheaper_and_the_whole_hessian_is_dear():
     assert network.seconds([response(solver="ekfac")], **SIZES) < network.seconds([SOLVE], **SIZES) / 10
     dense = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
