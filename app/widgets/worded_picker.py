@@ -50,21 +50,22 @@ def contrast(name: str, records: Sequence[Record], before: Worded | None) -> str
     kind = f"{name}:other"
     st.session_state.setdefault(kind, WRITTEN if not others or (kept and kept.response) else CHOICE)
     chosen = st.radio("Other response", [CHOICE, WRITTEN], key=kind, horizontal=True)
-    alone = place if _alone(name, kept) else None
+    if chosen == CHOICE and not others:
+        glossary.caption("This query states no choice of several; write the other response yourself.")
+        return None
+    number, written = 1, ""
     if chosen == CHOICE:
-        if not others:
-            glossary.caption("This query states no choice of several; write the other response yourself.")
-            return None
         number = st.selectbox("Choice", range(1, len(others) + 1), key=f"{name}:choice:{place}",
                               index=min(kept.choice, len(others)) - 1 if kept else 0,
                               format_func=lambda at: f"its {ORDINALS[at - 1]} other choice (here “{others[at - 1]}”)")
-        return _checked(Contrast("", number, alone).spelling)
-    st.session_state.setdefault(f"{name}:written", kept.response if kept else "")
-    written = st.text_area("The other response", key=f"{name}:written", max_chars=LONGEST, height=80).strip()
-    if not written:
+    else:
+        st.session_state.setdefault(f"{name}:written", kept.response if kept else "")
+        written = st.text_area("The other response", key=f"{name}:written", max_chars=LONGEST, height=80).strip()
+    alone = _alone(name, kept)
+    if chosen == WRITTEN and not written:
         glossary.caption("Write a response: the behavior is the log-probability of this one minus that of yours.")
         return None
-    return _checked(Contrast(written, 1, alone).spelling)
+    return _checked(Contrast(written, number, place if alone else None).spelling)
 
 
 SHOWN = {"span": span, "contrast": contrast}

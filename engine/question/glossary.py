@@ -75,6 +75,7 @@ TERMS: dict[str, str] = {
     "LESS": "Gradients as the steps that Adam would take, projected, and compared by their angle.",
     "LoRA": "Small matrices trained beside frozen weights.",
     "TRAK": "Gradients projected to a few thousand random directions, then regressed.",
+    "BM25": "Ranks texts by the rare words that they share with the query; no model is read.",
     "confident learning": "Finds labels that the model, trained without them, confidently contradicts.",
 }
 
