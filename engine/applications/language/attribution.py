@@ -18,13 +18,13 @@ from torch import Tensor
 
 from engine.applications.language import gradients, kept
 from engine.applications.language.cache import Cache
-from engine.applications.language.features import Features, Point
 from engine.applications.language.finetune import Checkpoint, checkpoints, finetune
 from engine.applications.language.projection import Adam, Both, Draws, Projection, draw_names
 from engine.basics.folders import data_folder
 from engine.basics.values import Value, canonical_json
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
+from engine.estimators.held import Features, Point
 from engine.models.causal import loading, lora, passes
 from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.readouts import READOUTS, response_loss

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients
-from engine.applications.language.estimators.estimator import normalised, products
+from engine.estimators.held import normalised, products
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 
