@@ -7,13 +7,13 @@ import pytest
 from app.language import data as language_runs
 from app.widgets import published as app_published
 from app.widgets.desk import desk
-from engine.applications.language import kept
 from engine.applications.language.attribution import Setting
 from engine.applications.language.typed import typed
 from engine.cli.language import read_run
 from engine.experiments import EXPERIMENTS, language, language_asked, publish
 from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
+from engine.models.causal import kept
 from engine.runs import language as language_run
 from engine.store.results import Store
 from engine.store.results import home as results_home
