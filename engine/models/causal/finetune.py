@@ -53,8 +53,10 @@ class Checkpoint:
         try:
             return load_file(self.folder / STATE)
         except Exception as error:  # safetensors raises errors of its own
-            raise StoreError(f"The checkpoint `{self.folder.name}` cannot be read ({type(error).__name__}); delete the "
-                             "folder of the training and repeat it.") from None
+            training = self.folder.parent.name[:8]
+            raise StoreError(f"The checkpoint `{self.folder.name}` cannot be read ({type(error).__name__}); delete its "
+                             f"training `{training}`, which the Language models page and `python -m engine caches` "
+                             "list, and ask again.") from None
 
     @property
     def weights(self) -> State:

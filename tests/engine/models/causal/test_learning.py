@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from engine.basics.errors import Cancelled
+from engine.basics.errors import Cancelled, StoreError
 from engine.models.causal import lora
 from engine.models.causal.finetune import checkpoints, finetune, finished, states_of
 from engine.models.causal.learning import LearningReader
@@ -83,3 +83,11 @@ def test_a_training_that_diverges_says_so(tmp_path):
     found = training(learning_rate=1e30)
     with pytest.raises(Diverged, match="diverged in epoch"):
         finetune(found, found.recipe, tmp_path)
+
+
+def test_a_damaged_checkpoint_is_said_with_what_to_do(tmp_path):
+    found = training()
+    [*_, point] = finetune(found, found.recipe, tmp_path / ("ab" * 16))
+    (point.folder / "state.safetensors").write_bytes(b"no weights")
+    with pytest.raises(StoreError, match="`step-000006` cannot be read .* training `abababab`"):
+        finished(tmp_path / ("ab" * 16), found.recipe, len(X))[-1].weights  # noqa: B018
