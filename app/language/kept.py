@@ -7,10 +7,10 @@ import streamlit as st
 from app.widgets import glossary
 from app.widgets.plain_text import plain
 from app.widgets.times import moment
-from engine.applications.language import kept
-from engine.applications.language.kept import Kept
 from engine.basics.errors import WhichfluenceError
 from engine.basics.sizes import spell_bytes
+from engine.models.causal import kept
+from engine.models.causal.kept import Kept
 from engine.runs import language_kept
 
 SAID = "language:kept:said"

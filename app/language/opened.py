@@ -11,7 +11,7 @@ import streamlit as st
 from app.language import data, record_html
 from app.widgets import downloads, glossary, job_panel
 from engine.applications.language import rankings
-from engine.applications.language.estimators import LanguageEstimator
+from engine.applications.language.methods import Method
 from engine.desk import Waiting
 from engine.experiments.language_asked import Asked
 from engine.runs.language_records import Reading, changed, contributions
@@ -30,11 +30,11 @@ def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: R
 def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
     record = tables["records"].iloc[row]
     tokens = pd.concat([tables["tokens"], data.more_tokens(wanted, row)])
-    own, rest = contributions(tokens, reading.estimator.name, reading.behavior, row)
+    own, rest = contributions(tokens, reading.method.name, reading.behavior, row)
     st.html(record_html.record_html(record, own))
     st.html(record_html.key(len(own) > 0, bool(changed(record)), json.loads(record["marks"])))
-    glossary.caption(_shading(reading.estimator, own["contribution"], rest))
-    if own.empty and not reading.estimator.whole:
+    glossary.caption(_shading(reading.method, own["contribution"], rest))
+    if own.empty and not reading.method.form.whole:
         _shade_it(wanted, row)
     if len(own):
         downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]], title="The tokens as a table")
@@ -42,7 +42,7 @@ def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: 
 
 def _ranks(reading: Reading, records: pd.DataFrame, row: int) -> None:
     ranks, count = reading.ranks(records).iloc[row], len(records)
-    glossary.markdown(f"**Rank under each behavior**, {reading.estimator.label}")
+    glossary.markdown(f"**Rank under each behavior**, {reading.method.label}")
     st.dataframe(pd.DataFrame({"behavior": [rankings.behavior_title(name) for name in ranks.index],
                                "rank": [int(rank) for rank in ranks]}),
                  hide_index=True, width="stretch", alt="Rank of this record under each behavior",
@@ -50,15 +50,15 @@ def _ranks(reading: Reading, records: pd.DataFrame, row: int) -> None:
                                                                         max_value=count)})
 
 
-def _shading(estimator: LanguageEstimator, parts: pd.Series, rest: float) -> str:
+def _shading(method: Method, parts: pd.Series, rest: float) -> str:
     """What the shades mean, or why there are none."""
-    if estimator.whole:
-        return f"No token is shaded. {estimator.whole}"
+    if method.form.whole:
+        return f"No token is shaded. {method.form.whole}"
     if parts.empty:
         return "Tokens are shaded at once for the records at either end of a ranking; this one is in between."
-    text = (f"Shading: what each response token adds to this record's {estimator.label} score, the tokens together "
+    text = (f"Shading: what each response token adds to this record's {method.label} score, the tokens together "
             f"**{parts.sum():+.2e}**")
-    if not estimator.conditioned:
+    if not method.form.conditioned:
         return f"{text}, which is the score."
     return (f"{text}. The optimizer's momentum, which no token brings, adds {rest:+.2e}; the sum is the score. How far "
             "Adam shortens a step is held at what the whole record makes of it.")

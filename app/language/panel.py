@@ -14,7 +14,7 @@ from app.language import question as language_question
 from app.language import state
 from app.language.published import Scale
 from app.widgets import downloads, glossary
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, REPSIM
+from engine.applications.language.methods import METHODS, REPSIM
 from engine.basics.errors import WhichfluenceError
 from engine.experiments import language_tables
 from engine.experiments.language_asked import SHARES
@@ -37,7 +37,7 @@ def question() -> tuple[str, str]:
         glossary.caption(
             "RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early "
             "ones stay close to the words, late ones to what is said next; no layer is best for every task.")
-    language_question.show(LANGUAGE_ESTIMATORS[estimator], behavior)
+    language_question.show(METHODS[estimator], behavior)
     return estimator, behavior
 
 
@@ -89,7 +89,7 @@ def _chosen_cell(table: pd.DataFrame) -> tuple[str, str]:
     estimator, behavior = state.chosen_question()
     at_layer = language_tables.repsim(state.layer())
     label = at_layer if estimator is REPSIM and at_layer in set(table["method"]) else estimator.label
-    return label, READOUTS[behavior].title if estimator.behavioral else results.NO_BEHAVIOR
+    return label, READOUTS[behavior].title if estimator.reads else results.NO_BEHAVIOR
 
 
 def _lacking(table: pd.DataFrame) -> str:

@@ -14,7 +14,7 @@ from app.language import data, opened, published, state
 from app.language.panel import SOUGHT, alt_of
 from app.widgets import downloads, glossary, job_panel
 from app.widgets.times import spell
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.methods import METHODS
 from engine.data import questions
 from engine.desk import Waiting
 from engine.experiments.language_asked import Asked
@@ -48,10 +48,10 @@ def run(wanted: Asked) -> dict[str, pd.DataFrame] | None:
 def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, behavior: str) -> None:
     """The ranked records, one of them opened."""
     manifest = data.result(wanted).manifest
-    reading = Reading(LANGUAGE_ESTIMATORS[estimator], behavior,
+    reading = Reading(METHODS[estimator], behavior,
                       tuple(name for name in READOUTS if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())
-    if reading.estimator.behavioral and behavior not in reading.behaviors:
+    if reading.method.reads and behavior not in reading.behaviors:
         st.error(f"These queries lack the span that “{READOUTS[behavior].title}” is read off; choose another "
                  "behavior.", icon=":material/error:")
         return
@@ -90,7 +90,7 @@ def _sketch(told: Mapping[str, Any]) -> None:
 
 
 def _filtered(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
-    pair = state.found_and_missed(reading.behaviors) if reading.estimator.behavioral else None
+    pair = state.found_and_missed(reading.behaviors) if reading.method.reads else None
     return table if pair is None else reading.found_by(table, *pair)
 
 

@@ -12,7 +12,7 @@ from app.widgets import choice, glossary
 from app.widgets.language_model import model_name
 from app.widgets.selectors import pick, segments, text
 from engine.applications.language import rankings
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS, REPSIM, LanguageEstimator
+from engine.applications.language.methods import METHODS, REPSIM, Method
 from engine.applications.language.typed import typed
 from engine.basics.errors import InvalidInput
 from engine.data import record_files
@@ -58,10 +58,10 @@ def layer() -> float:
     return choice.one("layer", 1.0, choice.from_options(list(LAYER_TITLES)))
 
 
-def chosen_question() -> tuple[LanguageEstimator, str]:
+def chosen_question() -> tuple[Method, str]:
     """(estimator, behavior) as the address has them, for what stands above their widgets."""
-    estimator = choice.one("estimator", "gradsim", choice.from_options(list(LANGUAGE_ESTIMATORS)))
-    return LANGUAGE_ESTIMATORS[estimator], _kept_behavior()
+    estimator = choice.one("estimator", "gradsim", choice.from_options(list(METHODS)))
+    return METHODS[estimator], _kept_behavior()
 
 
 def _kept_behavior() -> str:
@@ -72,10 +72,10 @@ def question() -> tuple[str, str]:
     """Estimator and behavior by their widgets; for RepSim its layer in the behavior's place."""
     left, right = st.columns(2)
     with left:
-        estimator = pick("estimator", "Estimator", list(LANGUAGE_ESTIMATORS), "gradsim",
-                         lambda name: LANGUAGE_ESTIMATORS[name].label, help=glossary.hint("Estimator"))
+        estimator = pick("estimator", "Estimator", list(METHODS), "gradsim",
+                         lambda name: METHODS[name].label, help=glossary.hint("Estimator"))
     with right:
-        if LANGUAGE_ESTIMATORS[estimator].behavioral:
+        if METHODS[estimator].reads:
             return estimator, pick("behavior", "Behavior", list(READOUTS), "answer_logit",
                                    lambda name: READOUTS[name].title, help=glossary.hint("Behavior"))
         behavior = _kept_behavior()
@@ -94,7 +94,7 @@ def settle() -> None:
 
 def take_click(kinds: Sequence[str]) -> None:
     """Choose the estimator and behavior of the heatmap cell that was clicked since the last run."""
-    labels = {estimator.label: name for name, estimator in LANGUAGE_ESTIMATORS.items()}
+    labels = {estimator.label: name for name, estimator in METHODS.items()}
     labels |= {rankings.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
     titles = {behavior.title: name for name, behavior in READOUTS.items()}
     for kind in kinds:

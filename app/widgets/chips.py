@@ -41,13 +41,15 @@ def titled(titles: Mapping[str, str]) -> str:
     return f'<div class="wf-chips">{row}</div>'
 
 
-def plain(scoring: Scoring) -> str:
-    """The chips of a scoring without the sizes of its steps, which say nothing of a ranking."""
+def plain(scoring: Scoring, behavior: str = "", estimator: str = "") -> str:
+    """The chips of a scoring without the sizes of its steps, which say nothing of a ranking. behavior, estimator: other
+    words for its own."""
     if not scoring.route.implies:
         return marked(scoring, None)
     departures = ", ".join(departure.title for departure in scoring.departures_on("T"))
     process = scoring.process.plain_title + (f", {departures}" if departures else "")
-    return titled({"B": scoring.axis("B"), "P": scoring.axis("P"), "T": process, ESTIMATOR: scoring.route.title})
+    return titled({"B": behavior or scoring.axis("B"), "P": scoring.axis("P"), "T": process,
+                   ESTIMATOR: estimator or scoring.route.title})
 
 
 def differing(scorings: Sequence[Scoring]) -> tuple[str, ...]:

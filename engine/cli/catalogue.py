@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from engine import data
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
-from engine.applications.noisy_labels.pairs import METHODS
+from engine.applications.language.methods import METHODS as LANGUAGE_METHODS
+from engine.applications.noisy_labels.pairs import METHODS as LABEL_METHODS
 from engine.basics.values import Value
 from engine.cli.section import section
 from engine.data.questions import QUESTIONS
@@ -40,12 +40,12 @@ def catalogue() -> str:
                             *((name, _first_sentence(build)) for name, build in MODELS.items()),
                             ("…", f"any of torchvision's {len(torchvision_names())} classification models, such as "
                                   "resnet18")]),
-        section("noisy label methods", ((name, method.asks()) for name, method in METHODS.items())),
+        section("noisy label methods", ((name, method.asks()) for name, method in LABEL_METHODS.items())),
         section("language questions", ((name, source.note) for name, source in QUESTIONS.items())),
         section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
         section("language behaviors", (*((name, behavior.sentence) for name, behavior in READOUTS.items()),
                                        *((kind, f"{told[0].upper()}{told[1:]}.") for kind, told in KINDS.items()))),
-        section("language estimators", ((name, estimator.note) for name, estimator in LANGUAGE_ESTIMATORS.items())),
+        section("language estimators", ((name, method.note) for name, method in LANGUAGE_METHODS.items())),
         section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),
     ])

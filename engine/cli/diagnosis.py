@@ -8,12 +8,11 @@ from pathlib import Path
 import torch
 
 from engine import data
-from engine.applications.language import kept
 from engine.basics.provenance import device_name, versions
 from engine.basics.sizes import spell_bytes
 from engine.cli.section import section
 from engine.data.questions import QUESTIONS
-from engine.models.causal import catalogue, loading
+from engine.models.causal import catalogue, kept, loading
 from engine.store.results import home
 
 MODELS_FOLDER = "WHICHFLUENCE_MODELS"

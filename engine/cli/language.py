@@ -28,7 +28,7 @@ def caches(
                                                           "`all`; repeat it for several.", metavar="DIGEST")] = None,
 ) -> None:
     """List what trainings of language models keep on disk, and remove it."""
-    from engine.applications.language import kept
+    from engine.models.causal import kept
     from engine.runs import language_kept
 
     _delete(delete or [])
@@ -93,7 +93,7 @@ def read_run(text: str) -> tuple[Setting, int, list[Record]]:
 
 def _delete(given: list[str]) -> None:
     """Remove the trainings of the digests given, or all."""
-    from engine.applications.language import kept
+    from engine.models.causal import kept
     from engine.runs import language_kept
 
     named = [training.digest for training in kept.trainings()]

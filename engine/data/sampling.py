@@ -42,6 +42,7 @@ def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = N
     Training set, test set and candidates come from independent streams of `seed`, and each is the head of one
     shuffle: another size of one leaves the others as they are, and a smaller one is a prefix of a larger one.
     (Candidates are shuffled rows of the drawn training set, so their prefix holds for one n_train.)
+    Training records stand in the order of their dataset, so that whoever trains on the same ones trains alike.
     Raises InvalidInput for a size that is not available and for a draw of one class only.
     """
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(_seed(seed)).spawn(3)]
@@ -49,6 +50,8 @@ def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = N
     n_test = _size("n_test", n_test, len(dataset.y_test), f"test examples in `{dataset.name}`")
     n_queries = _size("n_queries", n_queries, n_test, "drawn test examples")
     train_index = streams[0].permutation(len(dataset.y_train))[:n_train]
+    if dataset.records is not None:
+        train_index = np.sort(train_index)
     test_index = streams[1].permutation(len(dataset.y_test))[:n_test]
     eligible = _eligible(dataset, train_index, streams[2])
     n_candidates = _size("n_candidates", n_candidates, len(eligible), "candidates among the drawn training examples")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -19,6 +20,7 @@ from torch.nn.functional import normalize
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.estimators.first_order import along, shared_gradients
+from engine.estimators.held import Features, Undivided, normalised, products
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.products import query_norms
 from engine.problems import ModuleProblem
@@ -53,6 +55,11 @@ def _representations(problem: ModuleProblem, eta: float, candidates: Tensor, opt
     return Response.closed_form(Part(eta * cosine[:, :, None] * raised[:, None], problem.query_logits))
 
 
+def held(features: Features, behavior: str) -> np.ndarray:
+    """cos(φ(q), φ(z_k)) of the prompts' representations, at the layer that is read; η is left out."""
+    return products(normalised(features.query_hidden[features.layer]), normalised(features.hidden[features.layer]))
+
+
 COSINE = Estimator(
     "cosine", "cosine similarity", False,
     "The inner product of gradients or representations, divided by their lengths.",
@@ -61,4 +68,6 @@ COSINE = Estimator(
     routes={"one_step": one_step},
     needs=("gradients", "representations"),
     departures={"add_occurrence": (NORMALISED,), "auxiliary": (NORMALISED,)},
+    held={("auxiliary", "one_step"): Undivided(held, (
+        "RepSim reads one position, the end of the prompt, so no token of the response has a part in its score."))},
 )

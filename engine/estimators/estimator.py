@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.basics.errors import InvalidInput
+from engine.estimators.held import HeldForm
 from engine.exact.response import Response
 from engine.problems import PROBLEMS, Problem
 from engine.question.departure import Departure
@@ -25,7 +26,8 @@ class Estimator:
     needs_gradient: whether it reads the behavior through its gradient. departures: of which intervention kind -> where
     the question that it answers is another one than the specification's. implies: whether it answers a counterfactual
     question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. for_each_output:
-    whether candidates are differentiated anew for each output that queries raise, which its cost depends on.
+    whether candidates are differentiated anew for each output that queries raise, which its cost depends on. held:
+    (intervention kind, process kind) -> how it answers from gradients that are held as arrays.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Estimator:
     departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict, repr=False)
     implies: bool = True
     for_each_output: bool = False
+    held: Mapping[tuple[str, str], HeldForm] = field(default_factory=dict, repr=False)
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
         """How the specification that it implies departs from one with this intervention."""
@@ -81,6 +84,14 @@ class Estimator:
             raise InvalidInput(f"The estimator `{self.name}` does not target `{process_kind}` for {problem.noun}; "
                                + (f"use it with {fits}, or use `exact`." if routes else "use another estimator."))
         return routes[process_kind]
+
+    def held_form(self, specification: Specification) -> HeldForm:
+        """How it answers a specification from held gradients. Raises `InvalidInput` where it cannot."""
+        found = self.held.get((specification.intervention.kind, specification.process.kind))
+        if found is None:
+            raise InvalidInput(f"The estimator `{self.name}` does not read `{specification.intervention.kind}` with "
+                               f"`{specification.process.kind}` off gradients that are held; ask a problem instead.")
+        return found
 
     def check(self, specification: Specification) -> None:
         """Raise `InvalidInput` with the refusal, if there is one."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
+from engine.estimators.held import Features, Linear, Term
 from engine.exact.response import GradientPart, Part, Response
 from engine.exact.steps import accumulated_signal
 from engine.gradients.products import TrainingGradients
@@ -78,6 +79,17 @@ def along(problem: ModuleProblem, gradients: TrainingGradients, scale: float,
                         lambda signal: scale * gradients.products(problem.queries, signal), len(gradients))
 
 
+def last_held(features: Features, behavior: str) -> list[Term]:
+    """−⟨∇B(q), ∇ℓ(z_k)⟩ at θ_D: GradSim. η, common to all, is left out."""
+    return [Term(len(features.points) - 1, 1.0, features.last.queries[behavior], features.last.gradients)]
+
+
+def all_held(features: Features, behavior: str) -> list[Term]:
+    """−Σ_t η_t ⟨∇B(q; θ_t), ∇ℓ(z_k; θ_t)⟩: TracIn, η_t the learning rates that a checkpoint stands for."""
+    return [Term(place, point.weight, point.queries[behavior], point.gradients)
+            for place, point in enumerate(features.points)]
+
+
 FIRST_ORDER = Estimator(
     "first_order", "first order", False,
     "The behavior's gradient times the step: the tangent at the trained model instead of the curve.",
@@ -86,4 +98,5 @@ FIRST_ORDER = Estimator(
     routes={"one_step": steps, "unrolled": steps, "trajectory": trajectory},
     needs=("gradients",),
     unfit_interventions=("auxiliary",),
+    held={("add_occurrence", "one_step"): Linear(last_held), ("add_occurrence", "trajectory"): Linear(all_held)},
 )

@@ -16,6 +16,7 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
+from engine.estimators.held import Features, Linear, Term, normalised
 from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
@@ -60,9 +61,16 @@ def _part(problem: CausalProblem, point: Checkpoint, eta: float, moved: Tensor, 
     return GradientPart(problem.outputs(problem.queries, point.theta), products, len(moved))
 
 
+def held(features: Features, behavior: str) -> list[Term]:
+    """−η_t cos(∇B(q; θ_t), Γ(z_k; θ_t)) of every checkpoint, η_t the learning rates that it stands for."""
+    return [Term(place, point.weight, normalised(point.queries[behavior]), normalised(point.conditioned))
+            for place, point in enumerate(features.points)]
+
+
 LESS = Estimator(
     "less", "LESS", False,
     "TracIn with the updates that Adam would make, both sides scaled to length one.",
     "Xia et al. 2024", needs_gradient=True, needs=("moments",), routes={"trajectory": trajectory},
     departures={"add_occurrence": (ADAM, NORMALISED)},
+    held={("add_occurrence", "trajectory"): Linear(held, conditioned=True)},
 )

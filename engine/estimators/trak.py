@@ -12,18 +12,22 @@ times the mean nonzero eigenvalue of ΦᵀΦ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
+from engine.estimators.held import Features, Linear, Term
 from engine.estimators.projectors import PROJECTORS, checked_dimension
 from engine.estimators.ridge import regularised_inverse
 from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.problems import ModuleProblem
+from engine.problems.causal import LEAST_DOUBT
 from engine.question.interventions import Intervention
 from engine.question.processes import LocalSearch, Reoptimize, Retrain
 
@@ -67,9 +71,25 @@ def _project(problem: ModuleProblem, x: Tensor, signal: Tensor, projector: str, 
         for part, own in zip(x.split(width), signal.split(width), strict=True)])
 
 
+def held(features: Features, behavior: str) -> list[Term]:
+    """The same for language models, turned to support: −∇B(q)ᵀ (ΦᵀΦ + λI)⁻¹ ∇ℓ(z_k), as φ = −∇ℓ/(1 − p)."""
+    queries = np.asarray(features.last.queries[behavior], dtype=np.float64)
+    return [Term(len(features.points) - 1, 1.0, _held_inverse(features)(queries), features.last.gradients)]
+
+
+@lru_cache(maxsize=1)
+def _held_inverse(features: Features) -> Callable[[np.ndarray], np.ndarray]:
+    """(ΦᵀΦ + λI)⁻¹ of the features, shared by all behaviors."""
+    doubt = np.maximum(-np.expm1(-features.losses.astype(np.float64)), LEAST_DOUBT)
+    phi = -np.asarray(features.last.gradients) / doubt[:, None].astype(np.float32)
+    solve = regularised_inverse(torch.from_numpy(phi), features.ridge)
+    return lambda rows: solve(torch.from_numpy(rows)).numpy()
+
+
 TRAK = Estimator(
     "trak", "TRAK", False,
     "Leave-one-out of a logistic regression on randomly projected gradients.",
     "Park et al. 2023", needs_gradient=True, needs=("margins",), unfit_interventions=("upweight", "relabel"),
     routes={"retrain": respond, "reoptimize": respond, "local_search": respond},
+    held={("remove", "retrain"): Linear(held)},
 )

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.language import detection, quality, rankings, stages
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.methods import pairs
 from engine.basics.provenance import device_name
 from engine.data.tasks.backdoor import ABLATION, SIZES
 from engine.experiments import language, response_corruption
@@ -29,8 +29,7 @@ from engine.store.results import Result
 
 TASK = {"name": "conditional_backdoor", "seed": 0}
 ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
-ALL_REMOVALS = [*([e.label, rankings.behavior_title(b)] for e in LANGUAGE_ESTIMATORS.values()
-                  for b in (READOUTS if e.behavioral else ("none",))),
+ALL_REMOVALS = [*([method.label, rankings.behavior_title(behavior)] for method, behavior in pairs(tuple(READOUTS))),
                 *(["Oracle", group] for group in ORACLES)]
 EMBEDDED = {"epochs": 12, "learning_rate": 5e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model, chosen without a look at detection."""

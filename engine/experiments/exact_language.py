@@ -39,7 +39,7 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
-NUMERICS = 1
+NUMERICS = 2
 ETA, DAMPING = 0.1, 0.01
 ETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 CHECKPOINTS = 4

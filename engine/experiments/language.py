@@ -13,7 +13,7 @@ import pandas as pd
 from engine.applications.language import sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.features import Features
+from engine.estimators.held import Features
 from engine.jobs import Context
 from engine.metrics.intervals import t_interval
 from engine.models.causal.catalogue import is_embedded, model_title

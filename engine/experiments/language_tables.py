@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from engine.applications.language import rankings
-from engine.applications.language.estimators import REPSIM
+from engine.applications.language.methods import REPSIM
 
 
 def repsim(layer: float) -> str:

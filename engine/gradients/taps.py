@@ -3,6 +3,7 @@ r"""Hooks on the calls of a module's layers: what went in, and the derivative wi
     with tapped(layers, see): …                       see(key, layer, input, output) at every call
     value, calls = recorded(layers, run)              every call with its input
     output_gradients(value, calls, direction)         ∂⟨value, direction⟩/∂output of every call
+    with streamed(layers, arrived): …                 arrived(key, input, ∂/∂output), one call after another in backward
 
 The derivatives of a call are those of its output as it was returned, whatever an operation in place did to it later.
 """
@@ -18,6 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
+Arrived = Callable[[Any, Tensor, Tensor], None]
+"""(key, input, output gradient) of a call that a backward pass has reached."""
 See = Callable[[Any, nn.Module, Tensor, Tensor], Tensor | None]
 """(key, module, input, output) of a call; a tensor that is returned stands for the output."""
 
@@ -61,6 +64,19 @@ def recorded(modules: Iterable[tuple[Hashable, nn.Module]], run: Callable[[], Te
 
     with tapped(modules, see), torch.enable_grad():
         return run(), calls
+
+
+@contextmanager
+def streamed(modules: Iterable[tuple[Hashable, nn.Module]], arrived: Arrived) -> Iterator[None]:
+    """Within it `arrived` is handed the input and the output's gradient of each call as soon as a backward pass reaches
+    it, so that those of one layer are held at a time."""
+    def see(key: Hashable, module: nn.Module, inputs: Tensor, output: Tensor) -> None:
+        if output.requires_grad:
+            held = inputs.detach()
+            output.register_hook(lambda gradient: arrived(key, held, gradient))
+
+    with tapped(modules, see):
+        yield
 
 
 def output_gradients(value: Tensor, calls: Sequence[Call], direction: Tensor | None = None, *,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -17,15 +19,51 @@ EVERY = 30.0
 MODULE, OPTIMIZER, KEPT, LOSSES = "module/", "optimizer/", "checkpoint-", "losses"
 
 
-class Pauses:
+State = dict[str, Tensor]
+"""Of a checkpoint: parameters and buffers by name, with what the recipe keeps of the optimizer."""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A checkpoint as it is reached. step: 1 for the first. rate: the learning rate that it stands for. loss: the mean
+    over the `steps` since the checkpoint before."""
+
+    step: int
+    rate: float
+    loss: float
+    steps: int
+    state: State
+
+
+class Keeper(ABC):
+    """What is kept on disk of a training under way, so that it goes on where it was stopped."""
+
+    @abstractmethod
+    def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
+               per_epoch: int) -> int:
+        """Take up what is kept; how many steps are behind. rates: of all checkpoints."""
+
+    def reached(self, point: Reached) -> bool:
+        """Told of every checkpoint; whether it has been taken over and need not be held in memory."""
+        return False
+
+    def after(self, epochs: int, losses: list[float], kept: list[tuple[State, float]]) -> None:  # noqa: B027
+        """Told of the end of every epoch."""
+
+    def forget(self) -> None:  # noqa: B027
+        """The training is over."""
+
+
+class Pauses(Keeper):
     """The file of one training: module, optimizer, losses and checkpoints after an epoch. None keeps nothing."""
 
     def __init__(self, path: Path | None, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         self.path, self.module, self.optimizer = path, module, optimizer
         self._last = time.monotonic()
 
-    def resume(self, losses: list[float], kept: list[tuple[dict[str, Tensor], float]], rates: Sequence[float]) -> int:
-        """Take up what the file holds, if there is one; how many epochs are behind. rates: of all checkpoints."""
+    def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
+               per_epoch: int) -> int:
+        """Take up what the file holds, if there is one."""
         if self.path is None or not self.path.is_file():
             return 0
         try:
@@ -40,9 +78,9 @@ class Pauses:
         for parameter, kept_state in moved.items():
             self.optimizer.state[parameter] = kept_state
         losses[:], kept[:] = done, states
-        return len(done)
+        return len(done) * per_epoch
 
-    def _moved(self, written: dict[str, Tensor]) -> dict[nn.Parameter, dict[str, Tensor]]:
+    def _moved(self, written: State) -> dict[nn.Parameter, dict[str, Tensor]]:
         """What the optimizer keeps of every parameter."""
         found: dict[nn.Parameter, dict[str, Tensor]] = {}
         parameters = dict(self.module.named_parameters())
@@ -52,7 +90,7 @@ class Pauses:
             found.setdefault(own, {})[what] = value.to(own) if value.shape == own.shape else value
         return found
 
-    def keep(self, epochs: int, losses: list[float], kept: list[tuple[dict[str, Tensor], float]]) -> None:
+    def after(self, epochs: int, losses: list[float], kept: list[tuple[State, float]]) -> None:
         """Write the file where the last one is old enough."""
         if self.path is None or time.monotonic() - self._last < EVERY:
             return
@@ -73,5 +111,9 @@ class Pauses:
             self.path.unlink(missing_ok=True)
 
 
-def _part(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+Keeping = Callable[[nn.Module, torch.optim.Optimizer], Keeper]
+"""What keeps a training of a module by an optimizer."""
+
+
+def _part(state: State, prefix: str) -> State:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Literal
 
 import torch
@@ -46,6 +46,12 @@ class TrainingRecipe(Value, ABC):
     @abstractmethod
     def rate_at(self, step: int, per_epoch: int) -> float:
         """The learning rate of a step."""
+
+    def order(self, n: int, seed: int) -> Iterator[Tensor]:
+        """A permutation of n examples for every epoch, which is cut into batches."""
+        generator = torch.Generator().manual_seed(seed)
+        for _ in range(self.epochs):
+            yield torch.randperm(n, generator=generator)
 
     @abstractmethod
     def kept_steps(self, per_epoch: int) -> tuple[int, ...]:

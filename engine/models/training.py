@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -31,11 +32,10 @@ from engine.basics.errors import InvalidInput
 from engine.models.double import keep_double
 from engine.models.layout import layout_for
 from engine.models.losses import Loss, per_example_cross_entropy
-from engine.models.pauses import Pauses
+from engine.models.pauses import Keeping, Pauses, Reached, State
 from engine.models.randomness import own_randomness, seed_generators
 from engine.models.recipe import TrainingRecipe
 
-State = dict[str, Tensor]
 Normalization = Literal["n-1", "n"]
 
 
@@ -70,7 +70,8 @@ class Training:
 
     build: () -> module with fresh weights, drawn from torch's own generator. x (n, …) in the precision to train in, or
     whole numbers; y (n,), weights (n,) or None for ones: on one device. loss: (logits (b, C), labels (b,)) -> (b,).
-    dtype: the precision to train in (default: that of x).
+    dtype: the precision to train in (default: that of x). placed: whether `build` gives a module that is where it is to
+    be trained, in the precision that it has; its outputs are not checked.
     """
 
     build: Callable[[], nn.Module]
@@ -82,6 +83,7 @@ class Training:
     normalization: Normalization = "n-1"
     loss: Loss = per_example_cross_entropy
     dtype: torch.dtype | None = None
+    placed: bool = False
 
     @property
     def precision(self) -> torch.dtype:
@@ -103,19 +105,19 @@ class Training:
         Raises `InvalidInput` where it does not take the batches or has fewer outputs than there are classes.
         """
         seed_generators(self.device, self.seed)
-        module = self.build().to(device=self.device, dtype=self.precision).train()
+        built = self.build()
+        module = (built if self.placed else built.to(device=self.device, dtype=self.precision)).train()
         self.recipe.free(module)
         if self.precision == torch.float64:
             keep_double(module.eval(), self.x[:2])
             module.train()
-        _check_outputs(module, self.x, self.y)
+        if not self.placed:
+            _check_outputs(module, self.x, self.y)
         return module
 
     def batches(self) -> Iterator[tuple[Tensor, ...]]:
         """The rows of every batch, one tuple an epoch; neither weights nor labels change them."""
-        order = torch.Generator().manual_seed(self.seed)
-        for _ in range(self.recipe.epochs):
-            rows = torch.randperm(len(self.y), generator=order)
+        for rows in self.recipe.order(len(self.y), self.seed):
             yield rows.to(self.device).split(self.recipe.examples_a_batch)
 
     def batch_seed(self, epoch: int, number: int) -> int:
@@ -139,7 +141,7 @@ class Training:
 class _Run:
     """A training under way: the module with its momentum, and what is kept of the epochs that are behind."""
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: Training, keeping: Keeping) -> None:
         self.training, recipe = training, training.recipe
         self.module = training.start()
         self.layout = layout_for(self.module, training.x)
@@ -150,21 +152,39 @@ class _Run:
                               strict=True))
         self.losses: list[float] = []
         self.kept: list[tuple[State, float]] = []
+        self.keeper = keeping(self.module, self.optimizer)
+        self.behind = self.keeper.resume(self.losses, self.kept, tuple(self.keeps.values()), training.per_epoch)
+        self.since, self.steps = torch.zeros((), device=training.device, dtype=torch.float64), 0
 
     def epoch(self, epoch: int, batches: tuple[Tensor, ...], check: Callable[[], None]) -> None:
-        """A step on every batch; `check` before each."""
+        """A step on every batch that is not behind; `check` before each."""
         training = self.training
         total = torch.zeros((), device=training.device, dtype=torch.float64)
         for number, batch in enumerate(batches):
-            check()
             step = epoch * len(batches) + number
+            if step < self.behind:
+                continue
+            check()
             self.optimizer.param_groups[0]["lr"] = training.recipe.rate_at(step, len(batches))
             seed_generators(training.device, training.batch_seed(epoch, number))
-            total += self._step(batch)
+            value = self._step(batch)
+            total += value
+            self.since += value
+            self.steps += 1
             if step in self.keeps:
-                moments = training.recipe.moments(self.optimizer, self.module.named_parameters())
-                self.kept.append((_state(self.module, self.names) | moments, self.keeps[step]))
+                self._reach(step, epoch)
         self.losses.append(_finite(total.item() / len(batches), epoch, training.recipe))
+        self.keeper.after(epoch + 1, self.losses, self.kept)
+
+    def _reach(self, step: int, epoch: int) -> None:
+        """Keep the checkpoint after a step."""
+        recipe = self.training.recipe
+        loss, steps = _finite(self.since.item() / self.steps, epoch, recipe), self.steps
+        self.since.zero_()
+        self.steps = 0
+        state = _state(self.module, self.names) | recipe.moments(self.optimizer, self.module.named_parameters())
+        if not self.keeper.reached(Reached(step + 1, self.keeps[step], loss, steps, state)):
+            self.kept.append((state, self.keeps[step]))
 
     def _step(self, batch: Tensor) -> Tensor | float:
         """One step on the batch; the value of its loss before it."""
@@ -205,24 +225,20 @@ def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Training
     x, y = x.to(device), y.to(device)
     w = None if weights is None else weights.to(device=device, dtype=dtype or x.dtype)
     return replay(Training(build, x, y, recipe, seed, w, normalization, loss or per_example_cross_entropy, dtype),
-                  check=check, progress=progress, pause=pause)
+                  check=check, progress=progress, keeping=partial(Pauses, pause))
 
 
 def replay(training: Training, *, check: Callable[[], None] = lambda: None,
-           progress: Callable[[float], None] = lambda share: None, pause: Path | None = None) -> Trained:
-    """The training from its start, or from where `pause` holds it, to its end; see `train`."""
+           progress: Callable[[float], None] = lambda share: None, keeping: Keeping = partial(Pauses, None)) -> Trained:
+    """The training from its start, or from where what `keeping` gives holds it, to its end; see `train`."""
     epochs = training.recipe.epochs
     with own_randomness(training.device), torch.enable_grad():
-        run = _Run(training)
-        pauses = Pauses(pause, run.module, run.optimizer)
-        begun = pauses.resume(run.losses, run.kept, tuple(run.keeps.values()))
+        run = _Run(training, keeping)
         for epoch, batches in enumerate(training.batches()):
-            if epoch < begun:
-                continue
-            run.epoch(epoch, batches, check)
-            pauses.keep(epoch + 1, run.losses, run.kept)
-            progress((epoch + 1) / epochs)
-        pauses.forget()
+            if (epoch + 1) * training.per_epoch > run.behind:
+                run.epoch(epoch, batches, check)
+                progress((epoch + 1) / epochs)
+        run.keeper.forget()
     return Trained(run.module.eval().requires_grad_(False), tuple(run.kept), tuple(run.losses), run.names)
 
 

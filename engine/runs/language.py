@@ -12,11 +12,11 @@ import pandas as pd
 
 from engine.applications.language import detection, rankings, shading, sketching, stages
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.estimators import REPSIM, LanguageEstimator, pairs
-from engine.applications.language.features import Features
+from engine.applications.language.methods import REPSIM, Method, pairs
 from engine.basics.errors import InvalidInput
 from engine.data.records import Record
 from engine.data.tasks import TASKS
+from engine.estimators.held import Features
 from engine.jobs import Context, JobKind, Output
 from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
@@ -69,17 +69,17 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     return stages.shared_chunk(found, key, [], context)
 
 
-def column(estimator: str, behavior: str, layer: float = 1.0) -> str:
+def column(method: str, behavior: str, layer: float = 1.0) -> str:
     """The name of a score's column. layer: where RepSim reads."""
-    return f"{estimator}|{behavior}" + (f"|{layer:g}" if estimator == REPSIM.name else "")
+    return f"{method}|{behavior}" + (f"|{layer:g}" if method == REPSIM.name else "")
 
 
 def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
     """Every record with its mean support under every estimator and behavior, and how well flags are found."""
     features, task = found.features(queries), found.task
-    scores = {column(estimator.name, behavior): estimator.score(features, behavior).mean(0, dtype=np.float64)
-              for estimator, behavior in pairs(features.behaviors) if estimator is not REPSIM}
-    scores |= {column(REPSIM.name, "none", layer): REPSIM.score(replace(features, layer=layer), "none").mean(
+    scores = {column(method.name, behavior): method.form.score(features, behavior).mean(0, dtype=np.float64)
+              for method, behavior in pairs(features.behaviors) if method is not REPSIM}
+    scores |= {column(REPSIM.name, "none", layer): REPSIM.form.score(replace(features, layer=layer), "none").mean(
         0, dtype=np.float64) for layer in features.hidden}
     rows = [{"record": place, "id": record.id, "prompt": record.prompt, "response": record.response,
              "flags": json.dumps(record.flags), "spans": json.dumps(record.spans), "marks": json.dumps(record.marks)}
@@ -102,26 +102,26 @@ def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
 def _tokens_chunk(found: Attribution, queries: Sequence[Record], sign: int, context: Context) -> Output:
     """Token contributions to the scores of the records at the ends of every ranking that is a sum over tokens."""
     features = found.features(queries)
-    return _shaded(found, features, lambda estimator, name: _ends(sign * estimator.score(features, name).mean(0)),
+    return _shaded(found, features, lambda method, name: _ends(sign * method.form.score(features, name).mean(0)),
                    context)
 
 
-def _shaded(found: Attribution, features: Features, rows_of: Callable[[LanguageEstimator, str], list[int]],
+def _shaded(found: Attribution, features: Features, rows_of: Callable[[Method, str], list[int]],
             context: Context) -> Output:
-    """The table `tokens`: contributions to the scores of the records that rows_of(estimator, behavior) names."""
+    """The table `tokens`: contributions to the scores of the records that rows_of(method, behavior) names."""
     rows = []
-    divided = [(estimator, name) for estimator, name in pairs(features.behaviors) if estimator.directions]
-    for done, (estimator, name) in enumerate(divided):
-        context.progress(done / len(divided), f"contributions of tokens: {estimator.label}")
-        chosen = rows_of(estimator, name)
-        shaded = shading.shade(found, features, estimator, name, chosen, context.check)
+    divided = [(method, name) for method, name in pairs(features.behaviors) if not method.form.whole]
+    for done, (method, name) in enumerate(divided):
+        context.progress(done / len(divided), f"contributions of tokens: {method.label}")
+        chosen = rows_of(method, name)
+        shaded = shading.shade(found, features, method, name, chosen, context.check)
         for row, (values, rest) in zip(chosen, shaded, strict=True):
             words = [*found.encoder.words(found.encoded[row]), ""]
             places = [*range(len(values)), MOMENTUM]
-            rows += [{"estimator": estimator.name, "behavior": name, "record": row, "place": at, "text": text,
+            rows += [{"estimator": method.name, "behavior": name, "record": row, "place": at, "text": text,
                       "contribution": float(value)}
                      for at, text, value in zip(places, words, [*values, rest], strict=True)
-                     if at != MOMENTUM or estimator.conditioned]
+                     if at != MOMENTUM or method.form.conditioned]
     return Output({"tokens": pd.DataFrame(rows)})
 
 
@@ -167,7 +167,7 @@ def _one_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     run = data["run"]
     stages.check_contents(run)
     found = stages.trained(stages.attribution(run["settings"], run["seed"], context), context, 0.5)
-    return _shaded(found, found.features(asked(run, found)), lambda estimator, name: [data["record"]], context)
+    return _shaded(found, found.features(asked(run, found)), lambda method, name: [data["record"]], context)
 
 
 def _one_finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.applications.language import kept, stages
+from engine.applications.language import stages
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.kept import Kept
 from engine.basics.errors import WhichfluenceError
 from engine.data.tasks import TASKS
 from engine.jobs import JobQueue
-from engine.models.causal import catalogue
+from engine.models.causal import catalogue, kept
+from engine.models.causal.kept import Kept
 from engine.problems.problem import pick_device
 from engine.store.results import home
 

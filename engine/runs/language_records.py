@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.language.detection import TOP
-from engine.applications.language.estimators import LanguageEstimator
+from engine.applications.language.methods import Method
 from engine.applications.language.rankings import behavior_title
 from engine.runs.language import MOMENTUM, column
 
@@ -19,12 +19,12 @@ CORRUPTED = {"answer": "answer", "poison": "answer", "rationale": "explanation"}
 
 @dataclass(frozen=True)
 class Reading:
-    """How the records of a run are read: by an estimator and a behavior, beside the others that its queries allow.
+    """How the records of a run are read: by a method and a behavior, beside the others that its queries allow.
 
     harmful: whether what opposes the behavior is sought. layer: where RepSim reads, as a share of the depth.
     """
 
-    estimator: LanguageEstimator
+    method: Method
     behavior: str
     behaviors: tuple[str, ...]
     harmful: bool = False
@@ -32,23 +32,23 @@ class Reading:
 
     @property
     def own(self) -> str:
-        """The behavior that is read; `none` for an estimator that reads none."""
-        return self.behavior if self.estimator.behavioral else "none"
+        """The behavior that is read; `none` for a method that reads none."""
+        return self.behavior if self.method.reads else "none"
 
     @property
     def column(self) -> str:
         """The column that holds its scores."""
-        return column(self.estimator.name, self.own, self.layer)
+        return column(self.method.name, self.own, self.layer)
 
     @property
     def opposing_first(self) -> bool:
-        """Whether the smallest score is the most sought: an estimator that is not directed has no such side."""
-        return self.harmful and self.estimator.directed
+        """Whether the smallest score is the most sought: a method that is not directed has no such side."""
+        return self.harmful and self.method.directed
 
     def ranks(self, records: pd.DataFrame) -> pd.DataFrame:
         """Rank of every record under each behavior, 1 for what is most sought; a single column where none is read."""
-        names = self.behaviors if self.estimator.behavioral else ("none",)
-        placed = pd.DataFrame({name: records[column(self.estimator.name, name, self.layer)].rank(
+        names = self.behaviors if self.method.reads else ("none",)
+        placed = pd.DataFrame({name: records[column(self.method.name, name, self.layer)].rank(
             ascending=False, method="first").astype(int) for name in names})
         return len(records) + 1 - placed if self.opposing_first else placed
 
@@ -78,8 +78,8 @@ def changed(record: pd.Series) -> list[list[int]]:
     return [spans[CORRUPTED[flag]] for flag in flags if flag in CORRUPTED and CORRUPTED[flag] in spans]
 
 
-def contributions(tokens: pd.DataFrame, estimator: str, behavior: str, record: int) -> tuple[pd.DataFrame, float]:
+def contributions(tokens: pd.DataFrame, method: str, behavior: str, record: int) -> tuple[pd.DataFrame, float]:
     """(the tokens of a record in their order, what the optimizer's momentum adds), out of the table `tokens`."""
-    own = tokens[(tokens["estimator"] == estimator) & (tokens["behavior"] == behavior) & (tokens["record"] == record)]
+    own = tokens[(tokens["estimator"] == method) & (tokens["behavior"] == behavior) & (tokens["record"] == record)]
     rest = own["place"] == MOMENTUM
     return own[~rest].sort_values("place"), float(own[rest]["contribution"].sum())

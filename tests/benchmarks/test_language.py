@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
-from engine.applications.language.features import Features, Point
+from engine.applications.language.methods import METHODS
+from engine.estimators.held import Features, Point
 from tests.benchmarks.bench_problems import SMALL, seconds
 
 RECORDS, TOKENS, ROUNDS = (8, 32, 1) if SMALL else (32, 192, 2)
@@ -51,7 +51,7 @@ def test_scoring_from_the_cache(tmp_path):
               for c in range(4)]
     features = Features(tuple(points), np.ones(N), np.ones(N), {1.0: mapped("h", N, 576)},
                         {1.0: mapped("hq", M, 576)})
-    for name, estimator in LANGUAGE_ESTIMATORS.items():
-        took, scores = seconds(lambda estimator=estimator: estimator.score(features, "answer_logit"))
+    for name, estimator in METHODS.items():
+        took, scores = seconds(lambda estimator=estimator: estimator.form.score(features, "answer_logit"))
         print(f"\n{name}: {took:.2f} s for {N:,} × {M:,}, k = {K:,}")
         assert scores.shape == (M, N) and (SMALL or took <= 10)

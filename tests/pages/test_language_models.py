@@ -7,13 +7,13 @@ import pytest
 from app.language import data as language_runs
 from app.widgets import published as app_published
 from app.widgets.desk import desk
-from engine.applications.language import kept
 from engine.applications.language.attribution import Setting
 from engine.applications.language.typed import typed
 from engine.cli.language import read_run
 from engine.experiments import EXPERIMENTS, language, language_asked, publish
 from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
+from engine.models.causal import kept
 from engine.runs import language as language_run
 from engine.store.results import Store
 from engine.store.results import home as results_home
@@ -96,7 +96,8 @@ def test_a_clicked_cell_chooses_estimator_and_behavior(published):
     support.select(at, "language:heatmap:rationale", "cell", {"row": "LESS", "column": "Explanation loss"})
     sound(at)
     assert at.query_params["estimator"] == "less" and at.query_params["behavior"] == "explanation_loss"
-    assert "the log-likelihood of the explanation" in html(at)
+    assert "the log-likelihood of the explanation" in html(at) and "scaled to length one" in html(at)
+    assert "Adam&#x27;s updates, normalised" in html(at)  # the chip of the process
 
 
 def test_ablation_and_removal(published):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 
 from tests.truth.naive import Naive
@@ -198,10 +199,10 @@ class NaiveLanguage(Naive):
         theta = torch.cat([self.fixed[name].flatten() for name in self.shapes])
         first, second, count = torch.zeros_like(theta), torch.zeros_like(theta), 0
         weights = [1.0] * self.n if weights is None else weights
-        order, per_epoch = torch.Generator().manual_seed(seed), math.ceil(self.n / recipe.batch)
-        total, step = recipe.epochs * per_epoch, -1
-        for _ in range(recipe.epochs):
-            for batch in torch.randperm(self.n, generator=order).split(recipe.batch):
+        total, step = recipe.epochs * math.ceil(self.n / recipe.batch), -1
+        for epoch in range(recipe.epochs):
+            order = torch.from_numpy(np.random.default_rng([seed, epoch]).permutation(self.n))
+            for batch in order.split(recipe.batch):
                 step += 1
                 rows = [k for k in batch.tolist() if weights[k] != 0]
                 if not rows and over != "all":

@@ -1,4 +1,4 @@
-"""Attribution for language models: fine-tuning, cached gradients, estimators and their evaluation.
+"""Attribution for language models: fine-tuning, cached gradients, methods and their evaluation.
 
-    attribution → finetune → gradients, cache, projection → features → estimators → rankings → detection, quality
+    attribution → gradients, cache, projection → methods → rankings → detection, quality
 """

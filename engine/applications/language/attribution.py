@@ -16,22 +16,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.applications.language import gradients, kept
+from engine.applications.language import gradients
 from engine.applications.language.cache import Cache
-from engine.applications.language.features import Features, Point
-from engine.applications.language.finetune import Checkpoint, checkpoints, finetune
 from engine.applications.language.projection import Adam, Both, Draws, Projection, draw_names
 from engine.basics.folders import data_folder
 from engine.basics.values import Value, canonical_json
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
-from engine.models.causal import loading, lora, passes
+from engine.estimators.held import Features, Point
+from engine.models.causal import finetune, kept, loading, lora, passes
 from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal.finetune import Checkpoint
+from engine.models.causal.learning import LearningReader
+from engine.models.causal.packed import Packing
+from engine.models.causal.reader import response_loss as loss_of_response
 from engine.models.causal.readouts import READOUTS, response_loss
 from engine.models.causal.recipe import FineTuning
+from engine.models.training import Training
 from engine.store.results import digest_of, home
 
-NUMERICS = 1
 LAYERS = (0.25, 0.5, 0.75, 1.0)
 """Where hidden states are kept for RepSim besides the setting's own layer, as shares of the depth."""
 Check = Callable[[], None]
@@ -109,10 +112,9 @@ class Attribution:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the trained weights; the kind of device does, since it decides the precision."""
-        return {"model": loading.identity(self.setting.model), "records": fingerprint(self.train_records),
-                "recipe": self.setting.recipe.model_dump(mode="json"), "seed": self.seed, "numerics": NUMERICS,
-                "device": self.device.partition(":")[0]}
+        """What determines the trained weights."""
+        return finetune.identity(loading.identity(self.setting.model), fingerprint(self.train_records),
+                                 self.setting.recipe, self.seed, self.device.partition(":")[0])
 
     @cached_property
     def digest(self) -> str:
@@ -121,7 +123,7 @@ class Attribution:
     @property
     def folder(self) -> Path:
         """Where the checkpoints lie."""
-        return home() / "language" / "runs" / self.digest[:kept.LENGTH]
+        return finetune.folder_of(self.digest)
 
     def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
         """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
@@ -131,13 +133,25 @@ class Attribution:
         kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
                                 "records": len(self.encoded), "part": self.keep is not None,
                                 "identity": self.identity})
-        lora.renew(self.model, self.seed)
-        return finetune(self.model, self.encoder, self.encoded, self.setting.recipe, self.seed, self.folder,
-                        check=check, progress=progress)
+        points = finetune.finetune(self._training(), self.setting.recipe, self.folder, check=check, progress=progress)
+        self.setting.recipe.free(self.model)
+        return points
+
+    def _training(self) -> Training:
+        """Of the model itself, where it is, with adapters drawn anew."""
+        packing, device = Packing.of(self.encoded), passes.device_of(self.model)
+
+        def build() -> LearningReader:
+            lora.renew(self.model, torch.initial_seed())
+            return LearningReader(self.model, packing, mixed=True)
+
+        return Training(build, packing.pack(self.encoder, self.encoded).to(device),
+                        torch.zeros(len(self.encoded), dtype=torch.long, device=device), self.setting.recipe, self.seed,
+                        loss=loss_of_response, dtype=torch.float32, placed=True)
 
     @cached_property
     def points(self) -> list[Checkpoint]:
-        return checkpoints(self.folder)
+        return finetune.checkpoints(self.folder)
 
     def place(self, point: Checkpoint) -> None:
         """Give the model the weights of a checkpoint."""

@@ -32,20 +32,16 @@ class Tap:
     def __init__(self) -> None:
         self.receiver: Receiver | None = None
 
-    def watch(self, name: str, _module, inputs: Tensor, output: Tensor) -> None:
-        """Remember the input of a layer's call for as long as the graph lives."""
-        if not output.requires_grad:
-            return
-        x = inputs.detach()
+    def arrived(self, name: str, x: Tensor, g: Tensor) -> None:
+        """The inputs (b, T, in) and output gradients (b, T, out) of an adapter's call.
+
+        Raises `InvalidInput` for a layer whose tokens are not those of its records.
+        """
         if x.dim() != 3:
             raise InvalidInput(f"The layer `{name}` takes tokens out of their records, as experts do; adapt only "
                                "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
-
-        def arrived(g: Tensor) -> None:
-            if self.receiver is not None:
-                self.receiver(name, torch.bmm(g.float().transpose(1, 2), x.float()))
-
-        output.register_hook(arrived)
+        if self.receiver is not None:
+            self.receiver(name, torch.bmm(g.float().transpose(1, 2), x.float()))
 
 
 @contextmanager
@@ -59,7 +55,7 @@ def tapped(model) -> Iterator[Tap]:
         parameter.requires_grad_(False)
     try:
         with (taps.tapped([("embeddings", model.get_input_embeddings())], _needs_gradient),
-              taps.tapped(adapters(model), tap.watch)):
+              taps.streamed(adapters(model), tap.arrived)):
             yield tap
     finally:
         for parameter, state in zip(parameters, states, strict=True):

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.applications.language.estimators import REPSIM, LanguageEstimator, pairs
-from engine.applications.language.features import Features
+from engine.applications.language.methods import REPSIM, Method, pairs
+from engine.estimators.held import Features
 from engine.models.causal.readouts import READOUTS
 
 
@@ -18,17 +18,17 @@ def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dic
     layers: where RepSim is read besides its own layer.
     """
     found = {}
-    for estimator, behavior in pairs(features.behaviors):
-        found[estimator.label, behavior_title(behavior)] = _ranking(estimator, features, behavior, sign)
+    for method, behavior in pairs(features.behaviors):
+        found[method.label, behavior_title(behavior)] = _ranking(method, features, behavior, sign)
     for share in layers:
         there = replace(features, layer=share)
         found[at_layer(REPSIM.label, share), "none"] = _ranking(REPSIM, there, "none", sign)
     return found
 
 
-def _ranking(estimator: LanguageEstimator, features: Features, behavior: str, sign: int) -> np.ndarray:
-    mean = estimator.score(features, behavior).mean(0, dtype=np.float64)
-    return sign * mean if estimator.directed else mean
+def _ranking(method: Method, features: Features, behavior: str, sign: int) -> np.ndarray:
+    mean = method.form.score(features, behavior).mean(0, dtype=np.float64)
+    return sign * mean if method.directed else mean
 
 
 def at_layer(label: str, share: float) -> str:

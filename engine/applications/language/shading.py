@@ -9,12 +9,12 @@ import numpy as np
 
 from engine.applications.language import tokens
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.estimators import LanguageEstimator
-from engine.applications.language.features import Features
+from engine.applications.language.methods import Method
+from engine.estimators.held import Features
 from engine.models.causal import lora, passes
 
 
-def shade(found: Attribution, features: Features, estimator: LanguageEstimator, behavior: str, rows: Sequence[int],
+def shade(found: Attribution, features: Features, method: Method, behavior: str, rows: Sequence[int],
           check: Callable[[], None] = lambda: None) -> list[tuple[np.ndarray, float]]:
     """For each row the part of its mean score over the queries that every response token brings, and a rest that no
     token brings: of the optimizer's momentum, 0 for estimators that do not read it. Parts and rest add up to the score.
@@ -23,11 +23,11 @@ def shade(found: Attribution, features: Features, estimator: LanguageEstimator, 
     parts, rest = [np.zeros(len(item.ids) - item.response) for item in encoded], np.zeros(len(rows))
     shapes = {name: parameter.shape for name, parameter in lora.trained(found.model).items()}
     device, size = passes.device_of(found.model), found.setting.recipe.batch
-    for place, u in estimator.shares(features, behavior).items():
+    for place, u in method.form.directions(features, behavior).items():
         found.place(found.points[place])
         towards = tokens.backwards(found.projection, u, shapes, device)
         lengths = np.ones(len(rows))
-        if estimator.conditioned:
+        if method.form.conditioned:
             lengths = np.linalg.norm(features.points[place].conditioned[list(rows)].astype(np.float64), axis=1)
             steps = tokens.Steps(found.model, towards, found.points[place].moments(), found.points[place].step)
             own = tokens.contributions(found.model, found.encoder, encoded, steps, 1, check)

@@ -1,12 +1,8 @@
-r"""Signal-augmented RepSim at a layer (Table A-17): what hidden states alone miss of a first-order score.
+r"""Signal-augmented RepSim at a layer (Table A-17), by `engine.estimators.signals`.
 
-If the states h of a layer were read by one linear map, a step on z_k would change B by
-
-    −⟨s_B(q), s_ℓ(k)⟩ ⟨h_q, h_k⟩,     s_ℓ = ∂ℓ/∂h,  s_B = ∂B/∂h,
-
-where h is averaged, and s summed, over the positions that predict what the behavior reads: the answer letter, or the
-tokens of the explanation. RepSim keeps ⟨h_q, h_k⟩ alone (as a cosine). A single signal has no partner to be paired
-with, so that only its length can enter:
+The states h of a layer are averaged, and the signals s_ℓ = ∂ℓ/∂h and s_B = ∂B/∂h summed, over the positions that
+predict what the behavior reads: the answer letter, or the tokens of the explanation. Of a single signal the length
+enters:
 
     + train      cos(h_q, h_k) ‖s_ℓ(k)‖           + behavior   cos(h_q, h_k) ‖s_B(q)‖
     + both      −cos(h_q, h_k) ⟨s_B(q), s_ℓ(k)⟩
@@ -23,7 +19,8 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients
-from engine.applications.language.estimators.estimator import normalised, products
+from engine.estimators.held import normalised, products
+from engine.estimators.signals import by_length
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 
@@ -67,11 +64,8 @@ def states_and_signals(model, encoder: Encoder, records: Sequence[Encoded], read
 def score(signal: str, scale: str, h_query: np.ndarray, h: np.ndarray, s_query: np.ndarray,
           s: np.ndarray) -> np.ndarray:
     """(m, n) of one variant at one layer; h, s (n, d) of records, with s of their loss, and (m, d) of queries."""
-    similarity = products(normalised(h_query), normalised(h))
     if scale == "l2":
         s_query, s = normalised(s_query), normalised(s)
-    if signal == "train":
-        return similarity * np.linalg.norm(s, axis=1)
-    if signal == "behavior":
-        return similarity * np.linalg.norm(s_query, axis=1)[:, None]
-    return -similarity * products(s_query, s) if signal == "both" else similarity
+    found = by_length(products(normalised(h_query), normalised(h)))
+    values = found.by(s_query if signal in ("behavior", "both") else None, s if signal in ("train", "both") else None)
+    return -values if signal == "both" else values

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.applications.language.estimators import pairs
-from engine.applications.language.features import Features, Point
+from engine.applications.language.methods import pairs
 from engine.applications.language.projection import Projection
 from engine.applications.language.rankings import behavior_title
+from engine.estimators.held import Features, Point
 from engine.metrics.agreement import pairwise
 
 TARGET = 0.95
@@ -31,14 +31,14 @@ def stability(features: Features) -> pd.DataFrame:
     first = _few(features)
     rows: list[tuple[str, str, float, int]] = []
     second = first.redrawn
-    chosen = [pair for pair in pairs(features.behaviors) if pair[0].directions is not None]
+    chosen = [pair for pair in pairs(features.behaviors) if not pair[0].form.whole]
     if second is None or features.shape[1] < 2:
         return pd.DataFrame(rows, columns=list(COLUMNS))
-    drawn = [[estimator.score(one, behavior) for estimator, behavior in chosen] for one in (first, second)]
-    for (estimator, behavior), *both in zip(chosen, *drawn, strict=True):
+    drawn = [[method.form.score(one, behavior) for method, behavior in chosen] for one in (first, second)]
+    for (method, behavior), *both in zip(chosen, *drawn, strict=True):
         tau = pairwise(np.stack(both), ("kendall",))["kendall"][0, 1]
         defined = tau[~np.isnan(tau)]
-        rows.append((estimator.label, behavior_title(behavior), float(defined.mean()) if len(defined) else np.nan,
+        rows.append((method.label, behavior_title(behavior), float(defined.mean()) if len(defined) else np.nan,
                      len(defined)))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

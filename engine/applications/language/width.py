@@ -18,13 +18,13 @@ from torch import Tensor
 
 from engine.applications.language import gradients, sketching
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.features import Features, Point
-from engine.applications.language.finetune import Checkpoint
 from engine.applications.language.projection import Adam, Both, Draws, Fan, Projection, draw_names
 from engine.basics.files import atomic_write
 from engine.data.records import fingerprint
+from engine.estimators.held import Features, Point
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
+from engine.models.causal.finetune import Checkpoint
 from engine.models.causal.readouts import READOUTS, response_loss
 from engine.store.results import digest_of
 

@@ -7,8 +7,9 @@ With φ the final representation, c the observed label of z_k and μ_c the mean 
     augmented   cos(φ_k, μ_c) · s̄_B(c)ᵀ M s_ℓ(k),   M = I in logit space, W Wᵀ in representation space
 
 s_ℓ = p − e_c is the training signal, s̄_B(c) the mean behavior signal over the trusted examples of class c, W (C, F) the
-weights of the last layer; a signal that is left out is e_c, the readout of the label. This reading gives the equalities
-that the paper's table shows: the target logit's own signal is e_c, so that adding it changes nothing in logit space.
+weights of the last layer; a signal that is left out is e_c, the readout of the label (`by_readout` of
+`engine.estimators.signals`). This reading gives the equalities that the paper's table shows: the target logit's own
+signal is e_c, so that adding it changes nothing in logit space.
 
 A low similarity is suspicious, so the augmented score is ranked as one, too. Eq. 6 has a minus before the training
 signal: with it, a large augmented similarity is suspicious instead. Both are returned where a training signal enters.
@@ -26,6 +27,7 @@ from torch.nn.functional import cosine_similarity, one_hot
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, SPACES, Pair, augmented
 from engine.applications.noisy_labels.source import TrainedModel
 from engine.basics.options import Options
+from engine.estimators.signals import by_readout
 from engine.exact.response import signal_of
 from engine.question.behaviors import BEHAVIORS
 
@@ -65,15 +67,13 @@ def _augmented(model: TrainedModel, cosine: Tensor, weights: Tensor) -> dict[Pai
                  for name, title in BEHAVIOR_TITLES.items()}  # (n, C) each
     found = {}
     for space, metric in zip(SPACES, (identity, head @ head.T), strict=True):
-        def similarity(left: Tensor, right: Tensor, metric: Tensor = metric) -> Tensor:
-            return cosine * ((left @ metric) * right).sum(1)
-
-        bare = similarity(own, training)
+        similarity = by_readout(cosine, metric, own)
+        bare = similarity.by(training=training)
         found[Pair(augmented("train", space))] = -bare
         found[Pair(augmented("train", space, influence=True))] = bare
         for title, signal in behaviors.items():
-            both = similarity(signal, training)
-            found[Pair(augmented("behavior", space), title)] = -similarity(signal, own)
+            both = similarity.by(signal, training)
+            found[Pair(augmented("behavior", space), title)] = -similarity.by(signal)
             found[Pair(augmented("both", space), title)] = -both
             found[Pair(augmented("both", space, influence=True), title)] = both
     return found

@@ -3,6 +3,7 @@ r"""Low-rank adapters by PEFT: W x becomes W x + s·B(A x), and only A (r, in) a
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,12 @@ def layers(model: Any) -> list[Layer]:
 def trained(model: Any) -> dict[str, nn.Parameter]:
     """The trained parameters by name, in the order of `layers`: `NAME.a` and `NAME.b`."""
     return {f"{layer.name}.{part}": getattr(layer, part).weight for layer in layers(model) for part in ("a", "b")}
+
+
+def short(name: str) -> str:
+    """`NAME.a` of the parameter `model.NAME.lora_A.default.weight` of a reader, and `NAME` of `model.NAME`."""
+    return re.sub(rf"\.lora_([AB])\.{ADAPTER}\.weight$", lambda found: f".{found[1].lower()}",
+                  name.removeprefix("model."))
 
 
 def put(model: Any, weights: dict[str, Tensor]) -> None:

@@ -18,12 +18,12 @@ def device_of(model: Any) -> torch.device:
     return model.get_input_embeddings().weight.device
 
 
-def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Tensor, Any]:
-    """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None)."""
+def forward(model: Any, batch: Batch, hidden: bool = False, mixed: bool = True) -> tuple[Tensor, Any]:
+    """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None). mixed: whether a GPU
+    computes in bfloat16."""
     keep = batch.targets.shape[1] + 1
     options = {"logits_to_keep": keep} if keeps(model) else {}
-    mixed = torch.autocast("cuda", torch.bfloat16) if batch.ids.is_cuda else nullcontext()
-    with mixed:
+    with torch.autocast("cuda", torch.bfloat16) if mixed and batch.ids.is_cuda else nullcontext():
         found = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places, use_cache=False,
                       output_hidden_states=hidden, **options)
     return found.logits[:, -keep:-1], found.hidden_states if hidden else None

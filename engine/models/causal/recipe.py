@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
+import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -95,6 +96,11 @@ class FineTuning(TrainingRecipe):
 
     def rate_at(self, step: int, per_epoch: int) -> float:
         return self.rate(step, self.epochs * per_epoch)
+
+    def order(self, n: int, seed: int) -> Iterator[Tensor]:
+        """The same on every version of torch."""
+        for epoch in range(self.epochs):
+            yield torch.from_numpy(np.random.default_rng([seed, epoch]).permutation(n))
 
     def kept_steps(self, per_epoch: int) -> tuple[int, ...]:
         total = self.epochs * per_epoch

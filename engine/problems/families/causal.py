@@ -14,22 +14,27 @@ from torch import nn
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
-from engine.data.records import Record
-from engine.models.causal import loading, lora
+from engine.data.records import Record, fingerprint
+from engine.models.causal import finetune, kept, loading, lora
 from engine.models.causal.catalogue import is_embedded
 from engine.models.causal.encoding import Encoder
+from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
-from engine.models.causal.reader import TokenReader, response_loss
+from engine.models.causal.reader import response_loss
 from engine.models.causal.recipe import FineTuning
 from engine.models.causal.row_texts import RowTexts
 from engine.models.network import ALL
+from engine.models.pauses import State
+from engine.models.training import Training
 from engine.problems.causal import CausalProblem
 from engine.problems.families.asked import Asked
-from engine.problems.families.family import NUMERICS, Family, Watch
+from engine.problems.families.family import Family, Watch
 from engine.problems.problem import Problem
-from engine.problems.trained import trained
+from engine.store.sealed import digest_of
 
 EMBEDDED_RECIPE = FineTuning(epochs=4, learning_rate=5e-3, context=256)
+PRECISE = "cpu"
+"""The kind of device whose precision a problem has wherever it is trained: float32."""
 RECIPE = FineTuning(epochs=2, learning_rate=5e-4, context=512, checkpoints=2)
 
 
@@ -52,12 +57,22 @@ class CausalFamily(Family):
         return _count(source.model, loading.identity(source.model)["files"], recipe)
 
     def contents(self, source: Asked) -> dict[str, str]:
-        return {"model": loading.identity(source.model)["files"]}
+        """Its files, and the version of the training: results of another one are not those of this."""
+        return {"model": loading.identity(source.model)["files"], "training rules": str(finetune.NUMERICS)}
 
     def identity(self, source: Asked) -> dict[str, Any]:
-        given = {name: getattr(source, name) for name in ("dataset", "n_train", "model", "seed")}
-        return {**given, "content": data.content(source.dataset), "numerics": NUMERICS, **self.contents(source),
-                "recipe": self.recipe(source).model_dump(mode="json")}
+        """As a study has it that trains a model on the same records: see `engine.models.causal.finetune`."""
+        return finetune.identity(loading.identity(source.model), self._records(source)[0], self.recipe(source),
+                                 source.seed, PRECISE)
+
+    def is_trained(self, source: Asked) -> bool:
+        folder = finetune.folder_of(digest_of(self.identity(source)))
+        return bool(finetune.finished(folder, self.recipe(source), self._records(source)[1]))
+
+    def _records(self, source: Asked) -> tuple[str, int]:
+        """(fingerprint, number) of the records that are trained on."""
+        self.check(source, data.load(source.dataset))
+        return _fingerprint(source.dataset, data.content(source.dataset), source.n_train, source.seed)
 
     def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch
               ) -> tuple[Problem, np.ndarray]:
@@ -70,14 +85,30 @@ class CausalFamily(Family):
         x_train, x_test = (packing.pack(encoder, part) for part in encoded)
         texts = RowTexts(encoder, torch.cat([x_train, x_test]), [*records[0], *records[1]])
         build = _builder(model, recipe, packing)
-        network = trained(self.identity(source), build, x_train.numpy(), np.zeros(len(x_train), np.int64), recipe,
-                          source.seed, loss=response_loss, device=device, check=watch.check, progress=watch.progress)
+        module = build()
+        states = self._trained(source, Training(
+            build, x_train.to(device), torch.zeros(len(x_train), dtype=torch.long, device=device), recipe, source.seed,
+            loss=response_loss, dtype=torch.float32),
+            [name for name, parameter in module.named_parameters() if parameter.requires_grad], watch)
+        module.load_state_dict({name: value for name, value in states[-1][0].items() if "|" not in name}, strict=False)
         selection = recipe.selection if source.selection == ALL else source.selection
-        problem = CausalProblem(network.module, x_train, None, x_test[:len(sample.query_index)], None,
+        problem = CausalProblem(module, x_train, None, x_test[:len(sample.query_index)], None,
                                 sample.candidates, parameters=selection, recipe=recipe, build=build, seed=source.seed,
                                 device=device, texts=texts)
-        problem.keep_checkpoints(network.checkpoints)
+        problem.keep_checkpoints(states)
         return problem, x_test.numpy()
+
+    def _trained(self, source: Asked, training: Training, names: Sequence[str], watch: Watch
+                 ) -> list[tuple[State, float]]:
+        """The checkpoints, kept where studies find them; nobody removes them meanwhile."""
+        identity = self.identity(source)
+        digest = digest_of(identity)
+        with kept.Hold(digest):
+            kept.tell(digest, {"task": data.title(source.dataset), "model": source.model, "seed": source.seed,
+                               "records": len(training.y), "part": False, "identity": identity})
+            points = finetune.finetune(training, self.recipe(source), finetune.folder_of(digest), check=watch.check,
+                                       progress=watch.progress)
+            return finetune.states_of(points, names)
 
 
 def _drawn(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
@@ -87,14 +118,24 @@ def _drawn(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record],
 
 
 def _builder(model: nn.Module, recipe: FineTuning, packing: Packing) -> Callable[[], nn.Module]:
-    """() -> the model with fresh adapters, drawn from torch's own generator, or a copy of it where it has none."""
+    """() -> the model with fresh adapters, drawn as the seed of torch's own generator says, or a copy of it where it
+    has none."""
     def build() -> nn.Module:
         own = copy.deepcopy(model)
-        module = TokenReader(lora.attach(own, recipe) if recipe.rank else own, packing)
+        module = LearningReader(lora.attach(own, recipe) if recipe.rank else own, packing)
+        lora.renew(module.model, torch.initial_seed())
         recipe.free(module)
         return module
 
     return build
+
+
+@lru_cache(maxsize=32)
+def _fingerprint(dataset: str, content: str, n_train: int | None, seed: int) -> tuple[str, int]:
+    """(fingerprint, number) of the records that a draw trains on, while the dataset is what it was."""
+    found = data.load(dataset)
+    drawn, rows = next(_drawn(found, data.draw(found, n_train=n_train, seed=seed)))
+    return fingerprint(drawn[row] for row in rows), len(rows)
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,7 @@ import pytest
 
 from engine.applications.language import detection, rankings
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.methods import METHODS
 from engine.basics.errors import InvalidInput
 from engine.cli.reproduce_text import report, truncation
 from engine.data.records import Record
@@ -111,7 +111,7 @@ def test_a_cell_against_plain_computation(place, poisoned, corruption):
     found = Attribution(Setting.parse({key: value for key, value in chosen(place, BACKDOOR).items()
                                        if key in Setting.model_fields}), 1)
     features = found.features(found.task.queries["triggered"])
-    scores = LANGUAGE_ESTIMATORS["tracin"].score(features, "answer_logit").mean(0)
+    scores = METHODS["tracin"].form.score(features, "answer_logit").mean(0)
     row = cell(table("table-5-2", poisoned), method="TracIn", behavior="Answer logit", metric="AUPRC")
     expected = detection.auprc(np.array(["poison" in r.flags for r in found.task.train]), scores)
     assert float(row["seed_means"].split()[1]) == pytest.approx(expected, abs=1e-5)
@@ -120,7 +120,7 @@ def test_a_cell_against_plain_computation(place, poisoned, corruption):
     assert again["mean"] == row["mean"]
     harmed = Attribution(Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items()
                                         if key in Setting.model_fields}), 0)
-    support = LANGUAGE_ESTIMATORS["gradsim"].score(harmed.features(harmed.task.queries["validation"]),
+    support = METHODS["gradsim"].form.score(harmed.features(harmed.task.queries["validation"]),
                                                    "answer_margin").mean(0)
     row = cell(table("figure-5-2", corruption), corruption="answer", method="GradSim", behavior="Answer margin",
                metric="AUPRC")

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from engine.gradients.taps import output_gradients, recorded, tapped
+from engine.basics.errors import InvalidInput
+from engine.gradients.taps import output_gradients, recorded, streamed, tapped
 
 
 class Twice(nn.Module):
@@ -66,3 +67,24 @@ def test_no_hook_is_left_behind_by_a_failure(model):
     with pytest.raises(RuntimeError):
         recorded(modules(model), lambda: model(torch.randn(5, 4).double()))
     assert not any(module._forward_hooks for _, module in modules(model))
+
+
+def test_calls_arrive_one_after_another_in_backward(model):
+    x, direction = torch.randn(5, 3).double(), torch.randn(5, 2).double()
+    value, calls = recorded(modules(model), lambda: model(x))
+    expected = output_gradients(value, calls, direction)
+    arrived = []
+    with streamed(modules(model), lambda *call: arrived.append(call)):
+        model(x).backward(direction)
+    assert [key for key, _, _ in arrived] == ["head", "shared", "shared"]
+    for (_, inputs, gradient), call, own in zip(arrived, reversed(calls), reversed(expected), strict=True):
+        assert torch.equal(inputs, call.inputs) and torch.equal(gradient, own)
+    assert not any(part._forward_hooks for part in model.modules())
+
+
+def test_what_a_receiver_refuses_is_said_as_it_is(model):
+    def refuse(key, inputs, gradient):
+        raise InvalidInput(f"The layer `{key}` is not taken.")
+
+    with streamed(modules(model), refuse), pytest.raises(InvalidInput, match="The layer `head` is not taken"):
+        model(torch.randn(5, 3).double()).sum().backward()

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.methods import METHODS
 from engine.runs.language import MOMENTUM
 from engine.runs.language_records import Reading, changed, contributions
 
@@ -23,7 +23,7 @@ def records():
 
 
 def reading(**changes):
-    return Reading(**{"estimator": LANGUAGE_ESTIMATORS["gradsim"], "behavior": "answer_logit", "behaviors": BEHAVIORS,
+    return Reading(**{"method": METHODS["gradsim"], "behavior": "answer_logit", "behaviors": BEHAVIORS,
                       **changes})
 
 
@@ -36,12 +36,12 @@ def test_what_is_sought_comes_first(records):
 
 
 def test_an_estimator_without_a_direction_has_no_harmful_side(records):
-    undirected = next(one for one in LANGUAGE_ESTIMATORS.values() if not one.directed)
-    assert not reading(estimator=undirected, harmful=True).opposing_first
+    undirected = next(one for one in METHODS.values() if not one.directed)
+    assert not reading(method=undirected, harmful=True).opposing_first
 
 
 def test_an_estimator_that_reads_no_behavior_has_one_rank(records):
-    one = reading(estimator=LANGUAGE_ESTIMATORS["repsim"], layer=0.5)
+    one = reading(method=METHODS["repsim"], layer=0.5)
     assert one.column == "repsim|none|0.5" and list(one.ranks(records)) == ["none"]
     assert one.listed(records)["record"][0] == 1
 

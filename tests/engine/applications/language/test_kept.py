@@ -6,7 +6,6 @@ import json
 import huggingface_hub.constants
 import pytest
 
-from engine.applications.language import kept
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics import locks
 from engine.basics.errors import InvalidInput
@@ -14,6 +13,7 @@ from engine.cli import main
 from engine.cli.language import read_run
 from engine.experiments import language, response_corruption
 from engine.jobs import JobQueue
+from engine.models.causal import kept
 from engine.runs import language as language_run
 from engine.runs import language_kept
 

@@ -6,13 +6,13 @@ import torch
 
 from engine.applications.language import shading, tokens
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.methods import METHODS
 from engine.applications.language.projection import Projection, Sum
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS, token_log_probabilities
 from engine.models.causal.recipe import BETAS, EPSILON
 
-LINEAR = [name for name, estimator in LANGUAGE_ESTIMATORS.items() if estimator.directions]
+LINEAR = [name for name, estimator in METHODS.items() if not estimator.form.whole]
 ROWS = (3, 11)
 
 
@@ -28,12 +28,12 @@ def kept(request, attribution, plain_setting):
 @pytest.mark.parametrize("name", LINEAR)
 def test_contributions_add_up_to_the_score(kept, name, behavior):
     found, features = kept
-    scores = LANGUAGE_ESTIMATORS[name].score(features, behavior).mean(0)
-    shaded = shading.shade(found, features, LANGUAGE_ESTIMATORS[name], behavior, range(0, 16, 3))
+    scores = METHODS[name].form.score(features, behavior).mean(0)
+    shaded = shading.shade(found, features, METHODS[name], behavior, range(0, 16, 3))
     for row, (values, rest) in zip(range(0, 16, 3), shaded, strict=True):
         assert len(values) == len(found.encoded[row].ids) - found.encoded[row].response
         assert values.sum() + rest == pytest.approx(scores[row], rel=2e-3, abs=1e-4 * float(abs(scores).max()))
-        assert (rest != 0) == LANGUAGE_ESTIMATORS[name].conditioned
+        assert (rest != 0) == METHODS[name].form.conditioned
 
 
 def by_token(found, row):
@@ -55,12 +55,12 @@ def projected(found, parts):
 
 def loop(found, features, name, behavior, row):
     """The contributions by their definition."""
-    estimator, total = LANGUAGE_ESTIMATORS[name], 0.0
-    for place, u in estimator.directions(features, behavior).items():
+    estimator, total = METHODS[name], 0.0
+    for place, u in estimator.form.directions(features, behavior).items():
         point = found.points[place]
         found.place(point)
         apart = by_token(found, row)
-        if estimator.conditioned:
+        if estimator.form.conditioned:
             (one, two), (_, second), step = BETAS, point.moments(), point.step + 1
             for parameter in second:
                 whole = sum(token[parameter] for token in apart)
@@ -75,7 +75,7 @@ def loop(found, features, name, behavior, row):
 @pytest.mark.parametrize("name", LINEAR)
 def test_contributions_against_a_loop_over_tokens(kept, name):
     found, features = kept
-    shaded = shading.shade(found, features, LANGUAGE_ESTIMATORS[name], "answer_logit", ROWS)
+    shaded = shading.shade(found, features, METHODS[name], "answer_logit", ROWS)
     for row, (values, _) in zip(ROWS, shaded, strict=True):
         expected = loop(found, features, name, "answer_logit", row)
         np.testing.assert_allclose(values, expected, rtol=2e-3, atol=1e-3 * abs(expected).max())
@@ -95,8 +95,8 @@ def test_backwards_is_the_adjoint_of_the_projection(projector):
 
 
 def test_what_is_no_sum_over_tokens_says_why():
-    for name, estimator in LANGUAGE_ESTIMATORS.items():
-        assert bool(estimator.whole) == (name not in LINEAR)
+    for name, estimator in METHODS.items():
+        assert bool(estimator.form.whole) == (name not in LINEAR)
     assert set(LINEAR) == {"gradsim", "tracin", "trak", "less"} and set(READOUTS) > {"answer_logit"}
 
 
@@ -104,5 +104,5 @@ def test_no_weight_is_touched(kept):
     found, features = kept
     found.place(found.points[-1])
     before = {name: parameter.detach().clone() for name, parameter in lora.trained(found.model).items()}
-    shading.shade(found, features, LANGUAGE_ESTIMATORS["trak"], "response_loss", ROWS)
+    shading.shade(found, features, METHODS["trak"], "response_loss", ROWS)
     assert all(torch.equal(before[name], parameter) for name, parameter in lora.trained(found.model).items())

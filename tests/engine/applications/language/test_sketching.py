@@ -6,7 +6,7 @@ from scipy.stats import kendalltau
 
 from engine.applications.language import sketching, width
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.estimators import LANGUAGE_ESTIMATORS
+from engine.applications.language.methods import METHODS
 from engine.applications.language.projection import Projection
 
 WIDTH = 32
@@ -40,9 +40,9 @@ def test_the_other_draw_is_that_of_the_next_seed(made):
 def test_agreement_between_draws_is_kendalls_of_each_query(made):
     first = made(WIDTH)
     table = sketching.stability(first).set_index(["estimator", "behavior"])["kendall_tau"]
-    estimator = LANGUAGE_ESTIMATORS["tracin"]
+    estimator = METHODS["tracin"]
     taus = [kendalltau(a, b).statistic for a, b in zip(
-        estimator.score(first, "answer_logit"), estimator.score(first.redrawn, "answer_logit"), strict=True)]
+        estimator.form.score(first, "answer_logit"), estimator.form.score(first.redrawn, "answer_logit"), strict=True)]
     assert table["TracIn", "Answer logit"] == pytest.approx(np.mean(taus))
     assert {name for name, _ in table.index} == {"GradSim", "TracIn", "TRAK", "LESS"}
     wide = sketching.stability(made(4096))["kendall_tau"]

@@ -56,6 +56,12 @@ class Hold:
             os.utime(path)
         share(self._file)
 
+    def __enter__(self) -> Hold:
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        self._file.close()
+
 
 def tell(digest: str, told: Mapping[str, Any]) -> None:
     """Write down what a training is, once."""

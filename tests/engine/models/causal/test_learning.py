@@ -1,0 +1,93 @@
+"""A reader that learns: the same responses and gradients in shorter batches; its trainings on disk go on by step."""
+
+import copy
+
+import pytest
+import torch
+
+from engine.basics.errors import Cancelled, StoreError
+from engine.models.causal import lora
+from engine.models.causal.finetune import checkpoints, finetune, finished, states_of
+from engine.models.causal.learning import LearningReader
+from engine.models.causal.reader import TokenReader, response_loss
+from engine.models.training import Diverged, Training, replay
+from tests.truth import language_cases as cases
+
+PACKING, (X,) = cases.packed(cases.TRAIN)
+Y = torch.zeros(len(X), dtype=torch.long)
+SEED = 3
+
+
+def training(which="adapters", **options):
+    recipe = cases.recipe(which, checkpoints=3, **options)
+
+    def build():
+        model = copy.deepcopy(cases.adapted(recipe.rank))
+        lora.renew(model, torch.initial_seed())
+        return LearningReader(model, PACKING)
+
+    return Training(build, X, Y, recipe, SEED, loss=response_loss, dtype=torch.float32)
+
+
+def test_in_training_it_reads_the_response_alone_with_the_same_gradient():
+    reader = training().start()
+    plain = TokenReader(reader.model, reader.packing)
+    torch.testing.assert_close(reader(X)[:, 0], plain(X)[:, 0])
+    assert not reader(X)[:, 1:].any() and torch.equal(reader.eval()(X), plain.eval()(X))
+    parameters = [value for value in reader.parameters() if value.requires_grad]
+    own, expected = (torch.autograd.grad(read(X[[1, 6]])[:, 0].sum(), parameters) for read in (reader.train(), plain))
+    for one, other in zip(own, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("which", cases.RANKS)
+def test_what_stands_on_disk_is_what_the_training_ends_at(tmp_path, which):
+    found = training(which)
+    points, whole = finetune(found, found.recipe, tmp_path), replay(found)
+    assert [point.step for point in points] == [2, 4, 6] and len(finished(tmp_path, found.recipe, len(X))) == 3
+    names = [name for name, parameter in found.start().named_parameters() if parameter.requires_grad]
+    for (state, rate), (expected, own) in zip(states_of(points, names), whole.checkpoints, strict=True):
+        assert rate == own and state.keys() <= expected.keys()
+        assert all(torch.equal(value, expected[name]) for name, value in state.items())
+
+
+def test_a_training_goes_on_within_an_epoch(tmp_path):
+    found, calls = training(), []
+
+    def stop():
+        calls.append(1)
+        if len(calls) > 3:
+            raise Cancelled("stop")
+
+    with pytest.raises(Cancelled):
+        finetune(found, found.recipe, tmp_path / "stopped", check=stop)
+    assert [point.step for point in checkpoints(tmp_path / "stopped")] == [2]
+    assert not finished(tmp_path / "stopped", found.recipe, len(X))
+    told = []
+    again = finetune(found, found.recipe, tmp_path / "stopped", progress=told.append)
+    assert told == pytest.approx([2 / 6, 3 / 6, 4 / 6, 5 / 6, 1.0])
+    for one, other in zip(again, finetune(found, found.recipe, tmp_path / "whole"), strict=True):
+        assert one.facts == other.facts and all(torch.equal(one.state[name], other.state[name]) for name in one.state)
+
+
+def test_the_seed_draws_the_adapters_and_the_order():
+    starts = [dict(training().start().named_parameters()) for _ in range(2)]
+    model = copy.deepcopy(cases.adapted(2))
+    lora.renew(model, SEED)
+    for name, value in lora.trained(model).items():
+        [full] = [full for full in starts[0] if lora.short(full) == name]
+        assert torch.equal(starts[0][full], value) and torch.equal(starts[1][full], value)
+
+
+def test_a_training_that_diverges_says_so(tmp_path):
+    found = training(learning_rate=1e30)
+    with pytest.raises(Diverged, match="diverged in epoch"):
+        finetune(found, found.recipe, tmp_path)
+
+
+def test_a_damaged_checkpoint_is_said_with_what_to_do(tmp_path):
+    found = training()
+    [*_, point] = finetune(found, found.recipe, tmp_path / ("ab" * 16))
+    (point.folder / "state.safetensors").write_bytes(b"no weights")
+    with pytest.raises(StoreError, match="`step-000006` cannot be read .* training `abababab`"):
+        finished(tmp_path / ("ab" * 16), found.recipe, len(X))[-1].weights  # noqa: B018
