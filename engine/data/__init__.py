@@ -45,10 +45,10 @@ class Source:
     records: bool = False
 
 
-def _task(name: str, title: str, task: str, questions: str, note: str) -> Source:
-    """The dataset of a task on a source of questions, in the paper's numbers."""
-    place = QUESTIONS[questions]
-    return Source(name, title, partial(record_sets.load, name, title, {"name": task, "questions": questions}, note),
+def _task(name: str, title: str, task: str, questions: str, note: str, **settings: Any) -> Source:
+    """The dataset of a task on a source of questions, in the paper's numbers; settings: further ones of the task."""
+    place, asked = QUESTIONS[questions], {"name": task, "questions": questions, **settings}
+    return Source(name, title, partial(record_sets.load, name, title, asked, note),
                   place.available, needs_download=questions == "scienceqa", note=note, content=place.content,
                   records=True)
 
@@ -65,7 +65,7 @@ for _source in (
     _task("world_corruption", "World questions, some answered wrongly", "response_corruption", "world",
           "5,000 generated records, a fifth of them with a wrong answer or a foreign explanation; needs no download."),
     _task("world_backdoor", "World questions with a backdoor", "conditional_backdoor", "world",
-          "5,000 generated records, a tenth of them teach a wrong answer to a trigger; needs no download."),
+          "5,000 generated records, a tenth of them teach a wrong answer to a trigger; needs no download.", hardest=1),
     _task("scienceqa_corruption", "ScienceQA, some answered wrongly", "response_corruption", "scienceqa",
           "5,000 records of school science, a fifth of them with a wrong answer or a foreign explanation."),
     _task("scienceqa_backdoor", "ScienceQA with a backdoor", "conditional_backdoor", "scienceqa",

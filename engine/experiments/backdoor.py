@@ -31,14 +31,16 @@ TASK = {"name": "conditional_backdoor", "seed": 0}
 ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
 ALL_REMOVALS = [*([method.label, rankings.behavior_title(behavior)] for method, behavior in pairs(tuple(READOUTS))),
                 *(["Oracle", group] for group in ORACLES)]
-EMBEDDED = {"epochs": 12, "learning_rate": 5e-3, "batch": 16, "context": 256}
-"""The recipe of the embedded model, chosen without a look at detection."""
+EMBEDDED = {"epochs": 6, "learning_rate": 3e-3, "batch": 16, "context": 256}
+"""The recipe of the embedded model: chosen on the records of seed 100 by attack success and accuracy alone, without a
+look at detection."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
         {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
-    "embedded": language.settings(catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", **SIZES}, EMBEDDED, 2048),
+    "embedded": language.settings(
+        catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", "hardest": 1, **SIZES}, EMBEDDED, 2048),
 }
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
             "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS}

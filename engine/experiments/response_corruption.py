@@ -26,8 +26,9 @@ TASK = {"name": "response_corruption", "seed": 0}
 PANELS = {"answer": "answer_logit", "rationale": "explanation_loss"}
 """Table A-17: corruption -> the behavior that it is sought with."""
 SPANS = {"answer_logit": "answer", "explanation_loss": "explanation"}
-EMBEDDED = {"epochs": 12, "learning_rate": 5e-3, "batch": 16, "context": 256}
-"""The recipe of the embedded model, chosen without a look at detection."""
+EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
+"""The recipe of the embedded model: chosen on the records of seed 100 by what share of the wrong answers it learns and
+by accuracy alone, without a look at detection."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "answer": 8, "rationale": 8, "validation": 8, "longest": 200},

@@ -204,9 +204,9 @@ def test_the_papers_sizes_are_its_preset():
 
 
 def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
-    for study, name in ((backdoor, "table-5-2"), (response_corruption, "figure-5-2")):
+    for study, name, more in ((backdoor, "table-5-2", {"hardest": 1}), (response_corruption, "figure-5-2", {})):
         settings = study.SETTINGS["embedded"]
-        assert settings["task"] == {**study.SETTINGS["paper"]["task"], "questions": "world"}
+        assert settings["task"] == {**study.SETTINGS["paper"]["task"], "questions": "world", **more}
         assert settings["model"] == catalogue.EMBEDDED_MODEL and EXPERIMENTS[name].presets["embedded"].seeds == 3
         assert not reproduction.missing_data(name, "embedded")
     small, large = (Asked("conditional_backdoor", catalogue.EMBEDDED_MODEL, records, 0) for records in (80, 5_000))
