@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine.basics.errors import InvalidInput
-from engine.estimators.held import HeldForm
+from engine.estimators.held import NOWHERE, HeldForm
 from engine.exact.response import Response
 from engine.problems import PROBLEMS, Problem
 from engine.question.departure import Departure
@@ -87,7 +87,8 @@ class Estimator:
 
     def held_form(self, specification: Specification) -> HeldForm:
         """How it answers a specification from held gradients. Raises `InvalidInput` where it cannot."""
-        found = self.held.get((specification.intervention.kind, specification.process.kind))
+        asked = (specification.intervention.kind, specification.process.kind) if self.implies else NOWHERE
+        found = self.held.get(asked)
         if found is None:
             raise InvalidInput(f"The estimator `{self.name}` does not read `{specification.intervention.kind}` with "
                                f"`{specification.process.kind}` off gradients that are held; ask a problem instead.")

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import singledispatch
 
+import numpy as np
 from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.estimators.first_order import shared_gradients
+from engine.estimators.held import NOWHERE, Features, Undivided
 from engine.exact.response import Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.interventions import Intervention
@@ -42,6 +44,14 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, options: Options) -
     return problem.x[candidates].norm(dim=1) * problem.training_signal(candidates).norm(dim=1)
 
 
+def held(features: Features, behavior: str) -> np.ndarray:
+    """‖∇ℓ(z_k)‖ at the end of the training."""
+    return np.broadcast_to(features.norms, features.shape)
+
+
 GRADIENT_NORM = Estimator("gradient_norm", "gradient length", False,
                           "The length of the training example's gradient, the same for every query.",
-                          routes={"one_step": respond}, needs=("gradients",), implies=False)
+                          routes={"one_step": respond}, needs=("gradients",), implies=False,
+                          held={NOWHERE: Undivided(held, (
+                              "A length is no sum: the gradients of two tokens can cancel, so no token has a share of "
+                              "it."))})

@@ -15,6 +15,9 @@ import numpy as np
 
 from engine.basics.errors import InvalidInput
 
+NOWHERE = ("", "")
+"""The key of the form of a baseline, which stands for no intervention and no process."""
+
 
 @dataclass(frozen=True, eq=False)
 class Point:

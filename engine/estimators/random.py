@@ -13,10 +13,14 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
+from engine.estimators.held import NOWHERE, Features, Undivided
 from engine.exact.response import Response
 from engine.problems import Problem
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
+
+STREAM = 7
+"""Sets the held numbers apart from all else that a seed draws."""
 
 
 def respond(problem: Problem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
@@ -28,5 +32,12 @@ def respond(problem: Problem, interventions: Sequence[Intervention], process: On
     return [Response.given(values) for _ in interventions]
 
 
+def held(features: Features, behavior: str) -> np.ndarray:
+    """A number in [0, 1) for each record, the same for every query, as the studies of language models draw it."""
+    drawn = np.random.default_rng([features.seed, STREAM]).random(len(features.norms), dtype=np.float32)
+    return np.broadcast_to(drawn, features.shape)
+
+
 RANDOM = Estimator("random", "random", False, "A random number for each query and training example.",
-                   routes={"one_step": respond}, implies=False)
+                   routes={"one_step": respond}, implies=False,
+                   held={NOWHERE: Undivided(held, "Chance reads no token.")})

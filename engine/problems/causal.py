@@ -134,7 +134,7 @@ class CausalProblem(ModuleProblem):
                           self.candidates, **made, shared=Shared(self.shared.model, Memory()))
 
     def _reading(self, module: nn.Module, extras: Sequence[Extra]) -> TokenReader:
-        return TokenReader(cast(TokenReader, module).model, self.reader.packing, extras)
+        return cast(TokenReader, module).with_extras(extras)
 
     def texts_of(self, x: Tensor) -> list[str]:
         """Prompt and response of records x (b, width). Raises `InvalidInput` where only their tokens are at hand."""

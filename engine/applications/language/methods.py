@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.basics.registry import Registry
-from engine.estimators.baselines import CHANCE, GRADIENT_LENGTH
 from engine.estimators.held import HeldForm
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
@@ -23,33 +22,29 @@ READOUT = "a readout of the prompt's representation"
 class Method:
     """A way to rank training records.
 
-    label: its name in the paper's tables. named: the method of `engine.scoring.named` whose specification it implies,
-    empty where it implies none; `alone` is what it asks then, and `baseline` how it scores. reads: whether it reads
-    the behavior. directed: whether its sign says if a record helps or harms; one that is not directed is ranked as it
-    is.
+    label: its name in the paper's tables. named: the method of `engine.scoring.named` that it is; `alone`: what a
+    baseline asks, which implies no specification. reads: whether it reads the behavior. directed: whether its sign says
+    if a record helps or harms; one that is not directed is ranked as it is.
     """
 
     name: str
     label: str
     note: str
-    source: str = ""
-    named: str = ""
+    source: str
+    named: str
     reads: bool = True
     directed: bool = True
     alone: str = ""
-    baseline: HeldForm | None = None
 
     def scoring(self, behavior: str = NONE) -> Scoring | None:
         """The specification that it implies with a behavior, with its estimator; None where it implies none."""
-        if not self.named:
+        if not NAMED[self.named].implies:
             return None
         return NAMED[self.named].implied(behavior if self.reads and behavior != NONE else ANSWER)
 
     @property
     def form(self) -> HeldForm:
         """How it scores from gradients that are held."""
-        if self.baseline is not None:
-            return self.baseline
         scoring = NAMED[self.named].implied(ANSWER)
         return scoring.route.held_form(scoring.specification)
 
@@ -61,13 +56,12 @@ class Method:
 
 METHODS: Registry[Method] = Registry("method")
 for _method in (
-    Method("gradient_norm", "Grad. norm", "Length of a record's training gradient.", reads=False, directed=False,
-           alone="Which training records pull hardest on the model, whatever they teach it?",
-           baseline=GRADIENT_LENGTH),
+    Method("gradient_norm", "Grad. norm", "Length of a record's training gradient.", "", "gradient_norm", reads=False,
+           directed=False, alone="Which training records pull hardest on the model, whatever they teach it?"),
     Method("repsim", "RepSim", "Cosine of the prompts' representations.", "Hanawa et al. 2021", "repsim_cosine",
            reads=False),
-    Method("random", "Random", "Chance.", reads=False, directed=False,
-           alone="Which training records does chance pick?", baseline=CHANCE),
+    Method("random", "Random", "Chance.", "", "random", reads=False, directed=False,
+           alone="Which training records does chance pick?"),
     Method("gradsim", "GradSim", "Inner product of gradients at the end of training.", "Charpiat et al. 2019",
            "gradsim"),
     Method("tracin", "TracIn", "GradSim summed over checkpoints, weighted by learning rates.", "Pruthi et al. 2020",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from torch.nn.functional import pad
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch
 from engine.models.causal.packed import Packing
-from engine.models.causal.reader import Read, TokenReader
+from engine.models.causal.reader import Extra, Read, TokenReader
 from engine.models.causal.readouts import READOUTS, response_loss
 
 
@@ -21,9 +22,13 @@ class LearningReader(TokenReader):
     mode it is any other reader. mixed: whether passes on a GPU run in bfloat16.
     """
 
-    def __init__(self, model: nn.Module, packing: Packing, mixed: bool = False) -> None:
-        super().__init__(model, packing)
+    def __init__(self, model: nn.Module, packing: Packing, extras: Sequence[Extra] = (), *, mixed: bool = False
+                 ) -> None:
+        super().__init__(model, packing, extras)
         self.mixed = mixed
+
+    def with_extras(self, extras: Sequence[Extra]) -> TokenReader:
+        return LearningReader(self.model, self.packing, extras, mixed=self.mixed)
 
     def forward(self, rows: Tensor, read: Read | None = None) -> Tensor:
         if not self.training or read is not None:

@@ -55,6 +55,10 @@ class TokenReader(nn.Module):
         found += [extra.read(self, part, batch, logits) for extra, part in zip(self.extras, parts, strict=False)]
         return torch.stack([column.to(logits.dtype) for column in found], 1)
 
+    def with_extras(self, extras: Sequence[Extra]) -> TokenReader:
+        """A reader of the same model, with other further columns."""
+        return TokenReader(self.model, self.packing, extras)
+
     def passed(self, batch: Batch, **options: Any) -> Any:
         """The model's own answer; tokens see those before them in their record."""
         return self.model(input_ids=batch.ids, attention_mask=_seen(batch.mask, next(self.parameters()).dtype),

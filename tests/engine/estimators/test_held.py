@@ -59,7 +59,7 @@ def on_the_problem(problem, scoring):
 
 
 @pytest.mark.parametrize(("name", "behavior"), [(method.name, behavior) for method, behavior in pairs(reading("tokens"))
-                                                if method.named and method.reads])
+                                                if method.reads])
 def test_held_gradients_score_as_the_route_does(problem, held, name, behavior):
     method = METHODS[name]
     scoring = method.scoring(behavior)

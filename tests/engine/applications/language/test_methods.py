@@ -8,7 +8,7 @@ from engine.models.causal.readouts import READOUTS
 from engine.scoring.named import NAMED
 from engine.scoring.verdict import verdict
 
-IMPLYING = [name for name, method in METHODS.items() if method.named]
+IMPLYING = [name for name, method in METHODS.items() if NAMED[method.named].implies]
 
 
 @pytest.mark.parametrize("name", IMPLYING)
@@ -38,5 +38,6 @@ def test_baselines_imply_no_specification_and_say_what_they_do():
     for name in set(METHODS) - set(IMPLYING):
         assert METHODS[name].scoring("answer_logit") is None
         assert METHODS[name].asks("answer_logit") == METHODS[name].alone
+        assert METHODS[name].form in ESTIMATORS[name].held.values()
     assert {name for name in METHODS if name not in IMPLYING} == {"gradient_norm", "random"}
     assert len(list(pairs(tuple(READOUTS)))) == 3 + 4 * 4
