@@ -10,7 +10,7 @@ import streamlit as st
 from app.widgets import chips, downloads, glossary, job_panel
 from app.widgets.desk import desk
 from engine import data
-from engine.analysis.datamodels import DEFINITION, linear_datamodeling_score
+from engine.analysis.datamodels import DEFINITION, compared, linear_datamodeling_score
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 from engine.desk.compared import Compared
@@ -45,15 +45,22 @@ def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
         return
-    rows = []
-    if any(scores.scoring.readout.words for scores in found.scores[0]):
+    scored = found.scores[0]
+    try:
+        pairs = compared([scores.scoring for scores in scored])
+    except WhichfluenceError as error:
+        st.info(str(error))
+        return
+    if any(behavior.words for _, behavior in pairs):
         chips.note("Spans and contrasts are left out: these models were asked for the other behaviors alone.")
-    for name, scores in zip(names, found.scores[0], strict=True):
-        if scores.scoring.readout.words:
+    rows = []
+    for place, behavior in pairs:
+        if behavior.words:
             continue
-        values = linear_datamodeling_score(scores, models.outcomes(scores.scoring.behavior), models.kept)
+        values = linear_datamodeling_score(scored[place], models.outcomes(behavior.name), models.kept)
         summary = summarize(values, interval_over="queries")
-        rows.append({"specification": name, "linear datamodeling score": summary.mean, "± 95%": summary.ci95,
+        rows.append({"specification": names[place], "behavior": behavior.title,
+                     "linear datamodeling score": summary.mean, "± 95%": summary.ci95,
                      "queries": summary.n_queries - summary.n_dropped})
     table = pd.DataFrame(rows)
     columns = glossary.columns(table, {

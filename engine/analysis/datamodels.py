@@ -11,6 +11,7 @@ candidates: its other side is real models.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +22,10 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.rank_similarity import spearman
 from engine.problems import Problem
+from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
 
 DEFINITION = ("How well the summed scores of the examples that a model was trained on predict its behavior, over "
               "models trained on random subsets: Spearman's ρ, from −1 to 1, 0 for unrelated scores.")
@@ -36,11 +39,14 @@ class Retrained:
     logits: Tensor
     labels: Tensor
     candidates: np.ndarray
+    read: tuple[Behavior, ...] = ()
 
     def outcomes(self, behavior: str) -> np.ndarray:
-        """B(q; θ(S_j)), shape (m, J)."""
+        """B(q; θ(S_j)), shape (m, J), of a registered behavior, or of one that was asked for when the models were
+        trained."""
         labels = self.labels.expand(self.logits.shape[:2])
-        return BEHAVIORS[behavior].value(self.logits, labels).T.double().cpu().numpy()
+        asked = {own.name: own for own in self.read}
+        return (asked.get(behavior) or BEHAVIORS[behavior]).value(self.logits, labels).T.double().cpu().numpy()
 
 
 def subsets(k: int, count: int = 100, share: float = 0.5, seed: int = 0) -> np.ndarray:
@@ -56,9 +62,11 @@ def subsets(k: int, count: int = 100, share: float = 0.5, seed: int = 0) -> np.n
     return np.stack([np.isin(np.arange(k), rng.choice(k, size, replace=False)) for _ in range(count)])
 
 
-def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None) -> Retrained:
+def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None,
+            behaviors: Sequence[Behavior] = ()) -> Retrained:
     """Train on every subset: to the optimum of the mean over the examples left for softmax regression, from scratch
-    by the problem's recipe and seed for a network. kept (J, k) bool.
+    by the problem's recipe and seed for a network. kept (J, k) bool. behaviors: those with words of their own, which
+    have to be asked for beforehand, among those that will be read.
 
     Raises `InvalidInput` where kept does not fit the candidates or the network's recipe is not known.
     """
@@ -66,6 +74,7 @@ def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None) 
     if kept.ndim != 2 or kept.shape[1] != len(problem.candidates):
         raise InvalidInput(f"The subsets have shape {kept.shape} for {len(problem.candidates)} candidates; give one "
                            "column a candidate.")
+    problem, read = problem.asking(list(behaviors))
     logits = []
     for number, row in enumerate(kept):
         options.check()
@@ -73,7 +82,18 @@ def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None) 
         weights[problem.candidates[torch.as_tensor(~row, device=problem.device)]] = 0.0
         logits.append(problem.retrained_outputs(weights, options.check))
         options.progress((number + 1) / len(kept))
-    return Retrained(kept, torch.stack(logits), problem.query_labels, problem.candidates.cpu().numpy())
+    return Retrained(kept, torch.stack(logits), problem.query_labels, problem.candidates.cpu().numpy(), tuple(read))
+
+
+def compared(scorings: Sequence[Scoring]) -> list[tuple[int, Behavior]]:
+    """(place of a scoring, the behavior that its sums are held against): its own, and for a baseline, which has none,
+    each of the others'. Raises `InvalidInput` where there are baselines alone."""
+    behaviors = list({one.readout.name: one.readout for one in scorings if one.route.implies}.values())
+    if not behaviors:
+        raise InvalidInput("A baseline reads no behavior that models could be asked for; give a specification with one "
+                           "beside it.")
+    return [(place, behavior) for place, one in enumerate(scorings)
+            for behavior in ([one.readout] if one.route.implies else behaviors)]
 
 
 def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray, kept: np.ndarray) -> np.ndarray:

@@ -45,21 +45,22 @@ def datamodel(
     kept = datamodels.subsets(len(problem.candidates), subsets, share, seed)
     computed = answer(problem, list(named.values()), options)
     found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
+    pairs, names = datamodels.compared([one.scoring for one in found.values()]), list(found)
     with progress(f"{subsets} models on subsets") as move:
-        models = datamodels.retrain(problem, kept, setting.options(move))
-    table = pd.DataFrame({"name": name, **_score(one, models, kept), "subsets": subsets, "share": share}
-                         for name, one in found.items())
+        models = datamodels.retrain(problem, kept, setting.options(move), [behavior for _, behavior in pairs])
+    table = pd.DataFrame({"name": names[place], **_score(found[names[place]], behavior.name, models, kept),
+                          "subsets": subsets, "share": share} for place, behavior in pairs)
     atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
 
 
-def _score(scores: Scores, models: Retrained, kept: np.ndarray) -> dict[str, Any]:
-    """The linear datamodeling score over queries, as a row tells it."""
+def _score(scores: Scores, behavior: str, models: Retrained, kept: np.ndarray) -> dict[str, Any]:
+    """The linear datamodeling score of a behavior over queries, as a row tells it."""
     from engine.analysis.datamodels import linear_datamodeling_score
     from engine.metrics.agreement import summarize
 
-    outcomes = models.outcomes(scores.scoring.behavior)
-    summary = summarize(linear_datamodeling_score(scores, outcomes, kept), interval_over="queries")
-    return {"behavior": scores.scoring.behavior, "mean": summary.mean, "ci95": summary.ci95,
+    values = linear_datamodeling_score(scores, models.outcomes(behavior), kept)
+    summary = summarize(values, interval_over="queries")
+    return {"behavior": behavior, "mean": summary.mean, "ci95": summary.ci95,
             "n_queries": summary.n_queries, "n_dropped": summary.n_dropped}
 
 
