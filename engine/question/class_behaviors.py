@@ -49,7 +49,10 @@ def _log_mean_exp(change: Tensor, logits: Tensor) -> Tensor:
     gained = (logits.softmax(-1) * change.clamp(max=LARGEST).expm1()).sum(-1)
     near = (gained > -0.5) & (change <= LARGEST).all(-1)
     found = gained.clamp(min=-0.5).log1p()
-    return found if near.all() else torch.where(near, found, (logits.log_softmax(-1) + change).logsumexp(-1))
+    if near.all():
+        return found
+    far = logits.log_softmax(-1).expand(change.shape)[~near] + change[~near]
+    return found.masked_scatter(~near, far.logsumexp(-1))
 
 
 def query_logit(logits: Tensor, labels: Tensor) -> Tensor:
