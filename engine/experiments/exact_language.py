@@ -8,8 +8,8 @@ The embedded model, fine-tuned on records of which some are answered wrongly, is
                same removals agree on under another seed, which is all that any estimator could know of them
     subsets    linear datamodeling score over models trained on random halves of the records (Park et al. 2023)
 
-Scores are compared per query over the same candidates. RepSim reads no behavior and is compared with each. Gradient
-length and a random order imply no specification: they are ranked as they are.
+Scores are compared per query over the same candidates. RepSim and NTK read no behavior and are compared with each.
+Gradient length, BM25 and a random order imply no specification: they are ranked as they are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from engine.estimators import ESTIMATORS
 from engine.experiments.agreements import facts, per_query, restored, stored
 from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
-from engine.gradients.products import TrainingGradients
 from engine.jobs import Context, JobKind, Output
 from engine.metrics.agreement import METRICS
 from engine.metrics.intervals import t_interval
@@ -48,7 +47,8 @@ ONE_STEP = {"kind": "one_step", "eta": ETA}
 TRAJECTORY = {"kind": "trajectory", "eta": ETA, "checkpoints": CHECKPOINTS}
 RESPONSE = {"kind": "local_response", "damping": DAMPING}
 OTHER_SEED = 1_000
-BASELINES = ("Gradient length", "Random")
+BASELINES = {"Gradient length": "gradient_norm", "BM25": "bm25", "Random": "random"}
+"""By its usual name, an estimator that implies no specification."""
 SHARE = 0.5
 
 Implied = Callable[[str], Scoring]
@@ -56,6 +56,8 @@ METHODS: dict[str, Implied] = {
     "GradSim": lambda behavior: Scoring.of(behavior, ADD, ONE_STEP, "first_order"),
     "GradSim (cosine)": lambda behavior: Scoring.of(behavior, ADD, ONE_STEP, "cosine"),
     "RepSim": lambda behavior: Scoring.of("answer_logit", {"kind": "auxiliary"}, ONE_STEP, "cosine"),
+    "NTK": lambda behavior: Scoring.of("answer_logit", {"kind": "auxiliary"}, ONE_STEP, "ntk"),
+    "Representer points": lambda behavior: Scoring.of(behavior, ADD, ONE_STEP, "representer"),
     "TracIn": lambda behavior: Scoring.of(behavior, ADD, TRAJECTORY, "first_order"),
     "LESS": lambda behavior: Scoring.of(behavior, ADD, TRAJECTORY, "less"),
     "TRAK": lambda behavior: Scoring.of(behavior, REMOVE, {"kind": "retrain"}, "trak"),
@@ -158,18 +160,15 @@ def _subsets(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context)
 
 def _estimates(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of every method and baseline, `method|behavior` -> (m, k)."""
-    problem = drawn.problem
-    assert isinstance(problem, CausalProblem)
+    problem, behaviors, answering = drawn.problem, reading("tokens"), methods()
     found: dict[str, np.ndarray] = {}
-    for place, (title, implied) in enumerate(methods().items()):
-        scorings = [implied(behavior) for behavior in reading("tokens")]
-        scores = compute(problem, scorings, context.computing(title, 0.2 + 0.8 * place / len(METHODS)))
-        found |= {f"{title}|{one}": own.sharp for one, own in zip(reading("tokens"), scores, strict=True)}
-    shape = len(problem.queries), len(problem.candidates)
-    lengths = TrainingGradients(problem, problem.candidates).norms().double().cpu().numpy()
-    order = np.random.default_rng(problem.seed).permutation(shape[1]).astype(np.float64)
-    for title, values in zip(BASELINES, (lengths, order), strict=True):
-        found |= {f"{title}|{behavior}": np.broadcast_to(values, shape) for behavior in reading("tokens")}
+    for place, (title, implied) in enumerate(answering.items()):
+        scores = compute(problem, [implied(behavior) for behavior in behaviors],
+                         context.computing(title, 0.2 + 0.8 * place / len(answering)))
+        found |= {f"{title}|{one}": own.sharp for one, own in zip(behaviors, scores, strict=True)}
+    baselines = compute(problem, [Scoring.parse({"estimator": name}) for name in BASELINES.values()])
+    for title, own in zip(BASELINES, baselines, strict=True):
+        found |= {f"{title}|{behavior}": own.sharp for behavior in behaviors}
     return Output(arrays=found)
 
 
@@ -204,6 +203,8 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
 
 
 SAID = ("data", "device", "factual", "exact_seconds", "below_resolution", "seconds")
+STEP = "Exact step"
+"""Stands beside the methods where models are trained again."""
 Arrays = Mapping[str, np.ndarray]
 Measured = dict[tuple[str, str, str], np.ndarray]
 """(method, behavior, measure) -> a value a query, (m,)."""
@@ -244,6 +245,7 @@ def _against_removal(arrays: Mapping[str, Arrays], removed: int) -> Measured:
         method, behavior = key.split("|")
         found |= _titled(method, behavior, per_query(values[:, :removed], exact[f"own|{behavior}"]))
     for behavior in reading("tokens"):
+        found |= _titled(STEP, behavior, per_query(arrays["steps"][behavior][:, :removed], exact[f"own|{behavior}"]))
         found |= _titled("Exact removal, another seed", behavior,
                          per_query(exact[f"other|{behavior}"], exact[f"own|{behavior}"]))
     return found
@@ -251,7 +253,8 @@ def _against_removal(arrays: Mapping[str, Arrays], removed: int) -> Measured:
 
 def _against_subsets(arrays: Mapping[str, Arrays]) -> Measured:
     found: Measured = {}
-    for key, values in arrays["estimates"].items():
+    steps = {f"{STEP}|{behavior}": values for behavior, values in arrays["steps"].items()}
+    for key, values in {**arrays["estimates"], **steps}.items():
         method, behavior = key.split("|")
         found[method, behavior, "LDS"] = linear_datamodeling_score(
             np.nan_to_num(values), arrays["subsets"][behavior], arrays["subsets"]["kept"])

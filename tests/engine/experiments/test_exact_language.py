@@ -74,7 +74,8 @@ def test_linear_datamodeling_scores_are_those_of_the_models(result, problem):
 def test_every_estimator_that_answers_is_there_with_baselines_and_the_noise_floor(result):
     methods = set(result.table("steps")["method"])
     assert set(exact_language.methods()) | set(exact_language.BASELINES) < methods
-    assert "Exact removal, another seed" in set(result.table("removal")["method"])
+    assert {"Exact removal, another seed", exact_language.STEP} < set(result.table("removal")["method"])
+    assert exact_language.STEP in set(result.table("subsets")["method"])
     assert set(result.table("removal")["behavior"]) == {"response_loss", "explanation_loss", "answer_logit",
                                                         "answer_margin"}
     for name in ("language-steps", "language-curve", "language-removal", "language-lds"):
