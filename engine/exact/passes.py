@@ -13,6 +13,7 @@ from torch.func import functional_call
 from engine.basics.options import Options
 from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks
 from engine.gradients.layout import arranged
+from engine.models.outputs_only import outputs_only
 from engine.problems import ModuleProblem
 
 
@@ -26,7 +27,7 @@ def query_logits(problem: ModuleProblem, theta: Tensor) -> Tensor:
     def run(rows: slice) -> None:
         logits[rows] = functional_call(network.module, values, (queries[rows],))
 
-    with torch.no_grad():
+    with outputs_only():
         in_chunks(run, len(queries), _chunk(problem, queries, BUDGET))
     return logits
 

@@ -30,13 +30,15 @@ def attach(model: Any, recipe: FineTuning) -> Any:
     """The model with adapters, which `renew` still has to draw; its own weights are frozen."""
     from peft import LoraConfig, get_peft_model
 
+    from engine.models.causal.adapted import with_short_passes
+
     targets: str | list[str] = recipe.targets if recipe.targets == "all-linear" else recipe.targets.split(",")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # what PEFT asks transformers by an old name
             config = LoraConfig(r=recipe.rank, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM",
                                 lora_alpha=recipe.scaling)
-            return get_peft_model(model, config)
+            return with_short_passes(get_peft_model(model, config))
     except ValueError as error:
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}).") from None
 

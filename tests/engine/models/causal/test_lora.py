@@ -1,0 +1,64 @@
+"""Adapted linear maps: the same outputs by the short way, which gradients and hooks do not take."""
+
+import copy
+
+import pytest
+import torch
+
+from engine.models.causal import loading, lora
+from engine.models.causal.adapted import Adapted
+from engine.models.causal.recipe import FineTuning
+from engine.models.outputs_only import is_outputs_only, outputs_only
+
+
+@pytest.fixture(scope="module")
+def model():
+    """The embedded model with adapters that do something."""
+    found = lora.attach(loading.load("World-0.4M")[0], FineTuning())
+    lora.renew(found, 0)
+    with torch.no_grad():
+        for layer in lora.layers(found):
+            layer.b.weight.normal_(0.0, 0.1)
+    return found.eval()
+
+
+@pytest.mark.parametrize("dtype, rtol", [(torch.float64, 1e-12), (torch.float32, 1e-4)])
+def test_outputs_are_those_of_the_long_way(model, dtype, rtol):
+    own = copy.deepcopy(model).to(dtype)
+    ids = torch.randint(5, 300, (3, 20), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        long = own(ids).logits
+    with outputs_only():
+        assert is_outputs_only() and not torch.is_grad_enabled()
+        short = own(ids).logits
+    assert not is_outputs_only() and sum(isinstance(part, Adapted) for part in own.modules()) == len(lora.layers(own))
+    assert long.dtype == dtype
+    torch.testing.assert_close(short, long, rtol=rtol, atol=rtol)
+
+
+def test_hooks_within_see_every_pass_that_is_not_for_outputs_alone(model):
+    seen, ids = [], torch.tensor([[7, 8, 9]])
+    handle = lora.layers(model)[0].a.register_forward_hook(lambda *_: seen.append(1))
+    try:
+        with torch.no_grad():
+            model(ids)
+        assert seen == [1]
+        with outputs_only():
+            model(ids)
+        assert seen == [1]
+    finally:
+        handle.remove()
+
+
+def test_another_precision_takes_the_long_way(model):
+    """Adapters in float32 beside weights in bfloat16, as on a GPU: PEFT says how they are added."""
+    own = copy.deepcopy(model)
+    for layer in own.modules():
+        if isinstance(layer, Adapted):
+            layer.base_layer.to(torch.bfloat16)
+    layer = next(part for part in own.modules() if isinstance(part, Adapted))
+    x = torch.randn(2, layer.in_features, dtype=torch.bfloat16)
+    with outputs_only():
+        short = layer(x)
+    with torch.no_grad():
+        assert torch.equal(short, layer(x))
