@@ -1,0 +1,86 @@
+r"""An aggregate over queries: from scores (m, k) of every query and candidate to one number a candidate.
+
+    A(k) = Σ_q w(q, k) s(q, k) / Σ_q w(q, k),   s the oriented scores, both sums over the queries that know k
+
+A score that is unknown is left out of its query, as agreement leaves it out: that of a candidate that did not converge,
+or one below resolution. A candidate of which no query with weight knows anything has no value (NaN). `Mean` gives every
+query the weight 1, `Weighted` its own, and `One` takes a single query.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.scoring.scores import Scores
+
+
+class Aggregate(ABC):
+    """How the scores of several queries become one number a candidate."""
+
+    def of(self, scores: Scores) -> np.ndarray:
+        """A (k,) float64 of the oriented scores. Raises `InvalidInput` where the queries are not those it was made
+        for."""
+        return self.over(scores.trusted)
+
+    @abstractmethod
+    def over(self, values: np.ndarray) -> np.ndarray:
+        """A (k,) float64 of oriented scores (m, k), where NaN stands for one that is unknown."""
+
+
+@dataclass(frozen=True)
+class Mean(Aggregate):
+    """Every query counts the same: w = 1."""
+
+    def over(self, values: np.ndarray) -> np.ndarray:
+        known = ~np.isnan(values)
+        total = values.sum(0, dtype=np.float64, where=known)
+        return _divided(total, known.sum(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted(Aggregate):
+    """Queries count by weights: (m,) a query, or (m, k) a query and candidate.
+
+    Raises `InvalidInput` for weights that are negative, not finite, or nowhere positive.
+    """
+
+    weights: np.ndarray
+
+    def __post_init__(self) -> None:
+        weights = np.asarray(self.weights, np.float64)
+        if weights.ndim not in (1, 2):
+            raise InvalidInput(f"Weights of shape {weights.shape} do not fit queries; give one a query, (m,), or one a "
+                               "query and candidate, (m, k).")
+        if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
+            raise InvalidInput("A weight of a query is negative or not finite, or all are zero; give numbers from 0 "
+                               "up, at least one of them positive.")
+
+    def over(self, values: np.ndarray) -> np.ndarray:
+        weights = np.asarray(self.weights, np.float64)
+        if weights.shape not in (values.shape, values.shape[:1]):
+            raise InvalidInput(f"There are weights of shape {weights.shape} for scores of shape {values.shape}; give "
+                               f"{len(values):,}, one a query.")
+        weights = np.broadcast_to(weights if weights.ndim == 2 else weights[:, None], values.shape)
+        known = ~np.isnan(values)
+        total = (weights * np.where(known, values, 0.0)).sum(0)
+        return _divided(total, weights.sum(0, where=known))
+
+
+@dataclass(frozen=True)
+class One(Aggregate):
+    """A single query, counted from 0."""
+
+    query: int
+
+    def over(self, values: np.ndarray) -> np.ndarray:
+        if not 0 <= self.query < len(values):
+            raise InvalidInput(f"There is no query {self.query:,}; choose one from 0 to {len(values) - 1:,}.")
+        return np.array(values[self.query], np.float64)
+
+
+def _divided(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)

@@ -1,0 +1,66 @@
+"""One number a candidate from the scores of several queries, by hand."""
+
+import numpy as np
+import pytest
+
+from engine.basics.errors import InvalidInput
+from engine.scoring.aggregate import Mean, One, Weighted
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+VALUES = np.array([[1.0, 2.0, 3.0, 4.0], [5.0, -2.0, 0.0, 8.0], [3.0, 6.0, -3.0, 0.0]])
+
+
+def scores(intervention="add_occurrence", process=None, **facts):
+    scoring = Scoring.of("query_loss", {"kind": intervention}, process or {"kind": "one_step", "eta": 0.1})
+    known = {"converged": np.ones(4, bool), "residual": np.zeros(4), **facts}
+    return Scores(scoring, VALUES, np.arange(4), **known)
+
+
+def test_the_mean_over_queries():
+    np.testing.assert_array_equal(Mean().of(scores()), [3.0, 2.0, 0.0, 4.0])
+
+
+def test_scores_are_oriented_first():
+    np.testing.assert_array_equal(Mean().of(scores("remove", {"kind": "reoptimize"})), [-3.0, -2.0, 0.0, -4.0])
+
+
+def test_a_weight_a_query():
+    np.testing.assert_array_equal(Weighted(np.array([1.0, 3.0, 0.0])).of(scores()), [4.0, -1.0, 0.75, 7.0])
+    np.testing.assert_array_equal(Weighted(np.ones(3)).of(scores()), Mean().of(scores()))
+
+
+def test_a_weight_a_query_and_candidate():
+    weights = np.array([[1, 0, 0, 0], [1, 1, 0, 1], [0, 1, 0, 1]])
+    np.testing.assert_array_equal(Weighted(weights).of(scores()), [3.0, 2.0, np.nan, 4.0])
+
+
+def test_one_query():
+    np.testing.assert_array_equal(One(1).of(scores()), VALUES[1])
+
+
+def test_what_is_unknown_is_left_out_of_its_query_as_agreement_does():
+    converged = np.array([True, True, True, False])
+    resolved = np.array([[True, True, False, True], [True, False, False, True], [True, True, False, True]])
+    found = scores(converged=converged, resolved=resolved)
+    np.testing.assert_array_equal(Mean().of(found), [3.0, 4.0, np.nan, np.nan])
+    np.testing.assert_array_equal(Weighted(np.array([1.0, 7.0, 3.0])).of(found), [45 / 11, 5.0, np.nan, np.nan])
+    np.testing.assert_array_equal(One(1).of(found), [5.0, np.nan, np.nan, np.nan])
+
+
+def test_the_mean_of_single_precision_is_taken_in_double():
+    values = np.random.default_rng(0).standard_normal((300, 7)).astype(np.float32)
+    np.testing.assert_array_equal(Mean().over(values), values.mean(0, dtype=np.float64))
+
+
+@pytest.mark.parametrize("weights", [[-1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [np.nan, 1.0, 1.0], 2.0])
+def test_weights_that_are_none_are_a_sentence(weights):
+    with pytest.raises(InvalidInput, match="[Ww]eight"):
+        Weighted(np.array(weights))
+
+
+def test_queries_that_are_not_there_are_a_sentence():
+    with pytest.raises(InvalidInput, match="give 3, one a query"):
+        Weighted(np.ones(2)).of(scores())
+    with pytest.raises(InvalidInput, match="choose one from 0 to 2"):
+        One(3).of(scores())
