@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engine.applications.noisy_labels.over import MEAN, OF_ITS_LABEL, Over
 from engine.basics.registry import Registry
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
@@ -31,14 +32,15 @@ class Method:
     """A way to rank training examples by how suspicious their label is.
 
     reads: whether it reads a trusted behavior. named: the method of `engine.scoring.named` whose specification it
-    implies, empty where it implies none. over: of which queries the scores are put together, and how; what it does
-    instead, where it implies no specification.
+    implies, and over: how the scores of the trusted examples are put together; empty and None where it implies none.
+    instead: what it does, where it implies no specification.
     """
 
     title: str
     reads: bool
-    over: str
     named: str = ""
+    over: Over | None = None
+    instead: str = ""
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -56,21 +58,19 @@ class Method:
         """What it asks, in a sentence or two: the question of its specification, and how the scores of the trusted
         examples become one suspicion."""
         scoring = self.scoring(behavior)
-        return self.over if scoring is None else f"{scoring.plain_question()} {self.over}"
+        return f"{scoring.plain_question()} {self.over.sentence}" if scoring and self.over else self.instead
 
 
-MEAN = "A label is suspicious where the answer, averaged over the trusted examples, is low."
-OF_ITS_LABEL = "A label is suspicious where the answer for the mean of its own class's trusted examples is low."
 METHODS: Registry[Method] = Registry("method")
 for _name, _method in {
-    "random": Method("Random", False, "A shuffled order: what chance finds."),
-    "repsim": Method("RepSim", False, OF_ITS_LABEL, "repsim_cosine"),
-    "ntk": Method("NTK", False, OF_ITS_LABEL, "ntk_last_layer"),
-    "gradsim": Method("GradSim", True, MEAN, "gradsim"),
-    "tracin": Method("TracIn", True, MEAN, "tracin"),
-    "lissa": Method("LiSSA", True, MEAN, "influence_function_lissa"),
-    "confident": Method("Confident learning", False, "Does a model that never saw this example doubt its label? "
-                        "(cleanlab; no influence is estimated)"),
+    "random": Method("Random", False, instead="A shuffled order: what chance finds."),
+    "repsim": Method("RepSim", False, "repsim_cosine", OF_ITS_LABEL),
+    "ntk": Method("NTK", False, "ntk_last_layer", OF_ITS_LABEL),
+    "gradsim": Method("GradSim", True, "gradsim", MEAN),
+    "tracin": Method("TracIn", True, "tracin", MEAN),
+    "lissa": Method("LiSSA", True, "influence_function_lissa", MEAN),
+    "confident": Method("Confident learning", False, instead="Does a model that never saw this example doubt its "
+                        "label? (cleanlab; no influence is estimated)"),
 }.items():
     METHODS.add(_name, _method)
 
