@@ -35,7 +35,7 @@ left, right = st.columns([6, 7], gap="large")
 with left:
     specification_list.rows(scorings)
 with right:
-    compare_panel.take_click(len(scorings))
+    specification_list.OPENED.take_click(len(scorings))
     pair = specification_list.chosen_pair(scorings)
     metric = compare_panel.metric_switch()
     try:
@@ -49,7 +49,7 @@ with right:
     compare_panel.matrix(found, names, metric, pair)
 
 st.divider()
-compare_panel.pair_boxes(names, pair)
+specification_list.OPENED.boxes(names, pair, "specification")
 compare_panel.verdict(found, pair)
 compare_panel.questions(found, names, pair)
 compare_panel.numbers(found, pair)

@@ -17,6 +17,7 @@ def main() -> None:
     if scored is None:
         panel.ask(source, drawn)
         return
+    state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
     panel.origin(drawn)
     measured = panel.measured(drawn)
@@ -26,7 +27,7 @@ def main() -> None:
     if view == "detection":
         panel.detection(source, drawn, scored, pair)
     elif view == "agreement":
-        agreement.show(source, scored, pair)
+        agreement.show(source, drawn, scored, pair)
     elif view == "desk":
         review_desk.show(drawn, scored, pair)
     else:

@@ -20,33 +20,8 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
-CLICKS, HANDLED = "compare:clicks", "compare:handled"
-FIRST, SECOND = "compare:first", "compare:second"
 ALL = "all"
 POINTS = 5_000  # candidates up to which the scatter of one query shows every one of them
-
-
-def chart_key() -> str:
-    """The heatmap's key. It moves on when a pair is chosen elsewhere, so that any cell can be clicked again."""
-    return f"compare:heatmap:{st.session_state.get(CLICKS, 0)}"
-
-
-def take_click(count: int) -> None:
-    """Open the pair that was clicked since the last run. Call before the pair is read."""
-    state = st.session_state.get(chart_key()) or {}
-    points = state.get("selection", {}).get(heatmap.SELECTION) or []
-    clicked = (chart_key(), points[-1].get("row"), points[-1].get("column")) if points else None
-    if clicked is None or clicked == st.session_state.get(HANDLED):
-        return
-    st.session_state[HANDLED] = clicked
-    _, row, column = clicked
-    if row != column and max(row, column) < count:
-        specification_list.open_pair(min(row, column), max(row, column))
-
-
-def forget_clicks() -> None:
-    """A new heatmap, which nobody has clicked yet."""
-    st.session_state[CLICKS] = st.session_state.get(CLICKS, 0) + 1
 
 
 def metric_switch() -> str:
@@ -63,8 +38,9 @@ def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int,
     """The heatmap with its small print, its table and its downloads."""
     cells = comparisons.matrix(found, metric, labels, pair)
     with st.container(key="wf-heatmap-wide" if len(labels) > 8 else "wf-heatmap"):
-        draw(heatmap.heatmap, cells, metric, comparisons.chance(metric, _candidates(found)), key=chart_key(),
-             on_select="rerun", selection_mode=[heatmap.SELECTION], alt=_matrix_text(found, labels, metric))
+        draw(heatmap.heatmap, cells, metric, comparisons.chance(metric, _candidates(found)),
+             key=specification_list.OPENED.chart_key, on_select="rerun", selection_mode=[heatmap.SELECTION],
+             alt=_matrix_text(found, labels, metric))
     glossary.caption(f"{METRICS[metric].definition} {_chance_text(found, metric)} Click a cell to open that pair.")
     chips.note(small_print(found))
     downloads.chart_extras("agreement", comparisons.table(found, labels), found.scorings, found.drawn_sources)
@@ -80,23 +56,6 @@ def small_print(found: Compared, lost: LeftOut | None = None) -> str:
     text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} queries "
             f"· {over}")
     return f"{text} · {lost.count} candidates left out {lost.because}" if lost.count else text
-
-
-def pair_boxes(labels: Sequence[str], pair: tuple[int, int]) -> None:
-    """The keyboard's way to a pair."""
-    st.session_state[FIRST], st.session_state[SECOND] = pair
-    for column, key, title in zip(st.columns(2), (FIRST, SECOND), ("First", "Second"), strict=True):
-        column.selectbox(f"{title} specification", range(len(labels)), key=key, format_func=lambda place: labels[place],
-                         on_change=_boxed, args=(key, pair))
-
-
-def _boxed(changed: str, before: tuple[int, int]) -> None:
-    """Choosing the other box's entry swaps the two."""
-    first, second = st.session_state[FIRST], st.session_state[SECOND]
-    if first == second:
-        first, second = (first, before[0]) if changed == FIRST else (before[1], second)
-    specification_list.open_pair(first, second)
-    forget_clicks()
 
 
 def verdict(found: Compared, pair: tuple[int, int]) -> None:
@@ -147,11 +106,11 @@ def _scale(scoring: Scoring) -> str:
 def numbers(found: Compared, pair: tuple[int, int]) -> None:
     """The agreements with their intervals: the three that are mapped above, and further ones."""
     for column, (name, metric) in zip(st.columns(3), METRICS.items(), strict=True):
-        _number(column, metric, found.comparison.agreement(name, *pair), _chance_text(found, name))
+        number(column, metric, found.comparison.agreement(name, *pair), _chance_text(found, name))
     further = comparisons.further(found, *pair)
     for column, (name, metric) in zip(st.columns(3), FURTHER.items(), strict=True):
         chance = f"Unrelated scores would reach {metric.chance(_candidates(found), 0.05):.2g} on average."
-        _number(column, metric, further.agreement(name, 0, 1), chance)
+        number(column, metric, further.agreement(name, 0, 1), chance)
     dropped = found.comparison.agreement("kendall_tau", *pair)
     text = f"{dropped.n_queries:,} queries"
     if dropped.n_dropped:
@@ -160,7 +119,7 @@ def numbers(found: Compared, pair: tuple[int, int]) -> None:
     chips.note(text + f" · {dropped.n_seeds} seed{'s' if dropped.n_seeds != 1 else ''}")
 
 
-def _number(column, metric: Metric, agreement: Agreement, chance: str) -> None:
+def number(column, metric: Metric, agreement: Agreement, chance: str) -> None:
     """One agreement, with its definition on hover."""
     interval = "" if agreement.ci95 != agreement.ci95 else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
     column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval or None,

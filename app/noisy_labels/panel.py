@@ -74,7 +74,7 @@ def why_not() -> None:
 def detection(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """Precision, recall and the table of all pairs, and how far their rankings agree."""
     detections.show(source, drawn, scored, pair)
-    agreement.show(source, scored, pair)
+    agreement.show(source, drawn, scored, pair)
 
 
 def pair(pairs: Sequence[Pair]) -> Pair:

@@ -35,12 +35,18 @@ def show(drawn: NoisyData, scored: Scored, decisions: Mapping[int, Decision], pa
         _turn(page, pages, len(rows))
 
 
-def _card(drawn: NoisyData, scored: Scored, decision: Decision | None, row: int, ranking: np.ndarray) -> None:
+def face(drawn: NoisyData, scored: Scored, row: int, below: str) -> str:
+    """A flagged example: its picture, the given label, what the model says where that is another one, and `below`."""
     names, given, said = drawn.dataset.class_names, int(drawn.evidence.y[row]), int(scored.predicted[row])
     picture = review_example.picture(drawn.dataset, "train", int(drawn.rows[row]), 72, f"training example {row}")
     arrow = "" if said == given else f'<div class="faint">→ {escape(names[said])}</div>'
-    st.html(f'<div class="wf-example">{picture}<div class="name">{escape(names[given])}</div>{arrow}'
-            f'<div class="ranks">rank {int(ranking[row]):,}</div>{review_example.mark(decision)}</div>')
+    return f'<div class="wf-example">{picture}<div class="name">{escape(names[given])}</div>{arrow}{below}</div>'
+
+
+def _card(drawn: NoisyData, scored: Scored, decision: Decision | None, row: int, ranking: np.ndarray) -> None:
+    names, given = drawn.dataset.class_names, int(drawn.evidence.y[row])
+    below = f'<div class="ranks">rank {int(ranking[row]):,}</div>{review_example.mark(decision)}'
+    st.html(face(drawn, scored, row, below))
     st.button(f"Look at training example {row}, given {names[given]}, rank {int(ranking[row])}", key=f"look:{row}",
               on_click=state.look_at, args=(row,))
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets import choice, glossary, labels, pickers
+from app.widgets.pair_choice import PairChoice
 from app.widgets.selectors import pick, segments
 from engine import data
 from engine.applications.noisy_labels import limits
@@ -23,6 +24,8 @@ UNMEASURED = {"desk": "Review desk", "agreement": "Agreement", "whatif": "What i
 """Where nobody knows which labels are wrong, nothing can be detected: the page is the review desk."""
 WAYS = {"review": "What I decided", "top": "The most suspicious"}
 PAIR, AT, PAGE, VIEW = "by", "at", "page", "view"
+OPENED = PairChoice("rankings", "labels")
+"""The two rankings that the heatmap has opened."""
 SPOILED, DOUBTED = "spoil", "doubt"
 """Consents of the reader, each kept as the name of the data that it was given for, so that it holds for no other."""
 DEFAULT = Pair("TracIn", "Target logit")
@@ -161,11 +164,25 @@ def pair(pairs: Sequence[Pair]) -> Pair:
     return by_title[title]
 
 
-def take_row(names: Sequence[str], row: int | None) -> None:
-    """The ranking of a clicked row becomes the chosen one."""
-    if row is not None and 0 <= row < len(names):
-        choice.keep(PAIR, names[row])
-        st.session_state.pop(choice.widget(PAIR), None)
+def take_click(names: Sequence[str]) -> None:
+    """Open the pair of a cell that was clicked; on the diagonal its ranking becomes the chosen one. Call before either
+    is read."""
+    clicked = OPENED.take_click(len(names))
+    if clicked is not None and clicked[0] == clicked[1]:
+        _put(PAIR, names[clicked[0]])
+
+
+def to_the_desk(first: Pair, second: Pair) -> None:
+    """Show the review desk with what the first ranking flags and the second does not."""
+    _put(VIEW, "desk")
+    _put(PAIR, first.title)
+    _put("not", second.title)
+    look_at(None)
+
+
+def _put(name: str, value: str) -> None:
+    choice.keep(name, value)
+    st.session_state.pop(choice.widget(name), None)
 
 
 def share() -> float:

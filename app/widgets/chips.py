@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
 
 from app.widgets import glossary
 from engine.question.glossary import TERMS
-from engine.question.specification import AXES, AXIS_NAMES
+from engine.question.specification import AXES, AXIS_NAMES, Axis
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import APPROXIMATION, BOTH, MISMATCH, NO_SPECIFICATION, SAME, Verdict
 
@@ -34,22 +34,23 @@ def marked(scoring: Scoring, standing_out: Collection[str] | None) -> str:
     return f'<div class="wf-chips">{"".join(chips)}</div>'
 
 
-def titled(titles: Mapping[str, str]) -> str:
-    """Chips of a specification whose axes are given as text, by their letters (B, P, T and E)."""
-    names = {**AXIS_NAMES, ESTIMATOR: "estimator"}
-    row = "".join(_chip(axis, names[axis], title, False, False) for axis, title in titles.items())
+def titled(titles: Mapping[str, str], standing_out: Collection[str] | None = None) -> str:
+    """Chips of a specification whose axes are given as text, by their letters (B, P, T and E); those named stand out.
+    """
+    names, compared = {**AXIS_NAMES, ESTIMATOR: "estimator"}, standing_out is not None
+    row = "".join(_chip(axis, names[axis], title, compared and axis in standing_out, compared)
+                  for axis, title in titles.items())
     return f'<div class="wf-chips">{row}</div>'
 
 
-def plain(scoring: Scoring, behavior: str = "", estimator: str = "") -> str:
+def plain(scoring: Scoring, behavior: str = "", estimator: str = "", against: Scoring | None = None) -> str:
     """The chips of a scoring without the sizes of its steps, which say nothing of a ranking. behavior, estimator: other
-    words for its own."""
+    words for its own. Beside another one, those that differ stand out."""
     if not scoring.route.implies:
         return marked(scoring, None)
-    departures = ", ".join(departure.title for departure in scoring.departures_on("T"))
-    process = scoring.process.plain_title + (f", {departures}" if departures else "")
-    return titled({"B": behavior or scoring.axis("B"), "P": scoring.axis("P"), "T": process,
-                   ESTIMATOR: estimator or scoring.route.title})
+    return titled({"B": behavior or scoring.axis("B"), "P": scoring.axis("P"), "T": scoring.plain_axis("T"),
+                   ESTIMATOR: estimator or scoring.route.title},
+                  None if against is None else differing([scoring, against]))
 
 
 def differing(scorings: Sequence[Scoring]) -> tuple[str, ...]:
@@ -69,10 +70,19 @@ def question(scoring: Scoring, against: Scoring | None = None) -> None:
 
 def _sentence(scoring: Scoring, against: Scoring | None) -> str:
     """The question, with the words of every axis on which it differs from the other one marked."""
-    text = escape(scoring.question)
+    return _worded(scoring.question, scoring.clause, scoring, against)
+
+
+def plain_sentence(scoring: Scoring, against: Scoring | None) -> str:
+    """The question without the sizes of its steps, as HTML, the words that differ from another one's marked."""
+    return _worded(scoring.plain_question(), scoring.plain_clause, scoring, against)
+
+
+def _worded(question: str, clause: Callable[[Axis], str], scoring: Scoring, against: Scoring | None) -> str:
+    text = escape(question)
     for axis in scoring.differing_axes(against) if against is not None else ():
-        clause = escape(scoring.clause(axis))
-        text = text.replace(clause, f'<mark class="wf-mark {axis}">{clause}</mark>', 1)
+        words = escape(clause(axis))
+        text = text.replace(words, f'<mark class="wf-mark {axis}">{words}</mark>', 1)
     return text
 
 

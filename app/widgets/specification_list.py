@@ -8,11 +8,13 @@ from html import escape
 import streamlit as st
 
 from app.widgets import chips, choice, glossary, labels, pickers, presets
+from app.widgets.pair_choice import PairChoice
 from app.widgets.presets import Preset
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 
 NAME, PAIR = "s", "pair"
+OPENED = PairChoice(PAIR, "compare")
 MANY = 12
 PILLS = "compare:preset"
 
@@ -34,13 +36,11 @@ def chosen() -> list[Scoring]:
 def chosen_pair(scorings: Sequence[Scoring]) -> tuple[int, int]:
     """The opened pair, counted from 0; in the address it counts from 1, as on the page."""
     name = presets.matching(scorings, pickers.problem_class())
-    pair = choice.one(PAIR, _presets()[name].pair if name else (0, 1), _parse_pair(len(scorings)))
-    open_pair(*pair)
-    return pair
+    return OPENED.chosen(len(scorings), _presets()[name].pair if name else (0, 1))
 
 
 def open_pair(first: int, second: int) -> None:
-    choice.keep(PAIR, f"{first + 1}-{second + 1}")
+    OPENED.open(first, second)
 
 
 def start(name: str) -> None:
@@ -148,16 +148,3 @@ def _remove(place: int) -> None:
         choice.keep(PAIR, [])
     else:
         open_pair(*(number - (number > place) for number in pair))
-
-
-def _parse_pair(count: int):
-    def parse(text: str) -> tuple[int, int]:
-        first, _, second = text.partition("-")
-        if not (first.isdecimal() and second.isdecimal()):
-            raise ValueError("write two numbers of the list, such as 1-2")
-        pair = int(first) - 1, int(second) - 1
-        if pair[0] == pair[1] or not all(0 <= number < count for number in pair):
-            raise ValueError(f"choose two different numbers from 1 to {count}")
-        return pair
-
-    return parse

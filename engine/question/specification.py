@@ -87,6 +87,18 @@ class Specification(Value):
         own = {"B": self.readout, "P": self.intervention, "T": self.process}[axis].title
         return ", ".join((own, *(departure.title for departure in self.departures_on(axis))))
 
+    def plain_axis(self, axis: Axis) -> str:
+        """The chip of one axis without the sizes of its steps, which say nothing of a ranking."""
+        if axis != "T":
+            return self.axis(axis)
+        return ", ".join((self.process.plain_title, *(departure.title for departure in self.departures_on("T"))))
+
+    def plain_clause(self, axis: Axis) -> str:
+        """The words of one axis in `plain_question`."""
+        if axis != "T":
+            return self.clause(axis)
+        return ", ".join((self.process.plain_clause, *(departure.clause for departure in self.departures_on("T"))))
+
     def clause(self, axis: Axis) -> str:
         """The words of one axis in the question, with the departures from it."""
         own = {"B": self.readout, "P": self.intervention, "T": self.process}[axis].clause
@@ -110,8 +122,7 @@ class Specification(Value):
 
     def plain_question(self, behavior: str = "") -> str:
         """The question without the sizes of its steps, which say nothing of a ranking; behavior: other words for it."""
-        process = ", ".join((self.process.plain_clause, *(one.clause for one in self.departures_on("T"))))
-        return self._asked(behavior or self.clause("B"), process)
+        return self._asked(behavior or self.clause("B"), self.plain_clause("T"))
 
     def _asked(self, behavior: str, process: str) -> str:
         intervention = self.clause("P")

@@ -15,9 +15,10 @@ from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
 from engine.jobs import run_job
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
-from tests.pages.support import open, says, sound, texts
+from tests.pages.support import open, says, select, sound, texts
 
 SMALL = {"data": "digits", "labels": 200, "trusted": 5, "epochs": 3, "judge": "mlp"}
+HEATMAP = "labels:heatmap:0"
 
 
 @pytest.fixture
@@ -37,6 +38,11 @@ def chosen(**changes) -> NoisySource:
 def finished(empty):
     run_job(runs.KIND, runs.payload(chosen()), empty)
     return chosen().draw()
+
+
+def address(at, name):
+    value = at.query_params[name]
+    return value if isinstance(value, list) else [value]
 
 
 def button(at, key):
@@ -63,7 +69,7 @@ def test_the_default_run_is_that_of_the_command_it_shows(empty):
 def test_detection_shows_metrics_table_and_agreement(finished):
     at = sound(open("noisy_labels", **SMALL))
     labels = [metric.label for metric in at.metric]
-    assert labels == ["AUPRC", "AUROC", "P@1%", "P@5%", "P@10%"]
+    assert labels[:5] == ["AUPRC", "AUROC", "P@1%", "P@5%", "P@10%"] and "Kendall tau" in labels
     table = next(text for text in texts(at) if 'aria-label="AUPRC by method' in text)
     assert table.count("◆") == 3 and table.count("★") >= 1 and "<u>" in table
     assert says(at, "Do they agree?") and says(at, "40 of 200 labels are wrong")
@@ -84,6 +90,40 @@ def test_without_known_flags_it_says_why_metrics_are_missing(empty):
     assert any(one.key == "desk:wrong" for one in at.button)
     assert not any("AUPRC" in text for text in texts(at))
     assert says(sound(open("noisy_labels", noise=0.0, view="agreement", **SMALL)), "Do they agree?")
+
+
+def test_a_clicked_cell_opens_its_pair(finished):
+    at = sound(open("noisy_labels", by="TracIn · trusted loss", **SMALL))
+    names = [pair.title for pair in noisy_runs.scored(finished.source).suspicion]
+    gradsim, tracin = (names.index(f"{name} · trusted loss") for name in ("GradSim", "TracIn"))
+    at = sound(select(at, HEATMAP, "cell", {"row": tracin, "column": gradsim}))
+    assert address(at, "rankings") == [f"{gradsim + 1}-{tracin + 1}"]
+    assert says(at, "Both: the training process differs, and both answers are approximate")
+    assert says(at, 'class="wf-mark T"') and says(at, "so these numbers have no interval")
+    assert says(at, "flagged by GradSim · trusted loss, not by TracIn · trusted loss") or says(at, "flags nothing that")
+    assert address(at, "by") == ["TracIn · trusted loss"]
+    at = sound(select(at, HEATMAP, "cell", {"row": gradsim, "column": gradsim}))
+    assert address(at, "by") == ["GradSim · trusted loss"]
+    assert address(at, "rankings") == [f"{gradsim + 1}-{tracin + 1}"]
+
+
+def test_the_boxes_and_the_address_open_a_pair(finished):
+    at = sound(open("noisy_labels", rankings="1-2", **SMALL))
+    assert says(at, "No question to compare: Random implies no specification")
+    assert "Sign agreement" not in [metric.label for metric in at.metric]
+    at = sound(at.selectbox(key="labels:first").set_value(4).run())
+    assert address(at, "rankings") == ["5-2"] and "Sign agreement" in [metric.label for metric in at.metric]
+    assert says(at, "put together differently: the mean over all trusted examples for GradSim")
+    for nonsense in ("1-99", "two"):
+        at = sound(open("noisy_labels", rankings=nonsense, **SMALL))
+        assert says(at, f"The address said `rankings={nonsense}`, which was ignored")
+
+
+def test_what_only_one_flags_goes_to_the_desk(finished):
+    at = sound(open("noisy_labels", rankings="2-6", k="10%", **SMALL))
+    button(at, "labels:desk:first").click().run()
+    assert address(at, "view") == ["desk"] and address(at, "by") == ["RepSim"]
+    assert says(sound(at), "labels flagged by RepSim, not by GradSim · hard margin")
 
 
 def test_the_desk_decides_moves_on_and_undoes(finished, home):
@@ -160,7 +200,7 @@ def test_own_arrays_with_known_flags(empty):
     assert source.model == "mlp" and source.noise == 0
     run_job(runs.KIND, runs.payload(source), empty)
     at = sound(open("noisy_labels", data=name, epochs=3))
-    assert len(at.metric) == 5 and says(at, "9 of 90 labels are wrong")
+    assert says(at, "9 of 90 labels are wrong")
     assert says(sound(open("noisy_labels", data=name, epochs=3, view="desk")), "wf-features")
 
 

@@ -43,11 +43,22 @@ def curves(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray, pairs: Seque
 
 def agreement(suspicion: Mapping[Pair, np.ndarray]) -> np.ndarray:
     """Kendall τ between all rankings, (pairs, pairs)."""
-    stack = np.stack(list(suspicion.values()))
+    return pairwise(_compared(list(suspicion.values())), ("kendall",))["kendall"][..., 0]
+
+
+def agreements(suspicion: Mapping[Pair, np.ndarray], first: Pair, second: Pair,
+               metrics: Sequence[str]) -> dict[str, float]:
+    """metric -> agreement of two rankings, over the same examples as `agreement`; the top share is 5%."""
+    found = pairwise(_compared([suspicion[first], suspicion[second]]), metrics)
+    return {metric: float(values[0, 1, 0]) for metric, values in found.items()}
+
+
+def _compared(rankings: Sequence[np.ndarray]) -> np.ndarray:
+    """(pairs, 1, examples), of at most `MOST_COMPARED` examples."""
+    stack = np.stack(rankings)
     if stack.shape[1] > MOST_COMPARED:
-        rows = np.random.default_rng(0).choice(stack.shape[1], MOST_COMPARED, replace=False)
-        stack = stack[:, rows]
-    return pairwise(stack[:, None], ("kendall",))["kendall"][..., 0]
+        stack = stack[:, np.random.default_rng(0).choice(stack.shape[1], MOST_COMPARED, replace=False)]
+    return stack[:, None]
 
 
 def flagged(suspicion: Mapping[Pair, np.ndarray], pair: Pair, share: float, but_not: Pair | None = None) -> np.ndarray:

@@ -16,8 +16,19 @@ def test_related_rankings_start_with_the_chosen_one():
 
 
 def test_the_cells_of_the_heatmap():
-    cells = agreement.cells(SUSPICION, rankings.agreement(SUSPICION), (1, 1))
-    assert len(cells) == 9 and list(cells[cells["chosen"]]["first"]) == ["2. TracIn · target logit"]
+    cells = agreement.cells(SUSPICION, rankings.agreement(SUSPICION), (0, 2))
+    assert len(cells) == 9
+    outlined = cells[cells["chosen"]]
+    assert list(zip(outlined["row"], outlined["column"], strict=True)) == [(0, 2), (2, 0)]
     said = cells.set_index(["row", "column"])["verdict"]
-    assert said[0, 0] == "the same ranking" and said[0, 1].startswith("Both: the behavior differs")
+    assert said[0, 0] == "The same ranking" and said[0, 1].startswith("Both: the behavior differs")
     assert said[0, 2].startswith("Both: the behavior, intervention and training process differ")
+
+
+def test_the_pair_that_is_opened_first():
+    random = Pair("Random")
+    known = [*SUSPICION, random]
+    tau = np.array([[1.0, 0.6, -0.2, -0.9], [0.6, 1.0, 0.1, 0.0], [-0.2, 0.1, 1.0, 0.0], [-0.9, 0.0, 0.0, 1.0]])
+    assert agreement.first_opened(known, tau, FIRST) == (0, 2)
+    assert agreement.first_opened(known, tau, random) == (3, 0)
+    assert agreement.first_opened([FIRST, random], tau[[0, 3]][:, [0, 3]], FIRST) == (0, 1)

@@ -35,5 +35,11 @@ def test_agreement_is_symmetric_and_one_with_itself():
     assert tau[0, 0] == 1 and tau[0, 1] == tau[1, 0] and tau[0, 2] == -1
 
 
+def test_two_rankings_in_other_measures():
+    found = rankings.agreements(SUSPICION, FIRST, SECOND, ["kendall_tau", "top_overlap", "sign_agreement"])
+    tau = rankings.agreement(SUSPICION)
+    assert found == {"kendall_tau": tau[0, 1], "top_overlap": 1.0, "sign_agreement": 0.8}
+
+
 def test_ranks_count_from_the_most_suspicious():
     assert rankings.all_ranks(SUSPICION)[PLAIN][-1] == 1 and rankings.all_ranks(SUSPICION)[FIRST][0] == 1

@@ -1,0 +1,123 @@
+"""Two rankings of suspicious labels side by side: what they ask, why and how far they differ, whom only one flags."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from app.charts import rank_change, rank_scatter
+from app.charts.draw import draw
+from app.compare import data as comparisons
+from app.compare import panel as compare_panel
+from app.noisy_labels import data, review_queue, state
+from app.noisy_labels.question import question
+from app.widgets import cards, chips, downloads, glossary
+from engine.applications.noisy_labels import rankings
+from engine.applications.noisy_labels.comparing import scoring_of, why
+from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.metrics.agreement import FURTHER, METRICS, summarize
+from engine.runs.noisy_labels import Scored
+
+CARDS = 10
+STYLE = ("<style>.wf-only { display: flex; flex-wrap: wrap; gap: .6rem; } .wf-only .wf-example { width: 96px; }"
+         "</style>")
+
+
+def show(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
+    """All that is known of a pair of rankings."""
+    chips.verdict_badge(why(first, second))
+    for column, pair, other in zip(st.columns(2, gap="large"), (first, second), (second, first), strict=True):
+        with column:
+            glossary.markdown(f"**{pair.title}**")
+            glossary.html(question(pair, other))
+    _numbers(scored, first, second)
+    _only_one(drawn, scored, first, second)
+    _charts(source, drawn, scored, first, second)
+
+
+def _numbers(scored: Scored, first: Pair, second: Pair) -> None:
+    """The agreements that mean something for both: a ranking that asks nothing has no sign."""
+    asked = all(scoring_of(pair) for pair in (first, second))
+    metrics = [metric for name, metric in (*METRICS.items(), *FURTHER.items()) if asked or name != "sign_agreement"]
+    found = rankings.agreements(scored.suspicion, first, second, [metric.name for metric in metrics])
+    count = len(scored.suspicion[first])
+    compared = min(count, rankings.MOST_COMPARED)
+    for start in range(0, len(metrics), 3):
+        for column, metric in zip(st.columns(3), metrics[start:start + 3], strict=False):
+            chance = f"Unrelated rankings would reach {metric.chance(compared, 0.05):.2g} on average."
+            compare_panel.number(column, metric, summarize(np.array([found[metric.name]])), chance)
+    over = f"{compared:,} of {count:,} labels, drawn once" if compared < count else f"{count:,} labels"
+    unsigned = "" if asked else " · no sign agreement, as a ranking without a question has no sign"
+    chips.note(f"{over} · one ranking each from one trained model, so these numbers have no interval{unsigned}")
+
+
+def _only_one(drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
+    """The labels that one ranking flags and the other does not."""
+    glossary.markdown("**Flagged by only one of them**")
+    st.html(cards.STYLE + STYLE)
+    share = state.share()
+    ranks = rankings.all_ranks({pair: scored.suspicion[pair] for pair in (first, second)})
+    for column, own, other in zip(st.columns(2, gap="large"), (first, second), (second, first), strict=True):
+        rows = [int(row) for row in rankings.flagged(scored.suspicion, own, share, other)]
+        with column:
+            glossary.caption(_said(drawn, rows, own, other))
+            if rows:
+                faces = "".join(review_queue.face(drawn, scored, row, _ranks(ranks[own], ranks[other], row))
+                                for row in rows[:CARDS])
+                st.html(f'<div class="wf-only">{faces}</div>')
+                st.button("Decide them at the review desk", icon=":material/fact_check:",
+                          key=f"labels:desk:{'first' if own == first else 'second'}", on_click=state.to_the_desk,
+                          args=(own, other))
+
+
+def _said(drawn: NoisyData, rows: list[int], own: Pair, other: Pair) -> str:
+    """How many there are, and how many of them are known to be wrong."""
+    if not rows:
+        return f"{own.title} flags nothing that {other.title} does not flag as well."
+    known = drawn.flags is not None and bool(drawn.flags.noisy.any())
+    wrong = f"; {int(drawn.flags.noisy[rows].sum()):,} of them are known to be wrong" if known else ""
+    shown = f", the first {CARDS} shown" if len(rows) > CARDS else ""
+    return f"{len(rows):,} flagged by {own.title}, not by {other.title}{wrong}{shown}."
+
+
+def _ranks(own: np.ndarray, other: np.ndarray, row: int) -> str:
+    return (f'<div class="ranks" title="rank here, and in the other ranking"><span class="own">{int(own[row]):,}</span>'
+            f" · {int(other[row]):,}</div>")
+
+
+def _charts(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
+    """Rank against rank, and the top of both rankings."""
+    ranked, names = _ranked(source, drawn, scored, first, second), (first.title, second.title)
+    left, right = st.columns(2, gap="large")
+    with left:
+        glossary.markdown("**Rank against rank**", help="Rank 1 is the most suspicious label. On the dashed diagonal, "
+                                                        "both rank a label the same.")
+        table = comparisons.ranking(ranked, 0)
+        chart = ((rank_scatter.points, table, *names, comparisons.TOP) if len(table) <= compare_panel.POINTS
+                 else (rank_scatter.density, comparisons.density(ranked, 0), *names))
+        draw(*chart, key="labels:scatter",
+             alt=f"The rank of every label under {names[0]} (across) against its rank under {names[1]} (up).")
+        downloads.chart_extras("label-ranks", table, command=data.command(source))
+    with right:
+        _top(source, ranked, names)
+
+
+def _top(source: NoisySource, ranked: comparisons.Pair, names: tuple[str, str]) -> None:
+    table, top = comparisons.top_changes(ranked, 0), min(comparisons.TOP, len(ranked.candidates))
+    kept = int((table.kept == rank_change.KEPT[0]).sum())
+    glossary.markdown(f"**The top {top}**", help="The most suspicious labels: the given label and its rank. Those "
+                                                 "below the dashed line are outside that side's top, in order but "
+                                                 "not to scale.")
+    draw(rank_change.rank_change, table, *names, top, key="labels:changes",
+         alt=f"Slope chart of the {top} most suspicious labels under {names[0]} and under {names[1]}: {kept} in both.")
+    chips.note(f"{kept} of {top} are in both")
+    downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=data.command(source))
+
+
+def _ranked(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> comparisons.Pair:
+    """The two as Compare holds a pair, with a single query: all trusted examples together."""
+    scores = np.stack([scored.suspicion[pair] for pair in (first, second)])[:, None]
+    labels = np.asarray(drawn.dataset.class_names)[drawn.evidence.y]
+    key = ("labels", source.model_dump_json(), scored.facts["data"], *first, *second)
+    return comparisons.Pair(key, scores, comparisons.ranks(scores), np.arange(scores.shape[-1]), labels)
