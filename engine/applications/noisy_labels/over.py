@@ -23,7 +23,11 @@ def _everywhere(evidence: Evidence) -> Aggregate:
 
 
 def _own_label(evidence: Evidence) -> Aggregate:
-    """w(q, k) = 1 where the trusted example q has the observed label of z_k."""
+    """w(q, k) = 1 where the trusted example q has the observed label of z_k.
+
+    For a score that is linear in the query's representation (the tangent kernel) this is the score for their mean; the
+    cosine of RepSim is not linear, and is taken with the mean itself (`similarity_scores`).
+    """
     return Weighted(evidence.trusted_y[:, None] == evidence.y)
 
 
