@@ -19,6 +19,7 @@ from engine.data.tasks import TASKS
 from engine.estimators.held import Features
 from engine.jobs import Context, JobKind, Output
 from engine.models.causal.readouts import READOUTS
+from engine.scoring.aggregate import Mean
 from engine.store.results import Result
 
 KIND = "language_run"
@@ -77,10 +78,11 @@ def column(method: str, behavior: str, layer: float = 1.0) -> str:
 def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
     """Every record with its mean support under every estimator and behavior, and how well flags are found."""
     features, task = found.features(queries), found.task
-    scores = {column(method.name, behavior): method.form.score(features, behavior).mean(0, dtype=np.float64)
+    mean = Mean()
+    scores = {column(method.name, behavior): mean.over(method.form.score(features, behavior))
               for method, behavior in pairs(features.behaviors) if method is not REPSIM}
-    scores |= {column(REPSIM.name, "none", layer): REPSIM.form.score(replace(features, layer=layer), "none").mean(
-        0, dtype=np.float64) for layer in features.hidden}
+    scores |= {column(REPSIM.name, "none", layer): mean.over(REPSIM.form.score(replace(features, layer=layer), "none"))
+               for layer in features.hidden}
     rows = [{"record": place, "id": record.id, "prompt": record.prompt, "response": record.response,
              "flags": json.dumps(record.flags), "spans": json.dumps(record.spans), "marks": json.dumps(record.marks)}
             for place, record in enumerate(task.train)]

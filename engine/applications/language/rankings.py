@@ -10,6 +10,7 @@ import numpy as np
 from engine.applications.language.methods import REPSIM, Method, pairs
 from engine.estimators.held import Features
 from engine.models.causal.readouts import READOUTS
+from engine.scoring.aggregate import Mean
 
 
 def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
@@ -27,7 +28,7 @@ def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dic
 
 
 def _ranking(method: Method, features: Features, behavior: str, sign: int) -> np.ndarray:
-    mean = method.form.score(features, behavior).mean(0, dtype=np.float64)
+    mean = Mean().over(method.form.score(features, behavior))
     return sign * mean if method.directed else mean
 
 
