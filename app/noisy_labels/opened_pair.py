@@ -57,6 +57,8 @@ def _only_one(drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> No
     glossary.markdown("**Flagged by only one of them**")
     st.html(cards.STYLE + STYLE)
     share = state.share()
+    glossary.caption("Under each: the given label, → what the model says where it says another one, the rank here · "
+                     "the rank in the other ranking.")
     ranks = rankings.all_ranks({pair: scored.suspicion[pair] for pair in (first, second)})
     for column, own, other in zip(st.columns(2, gap="large"), (first, second), (second, first), strict=True):
         rows = [int(row) for row in rankings.flagged(scored.suspicion, own, share, other)]

@@ -17,6 +17,11 @@ def test_from_the_search_to_the_decision(open_page, settle, screenshot):
     page.get_by_text("Methods and trusted behaviors").wait_for()
     settle(page)
     screenshot(page, "noisy-labels-detection")
+    page.locator('path[aria-label*="column: 11; first: 9."]').first.click()  # TracIn and LiSSA, of the hard margin
+    page.wait_for_url("**rankings=9-12**")
+    settle(page)
+    assert "the intervention and training process differ" in page.locator(".wf-verdict").inner_text()
+    assert page.get_by_label("First ranking").count() and page.get_by_text("Flagged by only one of them").count()
     page.get_by_text("Review desk", exact=True).click()
     settle(page)
     assert "view=desk" in page.url and "1 of 10 flagged" in page.locator(MAIN).inner_text()
