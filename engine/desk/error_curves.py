@@ -25,7 +25,8 @@ from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
-STEP_SECONDS = 0.6
+STEP_SECONDS, FIRST_SECONDS = 2.0, 0.6
+"""How long points are computed before they are shown, and the first of them, for which somebody waits."""
 MEANS = ["series", "x", "metric", "mean", "ci95", "n_seeds", "n_queries", "n_dropped", "low", "high"]
 SEEDS = ["series", "x", "metric", "seed", "mean"]
 
@@ -81,7 +82,8 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     if not live(sources[0]):
         return _from_runs(desk, sources, "eta", candidates, lambda run: {
             (BEHAVIORS[behavior].title, eta): found for (behavior, eta), found in run.eta_agreement().items()})
-    deadline, known = time.monotonic() + seconds, {}
+    begun = any(desk.memory.get(_step_key(source, ETAS[0])) is not None for source in sources)
+    deadline, known = time.monotonic() + (seconds if begun else min(seconds, FIRST_SECONDS)), {}
     waiting: tuple[Waiting, ...] = ()
     for source in sources:
         for eta in ETAS:

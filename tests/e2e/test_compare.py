@@ -92,6 +92,7 @@ def test_removing_and_presets(four, settle):
     assert page.locator(".wf-row").count() == 5 and len(chosen(page, "s")) == 5
 
 
+@pytest.mark.slow  # the first one opens in other tests, and every one without a browser in tests/pages
 @pytest.mark.parametrize("preset", ["table-a6", "table-1", "solvers", "vary-p", "vary-t"])
 def test_every_preset_opens(open_page, screenshot, preset):
     page = open_page(link(preset))

@@ -67,6 +67,7 @@ def test_a_run_is_taken_up_finishes_and_is_opened_kept_and_deleted(open_page, se
     assert page.console_errors == []
 
 
+@pytest.mark.slow
 def test_a_run_is_cancelled_and_resumed_and_another_browser_sees_it(open_page, submit, home):
     page, other = open_page("/runs"), open_page("/runs?show=active", size=(390, 844))
     job = submit("A longer run", 1_000, seed=12, scorings=SLOW)

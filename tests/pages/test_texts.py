@@ -24,7 +24,7 @@ from tests.pages.support import open, queued, says, sound, texts
 
 SMALL = {"data": "world_corruption", "train": 24, "queries": 8, "candidates": 5, "nseeds": 1}
 SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=24, n_queries=8, n_test=8)
-LONG = ("vary-p", "vary-t", "table-1")
+LONG = ("vary-b", "vary-p", "vary-t", "table-1", "solvers")
 """Presets that take long: for every text they train anew, or compute by every method."""
 STEP = "add_occurrence/one_step;eta=0.1"
 WORDED = [f"span:The answer is/{STEP}/first_order", f"contrast/{STEP}", "bm25"]
@@ -146,6 +146,7 @@ def test_self_influence_of_texts(trained):
     assert not at.error and len(table) == 24 and "lead of the answer" in table.columns
 
 
+@pytest.mark.slow
 def test_curves_come_from_one_run_each(trained):
     run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal"), 24))
     at = sound(open("approximation_error", draws=1, **SMALL))
