@@ -61,6 +61,9 @@ new MutationObserver(() => document.querySelectorAll('[data-testid="stAlert"]').
   window.__alerts.add(alert.textContent))).observe(document, {childList: true, subtree: true, characterData: true});"""
 
 
+_OPEN = []  # pages, the closed ones among them
+
+
 class ByVisit(LoadScopeScheduling):
     """What shares a page goes to one worker: the tests of a visit, and those of any other file."""
 
@@ -72,6 +75,17 @@ class ByVisit(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log) -> ByVisit:
     return ByVisit(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    """What the open pages said, and the runs, beside a failure."""
+    report = yield
+    if report.failed and call.when == "call":
+        report.sections += [(page.url, page.locator("body").inner_text()) for page in _OPEN if not page.is_closed()]
+        if "home" in item.funcargs:
+            report.sections.append(("runs", "\n".join(map(repr, JobQueue(item.funcargs["home"]).jobs()))))
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -195,6 +209,7 @@ def screenshot():
 def _opened(page, url: str):
     """The page with the app idle on it."""
     page.set_default_timeout(PATIENCE)
+    _OPEN.append(page)
     page.add_init_script(SHIFTS + ALERTS)
     page.console_errors = []
     page.on("console", lambda said: _is_fault(said) and page.console_errors.append(
