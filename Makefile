@@ -10,6 +10,8 @@ PIP := -m pip install --disable-pip-version-check --quiet
 PYTEST := $(VENV)/bin/python -m pytest
 BESIDE := $(PYTEST) -n 2 --dist loadfile
 
+unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
+
 .PHONY: run test test-slow lint types bench clean
 
 run: $(VENV)/requirements.stamp

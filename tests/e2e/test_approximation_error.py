@@ -61,3 +61,13 @@ def test_a_link_reopens_the_same_view(open_page):
         assert part in page.url
     main = page.locator('[data-testid="stMain"]').inner_text()
     assert "The chosen point, η = 0.42" in main and "query 7" in main
+
+
+@pytest.mark.slow  # all curves of the digits take a minute
+def test_the_first_view_stands_still_while_its_curves_grow(open_page, settle, shifts):
+    page = open_page("/approximation_error", size=(390, 844))
+    page.locator('[data-testid="stProgress"]').wait_for()
+    complete(page)
+    settle(page)
+    assert shifts(page)[0] <= 0.1, shifts(page)
+    assert page.locator('[data-testid="stException"]').count() == 0 and page.console_errors == []

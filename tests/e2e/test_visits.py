@@ -14,7 +14,7 @@ from tests.e2e.visits import ADDRESSES, OPERATED, PAGES, SIZES, THEMES, Visit, o
 
 pytestmark = pytest.mark.e2e
 
-LIKE_OTHERS = ("compare", "approximation_error", "examples", "learn-second")  # axe sees a smaller view, or a later step
+LIKE_OTHERS = ("compare", "examples", "learn-second")  # axe sees a smaller view, or a later step
 DESK = visits(ADDRESSES, "desk")
 CHECKED = visits([view for view in ADDRESSES if view not in LIKE_OTHERS], "desk")
 EVERY = [*DESK, *visits(PAGES, "phone")]
