@@ -10,7 +10,7 @@ import streamlit as st
 from app.approximation import data as error_curves
 from app.approximation.state import Chosen, published_run
 from app.charts.curves import agreement_curves, exact_scatter
-from app.widgets import chips, choice, downloads, glossary, job_panel, published, record_text
+from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, published, record_text
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain
 from engine.analysis import error_curves as engine_curves
@@ -132,7 +132,7 @@ def scatter(point: Point, chosen: Chosen) -> None:
     """Approximate against exact scores for one query."""
     last = len(point.exact.values) - 1
     key = choice.bound("query", 0, choice.within(0, last))
-    query = st.number_input("Query", 0, last, key=key, help=glossary.hint(
+    query = inputs.number_input("Query", 0, last, key=key, help=glossary.hint(
         "Query", "Which query the scatter shows; the Examples page shows it, and the same choice there."))
     choice.keep("query", query)
     frame = error_curves.scatter_frame(point, query)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.charts import path as chart
 from app.charts.draw import draw
-from app.widgets import cards, choice, downloads, glossary
+from app.widgets import cards, choice, downloads, glossary, inputs
 from app.widgets.desk import desk
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
@@ -22,9 +22,9 @@ NAME, EXAMPLE = "path", "path_example"
 def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> None:
     """A switch, and below it the path of one training example for one query."""
     key = choice.bound(NAME, False, lambda text: choice.from_options((1, 0))(text) == 1)
-    shown = st.toggle("Follow one example along the path", key=key,
-                      help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
-                           "changes in between. The inverse Hessian knows the first of them only.")
+    shown = inputs.toggle("Follow one example along the path", key=key,
+                          help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
+                               "changes in between. The inverse Hessian knows the first of them only.")
     choice.keep(NAME, int(shown))
     drawn = desk().drawn(source) if shown else None
     if drawn is None or isinstance(drawn, Waiting):
@@ -40,7 +40,7 @@ def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> Non
 
 def _example(n: int) -> int:
     key = choice.bound(EXAMPLE, 0, choice.within(0, n - 1))
-    row = st.number_input("Training example", 0, n - 1, key=key, width=240)
+    row = inputs.number_input("Training example", 0, n - 1, key=key, width=240)
     choice.keep(EXAMPLE, row)
     return row
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.widgets import choice, glossary, pickers, published
+from app.widgets import choice, glossary, inputs, pickers, published
 from app.widgets.selectors import pick, segments
 from engine.analysis import error_curves as engine_curves
 from engine.analysis.error_curves import ALPHAS, ETAS
@@ -95,7 +95,8 @@ def published_run(model: type[Problem]) -> tuple[str, str] | None:
 def _toggle(row, figure: tuple[str, str]) -> bool:
     name, preset = figure
     key = choice.bound("published", True, lambda text: choice.from_options((1, 0))(text) == 1)
-    shown = row.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale", key=key,
+    shown = inputs.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale",
+                          key=key, area=row,
                        help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow "
                             "diamonds.")
     choice.keep("published", int(shown))
@@ -105,13 +106,13 @@ def _toggle(row, figure: tuple[str, str]) -> bool:
 def _slider(panel: str) -> float:
     if panel == "eta":
         key = choice.bound("eta", 0.1, choice.within(0.01, 1.0, float))
-        value = st.slider("Step size η", 0.01, 1.0, step=0.01, key=key,
-                          help=glossary.hint(
-                              "Step size", "Moves the dashed line; the exact scores at this η are computed now."))
+        value = inputs.slider("Step size η", 0.01, 1.0, step=0.01, key=key,
+                              help=glossary.hint(
+                                  "Step size", "Moves the dashed line; the exact scores at this η are computed now."))
     else:
         key = choice.bound("alpha", 1e-3, _nearest_alpha)
-        value = st.select_slider("Weight α", ALPHA_STEPS, key=key, format_func=short,
-                                 help="Moves the dashed line; every candidate is computed now at this α.")
+        value = inputs.select_slider("Weight α", ALPHA_STEPS, key=key, format_func=short,
+                                     help="Moves the dashed line; every candidate is computed now at this α.")
     choice.keep(panel, short(value))
     return value
 
@@ -122,9 +123,9 @@ def _grid_slider(panel: str) -> float:
     key = choice.bound(panel, start, lambda text: min(
         points, key=lambda point: abs(choice.within(points[0], points[-1], float)(text) - point)))
     label = "Step size η" if panel == "eta" else "Weight α"
-    value = st.select_slider(label, points, key=key, format_func=short,
-                             help=glossary.hint(label, "Moves the dashed line from one computed point of the curves "
-                                                       "to another."))
+    value = inputs.select_slider(label, points, key=key, format_func=short,
+                                 help=glossary.hint(label, "Moves the dashed line from one computed point of the "
+                                                           "curves to another."))
     choice.keep(panel, short(value))
     return value
 

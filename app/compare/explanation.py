@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
-from app.widgets import chips, choice, downloads, job_panel
+from app.widgets import chips, choice, downloads, inputs, job_panel
 from app.widgets.desk import desk
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
@@ -24,9 +24,9 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
     """The switch, and below it the explanation; what takes long is waited for beside the rest of the page."""
     key = choice.bound(NAME, 0, choice.from_options((0, 1)))
     st.session_state[key] = bool(st.session_state[key])
-    on = st.toggle("Explain this disagreement", key=key, help="Walks from one answer to the other through exact "
-                   "specifications, and says how much of the way is behavior, intervention, training process, and "
-                   "approximation error.")
+    on = inputs.toggle("Explain this disagreement", key=key, help="Walks from one answer to the other through exact "
+                       "specifications, and says how much of the way is behavior, intervention, training process, and "
+                       "approximation error.")
     choice.keep(NAME, int(on))
     if not on:
         return

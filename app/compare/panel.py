@@ -10,7 +10,7 @@ from app.charts import distribution, heatmap, rank_change, rank_scatter
 from app.charts.draw import draw
 from app.compare import data as comparisons
 from app.compare.data import Pair
-from app.widgets import chips, choice, downloads, glossary, pictures, record_text, specification_list
+from app.widgets import chips, choice, downloads, glossary, inputs, pictures, record_text, specification_list
 from app.widgets.desk import desk
 from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS, Agreement, Metric
@@ -28,7 +28,7 @@ def metric_switch() -> str:
     """Which agreement the heatmap and the distribution show."""
     key = choice.bound("metric", "kendall", choice.from_options(list(SHORTS)))
     titles = {short: METRICS[name].title for short, name in SHORTS.items()}
-    short = st.segmented_control(
+    short = inputs.segmented_control(
         "Agreement", list(SHORTS), key=key, format_func=titles.get, required=True, label_visibility="collapsed")
     choice.keep("metric", short)
     return SHORTS[short]
@@ -144,8 +144,9 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
 
     key = choice.bound("ranks", ALL, choice.from_options(options))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        text = st.selectbox("Rankings of", options, key=key, format_func=title, width=430,
-                            help="For all queries, the scatter pools them, and the top list ranks by the mean score.")
+        text = inputs.selectbox("Rankings of", options, key=key, format_func=title, width=430,
+                                help="For all queries, the scatter pools them, and the top list ranks by the mean "
+                                     "score.")
         choice.keep("ranks", text)
         if text == ALL:
             return None

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.charts import factors
 from app.charts.draw import draw
-from app.widgets import cards, chips, choice, downloads, glossary, labels
+from app.widgets import cards, chips, choice, downloads, glossary, inputs, labels
 from engine.desk.decomposed import decomposed, splitting
 from engine.exact.decomposition import Decomposition
 from engine.problems import DrawnProblem
@@ -98,7 +98,7 @@ def _chosen(fit: Sequence[Scoring]) -> Scoring:
         chips.note(f"Under: {fit[0].title}")
         return fit[0]
     key = choice.bound(NAME, 0, choice.within(0, len(fit) - 1))
-    place = st.selectbox("Under", range(len(fit)), key=key, format_func=names.__getitem__, width=430)
+    place = inputs.selectbox("Under", range(len(fit)), key=key, format_func=names.__getitem__, width=430)
     choice.keep(NAME, place)
     return fit[place]
 

@@ -17,6 +17,7 @@ from app.widgets import (
     choice,
     downloads,
     glossary,
+    inputs,
     language_presets,
     pickers,
     preset,
@@ -103,8 +104,8 @@ def _shown(drawn: DrawnProblem, chosen: Query) -> None:
 def _filtered(listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
     key = choice.bound(WRONG, False, lambda text: choice.from_options((1, 0))(text) == 1)
-    only = st.toggle(f"Answered wrongly only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
-                     help="Queries where the model prefers another answer to the label.")
+    only = inputs.toggle(f"Answered wrongly only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
+                         help="Queries where the model prefers another answer to the label.")
     choice.keep(WRONG, int(only))
     return wrong if only and wrong else listed
 
@@ -142,8 +143,8 @@ def _choose_query(place: int) -> None:
 def count() -> int:
     """How many examples are shown at each end."""
     key = choice.bound(COUNT, 6, choice.within(FEWEST, MOST))
-    value = st.slider("Examples at each end", FEWEST, MOST, key=key, width=320,
-                      help="How many of the highest and of the lowest ranked training examples each column shows.")
+    value = inputs.slider("Examples at each end", FEWEST, MOST, key=key, width=320,
+                          help="How many of the highest and of the lowest ranked training examples each column shows.")
     choice.keep(COUNT, value)
     return value
 

@@ -15,7 +15,7 @@ from app.charts.draw import draw
 from app.examples import data as example_data
 from app.examples import predictions
 from app.examples.panel import EXAMPLE
-from app.widgets import cards, chips, choice, downloads, glossary, job_panel
+from app.widgets import cards, chips, choice, downloads, glossary, inputs, job_panel
 from app.widgets.desk import desk
 from app.widgets.selectors import pick
 from engine.basics.errors import WhichfluenceError
@@ -33,8 +33,8 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
     """The switch, and below it the n candidates with the largest self-influence, and how all of them spread."""
     key = choice.bound(NAME, 0, choice.from_options((0, 1)))
     st.session_state[key] = bool(st.session_state[key])
-    on = st.toggle("Self-influence: examples that the model knows from themselves alone", key=key,
-                   help=glossary.hint("Self-influence"))
+    on = inputs.toggle("Self-influence: examples that the model knows from themselves alone", key=key,
+                       help=glossary.hint("Self-influence"))
     choice.keep(NAME, int(on))
     if not on:
         return

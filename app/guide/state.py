@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.guide.data import GUIDES, Guide
-from app.widgets import choice
+from app.widgets import choice, inputs
 from app.widgets.selectors import pick
 
 GUIDE, HEADING, FIND, WHOLE = "guide", "heading", "find", "all"
@@ -15,8 +15,8 @@ LONGEST = 100
 def searched() -> str:
     """The words to search for; empty while somebody reads."""
     key = choice.bound(FIND, "", lambda given: given[:LONGEST])
-    words = st.text_input("Search the guides", key=key, max_chars=LONGEST, icon=":material/search:", width=520,
-                          placeholder="A word or two, such as npz or checkpoint")
+    words = inputs.text_input("Search the guides", key=key, max_chars=LONGEST, icon=":material/search:", width=520,
+                              placeholder="A word or two, such as npz or checkpoint")
     choice.keep(FIND, words or [])
     return words.strip()
 

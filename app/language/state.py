@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from app.charts import score_heatmap
-from app.widgets import choice, glossary
+from app.widgets import choice, glossary, inputs
 from app.widgets.language_model import model_name
 from app.widgets.selectors import pick, segments, text
 from engine.applications.language import rankings
@@ -126,7 +126,7 @@ def asked() -> Asked | None:
                                                         "{:,}".format, kind=int)
     with right:
         key = choice.bound("seed", 0, choice.within(0, 999))
-        seed = st.number_input("Seed", 0, 999, key=key)
+        seed = inputs.number_input("Seed", 0, 999, key=key)
         choice.keep("seed", seed)
     try:
         file = _own_file() if chosen == "own" else ""
@@ -142,8 +142,8 @@ def _model() -> str:
     name = choice.one("model", default, model_name)
     options = list(dict.fromkeys([name, *local, catalogue.SMALL_MODEL, catalogue.PAPER_MODEL]))
     key = choice.bound("model", default, model_name)
-    model = st.selectbox("Model", options, key=key, accept_new_options=True,
-                         help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.")
+    model = inputs.selectbox("Model", options, key=key, accept_new_options=True,
+                             help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.")
     choice.keep("model", model)
     return model
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.widgets import choice, glossary
+from app.widgets import choice, glossary, inputs
 from engine.basics.values import short
 
 STEP, PLAY = "step", "play"
@@ -17,8 +17,8 @@ def step(lessons: int) -> str:
     """Which step is shown: a lesson by its number, or `play`."""
     steps = steps_of(lessons)
     key = choice.bound(STEP, "1", choice.from_options(steps))
-    chosen = st.segmented_control("Step", steps, key=key, format_func=lambda name: "Play" if name == PLAY else name,
-                                  required=True)
+    chosen = inputs.segmented_control("Step", steps, key=key, format_func=lambda name: "Play" if name == PLAY else name,
+                                      required=True)
     choice.keep(STEP, chosen)
     return chosen
 
@@ -39,10 +39,10 @@ def pick(name: str, prompt: str, options: Sequence, default: Any, title: Callabl
     """The one control of a lesson."""
     key = choice.bound(name, default, choice.from_options(list(options)))
     if slider:
-        value = st.select_slider(prompt, list(options), key=key, format_func=title, help=glossary.hint(prompt))
+        value = inputs.select_slider(prompt, list(options), key=key, format_func=title, help=glossary.hint(prompt))
     else:
-        value = st.segmented_control(prompt, list(options), key=key, format_func=title, required=True,
-                                     help=glossary.hint(prompt))
+        value = inputs.segmented_control(prompt, list(options), key=key, format_func=title, required=True,
+                                         help=glossary.hint(prompt))
     choice.keep(name, str(value))
     return value
 
@@ -50,7 +50,7 @@ def pick(name: str, prompt: str, options: Sequence, default: Any, title: Callabl
 def place(name: str, prompt: str, default: float, side: float) -> float:
     """A coordinate in [−side, side]."""
     key = choice.bound(name, default, choice.within(-side, side, float))
-    value = st.slider(prompt, -side, side, step=0.1, key=key)
+    value = inputs.slider(prompt, -side, side, step=0.1, key=key)
     choice.keep(name, f"{value:g}")
     return value
 
@@ -58,6 +58,6 @@ def place(name: str, prompt: str, default: float, side: float) -> float:
 def eta(default: float, longest: float) -> float:
     """A step size up to `longest`."""
     key = choice.bound("eta", default, choice.within(0.01, longest, float))
-    value = st.slider("Step size η", 0.01, longest, step=0.01, key=key, help=glossary.hint("Step size η"))
+    value = inputs.slider("Step size η", 0.01, longest, step=0.01, key=key, help=glossary.hint("Step size η"))
     choice.keep("eta", short(value))
     return value

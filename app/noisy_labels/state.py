@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.widgets import choice, glossary, labels, pickers
+from app.widgets import choice, glossary, inputs, labels, pickers
 from app.widgets.pair_choice import PairChoice
 from app.widgets.selectors import pick, segments
 from engine import data
@@ -99,9 +99,9 @@ def _noise(known: bool) -> float:
     key = choice.bound("noise", NOISE, choice.within(0.0, 0.6, float))
     if st.session_state[key] not in NOISE_STEPS:
         st.session_state[key] = min(NOISE_STEPS, key=lambda step: abs(step - st.session_state[key]))
-    noise = st.select_slider("Labels made wrong", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
-                             help="Symmetric noise: each chosen label becomes another class, all as likely. "
-                                  "0% searches the labels as they came.")
+    noise = inputs.select_slider("Labels made wrong", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
+                                 help="Symmetric noise: each chosen label becomes another class, all as likely. "
+                                      "0% searches the labels as they came.")
     choice.keep("noise", noise)
     return noise if noise else _as_they_came(known)
 
@@ -121,7 +121,7 @@ def _model(dataset: data.Dataset) -> str:
     key = choice.bound("judge", fits[0], choice.from_options(fits))
     if st.session_state[key] not in fits:
         st.session_state[key] = fits[0]
-    model = st.selectbox("Model that judges", fits, key=key, format_func=labels.model_heading)
+    model = inputs.selectbox("Model that judges", fits, key=key, format_func=labels.model_heading)
     choice.keep("judge", model)
     return model
 
@@ -156,10 +156,10 @@ def pair(pairs: Sequence[Pair]) -> Pair:
     by_title = {pair.title: pair for pair in pairs}
     default = DEFAULT.title if DEFAULT.title in by_title else next(iter(by_title))
     key = choice.bound(PAIR, default, choice.from_options(list(by_title)))
-    title = st.selectbox("Method and trusted behavior", list(by_title), key=key,
-                         help=glossary.hint("behavior", "A method ranks the labels. Where it reads a behavior of "
-                                            "the trusted examples, the behavior is part of the question: another "
-                                            "one gives another ranking."))
+    title = inputs.selectbox("Method and trusted behavior", list(by_title), key=key,
+                             help=glossary.hint("behavior", "A method ranks the labels. Where it reads a behavior of "
+                                                "the trusted examples, the behavior is part of the question: another "
+                                                "one gives another ranking."))
     choice.keep(PAIR, title)
     return by_title[title]
 
@@ -208,7 +208,7 @@ def but_not(others: Sequence[Pair]) -> Pair | None:
 def hide_decided() -> bool:
     """Whether what is decided is left out of the queue."""
     key = choice.bound("hide", False, lambda text: choice.from_options((1, 0))(text) == 1)
-    hide = st.toggle("Hide what is decided", key=key)
+    hide = inputs.toggle("Hide what is decided", key=key)
     choice.keep("hide", int(hide))
     return hide
 

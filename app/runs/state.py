@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.widgets import choice
+from app.widgets import choice, inputs
 from app.widgets.desk import desk
 from app.widgets.language_model import model_name
 from app.widgets.reproductions import scale_title
@@ -68,8 +68,9 @@ def other_model(name: str, preset: str) -> str | None:
     own = EXPERIMENTS[name].presets[preset].settings["model"]
     key = choice.bound("other", "", lambda given: given and model_name(given))
     others = [*loading.available(), *catalogue.HUB.values(), st.session_state[key] or ""]
-    chosen = st.selectbox("Language model", list(dict.fromkeys(["", *(other for other in others if other != own)])),
-                          key=key, format_func=lambda model: model or own, accept_new_options=True, width=640,
-                          help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.") or ""
+    offered = list(dict.fromkeys(["", *(other for other in others if other != own)]))
+    chosen = inputs.selectbox("Language model", offered, key=key, format_func=lambda model: model or own,
+                              accept_new_options=True, width=640, help="A name under WHICHFLUENCE_MODELS, a name on "
+                              "the Hugging Face hub, or a folder.") or ""
     choice.keep("other", chosen)
     return None if chosen in ("", own) else chosen

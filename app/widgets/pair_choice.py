@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.charts import heatmap
-from app.widgets import choice
+from app.widgets import choice, inputs
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class PairChoice:
         for key, place in zip(keys, pair, strict=True):
             st.session_state[key] = place
         for column, key, title in zip(st.columns(2), keys, ("First", "Second"), strict=True):
-            column.selectbox(f"{title} {noun}", range(len(labels)), key=key, format_func=lambda place: labels[place],
-                             on_change=self._boxed, args=(keys, key, pair))
+            inputs.selectbox(f"{title} {noun}", range(len(labels)), key=key, area=column,
+                             format_func=labels.__getitem__, on_change=self._boxed, args=(keys, key, pair))
 
     def _boxed(self, keys: tuple[str, str], changed: str, before: tuple[int, int]) -> None:
         """Choosing the other box's entry swaps the two."""

@@ -7,7 +7,16 @@ from collections.abc import Iterable
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.widgets import choice, fitting_models, glossary, labels, language_presets, weights_picker, worded_picker
+from app.widgets import (
+    choice,
+    fitting_models,
+    glossary,
+    inputs,
+    labels,
+    language_presets,
+    weights_picker,
+    worded_picker,
+)
 from app.widgets.desk import desk
 from engine import data
 from engine.basics.errors import WhichfluenceError
@@ -77,7 +86,7 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     st.markdown("#### Data")
     names = [name for name in (*data.DATASETS, *_uploads()) if texts or not data.holds_records(name)]
     key = choice.bound("data", "digits", choice.from_options(names))
-    name = st.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
+    name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
         "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
     took("data", name, sizes)
     return name
@@ -104,14 +113,16 @@ def model_picker(dataset: str) -> None:
         st.session_state.pop(choice.widget(fitting_models.NAME), None)
     key = choice.bound(fitting_models.NAME, models[0], choice.from_options(models))
     texts = data.holds_records(dataset)
-    name = st.selectbox("Model", models, key=key, format_func=labels.model_heading, help=TUNED if texts else TRAINED)
+    name = inputs.selectbox("Model", models, key=key, format_func=labels.model_heading,
+                            help=TUNED if texts else TRAINED)
     took(fitting_models.NAME, name, (*SIZES, weights_picker.NAME))
     if texts:
         glossary.caption(_training(name))
     elif name != SOFTMAX:
         key = choice.bound("parameters", ALL, choice.from_options(list(COUNTED)))
-        chosen = st.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
-                              help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
+        chosen = inputs.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
+                                  help="Steps, gradients and Hessians are of these; the others stay as they were "
+                                       "trained.")
         choice.keep("parameters", chosen)
         weights_picker.show(source)
 
@@ -151,7 +162,7 @@ def _limits(name: str) -> tuple[int, int]:
 def number(name: str, label: str, default, low, high, help: str | None = None):
     kind = type(default)
     key = choice.bound(name, default, choice.within(low, high, kind))
-    value = st.number_input(label.capitalize(), low, high, key=key, help=glossary.hint(label, help))
+    value = inputs.number_input(label.capitalize(), low, high, key=key, help=glossary.hint(label, help))
     choice.keep(name, value)
     return value
 
@@ -287,7 +298,7 @@ def _select(name: str, axis: str, label: str, options: list, value, title):
     key = f"{name}:{axis}"
     if st.session_state.get(key) not in options:
         st.session_state[key] = value if value in options else options[0]
-    return st.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
+    return inputs.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
 
 
 def _parameters(name: str, kind, default) -> dict:
@@ -301,14 +312,15 @@ def _parameters(name: str, kind, default) -> dict:
         if field in CHOICES:
             label, titles = CHOICES[field]
             st.session_state.setdefault(key, current or next(iter(titles)))
-            chosen[field] = st.selectbox(label, list(titles), key=key, format_func=titles.get,
-                                         help=glossary.hint(label))
+            chosen[field] = inputs.selectbox(label, list(titles), key=key, format_func=titles.get,
+                                             help=glossary.hint(label))
             continue
         label, value, low, high = PARAMETERS[field]
         if field == "checkpoints" and problem_class().reads == "tokens":
             value = language_presets.CHECKPOINTS
         st.session_state.setdefault(key, type(value)(current if current is not None else value))
         small = isinstance(value, float)
-        chosen[field] = st.number_input(label, low, high, key=key, format="%g" if small else "%d",
-                                        step=None if not small else max(value / 2, 0.005), help=glossary.hint(label))
+        chosen[field] = inputs.number_input(label, low, high, key=key, format="%g" if small else "%d",
+                                            step=None if not small else max(value / 2, 0.005),
+                                            help=glossary.hint(label))
     return chosen

@@ -7,14 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from app.widgets import choice
+from app.widgets import choice, inputs
 
 
 def text(name: str, label: str, default: str, height: int | None = None, area=st, **rest) -> str:
     """A text of the reader's own, in the address."""
     key = choice.bound(name, default, lambda given: given[:4000])
-    widget = area.text_area if height else area.text_input
-    value = widget(label, key=key, **({"height": height} if height else {}), **rest) or ""
+    widget = inputs.text_area if height else inputs.text_input
+    value = widget(label, key=key, area=area, **({"height": height} if height else {}), **rest) or ""
     choice.keep(name, value)
     return value
 
@@ -22,20 +22,21 @@ def text(name: str, label: str, default: str, height: int | None = None, area=st
 def pick(name: str, label: str, options: Sequence, default: Any, title: Callable[[Any], str], kind: type = str,
          area=st, **rest) -> Any:
     """One of a list of options, in the address."""
-    return _chosen(name, options, default, lambda key: area.selectbox(label, options, key=key, format_func=title,
-                                                                      **rest), kind)
+    return _chosen(name, options, default, lambda key: inputs.selectbox(
+        label, options, key=key, area=area, format_func=title, **rest), kind)
 
 
 def segments(name: str, label: str, options: Sequence, default: Any, title: Callable[[Any], str], area=st,
              **rest) -> Any:
     """One of a few options side by side, in the address."""
-    return _chosen(name, options, default, lambda key: area.segmented_control(
-        label, options, key=key, format_func=title, required=True, **rest))
+    return _chosen(name, options, default, lambda key: inputs.segmented_control(
+        label, options, key=key, area=area, format_func=title, required=True, **rest))
 
 
 def radio(name: str, label: str, options: Sequence, default: Any, title: Callable[[Any], str], area=st, **rest) -> Any:
     """One of a few options below one another, in the address."""
-    return _chosen(name, options, default, lambda key: area.radio(label, options, key=key, format_func=title, **rest))
+    return _chosen(name, options, default, lambda key: inputs.radio(
+        label, options, key=key, area=area, format_func=title, **rest))
 
 
 def _chosen(name: str, options: Sequence, default: Any, draw: Callable[[str], Any], kind: type = str) -> Any:

@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from app.widgets import chips, choice, glossary, labels, pickers, presets
+from app.widgets import chips, choice, glossary, inputs, labels, pickers, presets
 from app.widgets.pair_choice import PairChoice
 from app.widgets.presets import Preset
 from engine.scoring import codes
@@ -66,8 +66,8 @@ def preset_picker(scorings: Sequence[Scoring]) -> None:
     """The presets as pills; the one that is on the page is marked, with what to look for."""
     name, offered = presets.matching(scorings, pickers.problem_class()), _presets()
     st.session_state[PILLS] = name
-    st.pills("Start from", list(offered), key=PILLS, format_func=lambda key: offered[key].title,
-             on_change=_picked, help="Each replaces the list below by specifications that differ in one respect.")
+    inputs.pills("Start from", list(offered), key=PILLS, format_func=lambda key: offered[key].title,
+                 on_change=_picked, help="Each replaces the list below by specifications that differ in one respect.")
     if name:
         glossary.caption(offered[name].note)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.widgets import glossary, record_text
+from app.widgets import glossary, inputs, record_text
 from app.widgets.plain_text import plain
 from engine.basics.errors import WhichfluenceError
 from engine.data.records import Record
@@ -30,9 +30,9 @@ def span(name: str, records: Sequence[Record], before: Worded | None) -> str | N
     words = records[place].response.split()[:MOST_WORDS]
     text, marks = f"{name}:words", f"{name}:marks:{place}"
     st.session_state.setdefault(text, kept.words if kept else "")
-    st.pills("Words of its response", range(len(words)), key=marks, selection_mode="multi", help=MARK,
-             format_func=lambda at: plain(words[at]), on_change=_mark, args=(marks, text, words))
-    written = st.text_input("Marked words", key=text, max_chars=LONGEST, placeholder="such as: is a metal")
+    inputs.pills("Words of its response", range(len(words)), key=marks, selection_mode="multi", help=MARK,
+                 format_func=lambda at: plain(words[at]), on_change=_mark, args=(marks, text, words))
+    written = inputs.text_input("Marked words", key=text, max_chars=LONGEST, placeholder="such as: is a metal")
     alone = _alone(name, kept)
     if not written.strip():
         glossary.caption("Mark words of the response: the behavior is their log-likelihood, per token.")
@@ -49,7 +49,7 @@ def contrast(name: str, records: Sequence[Record], before: Worded | None) -> str
     others = others[:len(ORDINALS)] if records[place].answer else []
     kind = f"{name}:other"
     st.session_state.setdefault(kind, WRITTEN if not others or (kept and kept.response) else CHOICE)
-    chosen = st.radio("Other response", [CHOICE, WRITTEN], key=kind, horizontal=True)
+    chosen = inputs.radio("Other response", [CHOICE, WRITTEN], key=kind, horizontal=True)
     if chosen == CHOICE and not others:
         glossary.caption("This query states no choice of several; write the other response yourself.")
         return None
@@ -60,7 +60,7 @@ def contrast(name: str, records: Sequence[Record], before: Worded | None) -> str
                               format_func=lambda at: f"its {ORDINALS[at - 1]} other choice (here “{others[at - 1]}”)")
     else:
         st.session_state.setdefault(f"{name}:written", kept.response if kept else "")
-        written = st.text_area("The other response", key=f"{name}:written", max_chars=LONGEST, height=80).strip()
+        written = inputs.text_area("The other response", key=f"{name}:written", max_chars=LONGEST, height=80).strip()
     alone = _alone(name, kept)
     if chosen == WRITTEN and not written:
         glossary.caption("Write a response: the behavior is the log-probability of this one minus that of yours.")
