@@ -17,9 +17,9 @@ OF_TOKENS = {"query_loss": "response_loss", "query_logit": "answer_logit", "soft
 """What a named method reads off a language model instead of class logits."""
 
 
-def trajectory(estimator: str = "exact") -> Scoring:
+def trajectory() -> Scoring:
     process = {"kind": "trajectory", "eta": controlled.ETA, "checkpoints": CHECKPOINTS}
-    return Scoring.of("response_loss", {"kind": "add_occurrence"}, process, estimator)
+    return Scoring.of("response_loss", {"kind": "add_occurrence"}, process)
 
 
 def retrained(*interventions: dict) -> tuple[Scoring, ...]:
@@ -35,11 +35,11 @@ def _named() -> tuple[Scoring, ...]:
     """Those whose answer comes soon, with damping where a Hessian is inverted."""
     found = []
     for method in NAMED.values():
-        scoring = method.implied(OF_TOKENS.get(method.behavior, method.behavior))
+        scoring = method.implied(OF_TOKENS.get(method.behavior, method.behavior), damping=network.DAMPING)
         asked = {scoring.process.kind, scoring.estimator, f"{scoring.process.kind}/{scoring.estimator}"}
         if method.implies and method.answers(CausalProblem.kind) and not asked & LONG:
-            found.append(network.damped(scoring))
-    return (*found, trajectory("first_order"), trajectory("less"))
+            found.append(scoring)
+    return (*found, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))
 
 
 LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory", "cg_gauss_newton", "ekfac", "ntk"}

@@ -63,8 +63,9 @@ def _named() -> tuple[Scoring, ...]:
 
 def _named_of_networks() -> tuple[Scoring, ...]:
     """With damping where a Hessian is inverted; without what needs the whole Hessian or a positive definite one."""
-    implied = [method.implied() for method in NAMED.values() if method.implies and method.answers(ModuleProblem.kind)]
-    return tuple(network.damped(scoring) for scoring in implied
+    implied = [method.implied(damping=network.DAMPING) for method in NAMED.values()
+               if method.implies and method.answers(ModuleProblem.kind)]
+    return tuple(scoring for scoring in implied
                  if scoring.process.kind != "local_response" or scoring.estimator not in ("exact", "cg"))
 
 

@@ -22,8 +22,8 @@ import pandas as pd
 
 from engine.analysis.datamodels import linear_datamodeling_score, subsets
 from engine.analysis.datamodels import retrain as retrain_on
+from engine.applications.language.methods import ANSWER
 from engine.basics.options import Options
-from engine.estimators import ESTIMATORS
 from engine.experiments.agreements import facts, per_query, restored, stored
 from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
@@ -34,6 +34,7 @@ from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.problems import CausalProblem, DrawnProblem, Problem, ProblemSource, build_kept
 from engine.question.behaviors import reading
 from engine.scoring.compute import compute
+from engine.scoring.named import NAMED
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
@@ -44,28 +45,17 @@ ETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 CHECKPOINTS = 4
 ADD, REMOVE = {"kind": "add_occurrence"}, {"kind": "remove"}
 ONE_STEP = {"kind": "one_step", "eta": ETA}
-TRAJECTORY = {"kind": "trajectory", "eta": ETA, "checkpoints": CHECKPOINTS}
-RESPONSE = {"kind": "local_response", "damping": DAMPING}
 OTHER_SEED = 1_000
-BASELINES = {"Gradient length": "gradient_norm", "BM25": "bm25", "Random": "random"}
-"""By its usual name, an estimator that implies no specification."""
+BASELINES = {NAMED[name].title: NAMED[name].implied() for name in ("gradient_norm", "bm25", "random")}
+"""By its usual name, what ranks as it is: an estimator that implies no specification."""
 SHARE = 0.5
 
-Implied = Callable[[str], Scoring]
-METHODS: dict[str, Implied] = {
-    "GradSim": lambda behavior: Scoring.of(behavior, ADD, ONE_STEP, "first_order"),
-    "GradSim (cosine)": lambda behavior: Scoring.of(behavior, ADD, ONE_STEP, "cosine"),
-    "RepSim": lambda behavior: Scoring.of("answer_logit", {"kind": "auxiliary"}, ONE_STEP, "cosine"),
-    "NTK": lambda behavior: Scoring.of("answer_logit", {"kind": "auxiliary"}, ONE_STEP, "ntk"),
-    "Representer points": lambda behavior: Scoring.of(behavior, ADD, ONE_STEP, "representer"),
-    "TracIn": lambda behavior: Scoring.of(behavior, ADD, TRAJECTORY, "first_order"),
-    "LESS": lambda behavior: Scoring.of(behavior, ADD, TRAJECTORY, "less"),
-    "TRAK": lambda behavior: Scoring.of(behavior, REMOVE, {"kind": "retrain"}, "trak"),
-    "Influence (CG)": lambda behavior: Scoring.of(behavior, {"kind": "infinitesimal"}, RESPONSE, "cg_gauss_newton"),
-    "EK-FAC": lambda behavior: Scoring.of(behavior, {"kind": "infinitesimal"}, RESPONSE, "ekfac"),
-    "DataInf": lambda behavior: Scoring.of(behavior, {"kind": "infinitesimal"}, RESPONSE, "datainf"),
-}
-"""By its usual name, what a method computes for a behavior: the specification that it implies."""
+METHODS = {
+    "GradSim": "gradsim", "GradSim (cosine)": "gradsim_cosine", "RepSim": "repsim_cosine", "NTK": "ntk",
+    "Representer points": "representer", "TracIn": "tracin", "LESS": "less", "TRAK": "trak",
+    "Influence (CG)": "influence_function_cg_gauss_newton", "EK-FAC": "influence_function_ekfac",
+    "DataInf": "influence_function_datainf"}
+"""What the tables call a named method -> its name in `engine.scoring.named`."""
 
 RECIPE = {"rank": 16, "epochs": 4, "learning_rate": 5e-3, "batch": 16, "context": 256, "checkpoints": CHECKPOINTS}
 SOURCE = {"dataset": "world_corruption", "model": EMBEDDED_MODEL, "recipe": RECIPE}
@@ -75,14 +65,16 @@ SMALL = Preset("small", "500 records of the embedded world, 100 queries", 3, {
 PRESETS = {"small": SMALL}
 
 
-def methods() -> dict[str, Implied]:
-    """Those that answer for a language model."""
-    found = {}
-    for title, implied in METHODS.items():
-        scoring = implied("answer_logit")
-        if ESTIMATORS[scoring.estimator].refusal(scoring.specification, CausalProblem.kind) is None:
-            found[title] = implied
-    return found
+def methods() -> list[str]:
+    """What the tables call those that answer for a language model."""
+    return [title for title, name in METHODS.items() if NAMED[name].answers(CausalProblem.kind)]
+
+
+def implied(title: str, behavior: str) -> Scoring:
+    """What a method computes for a behavior, with the checkpoints and the damping of this study. One that reads no
+    behavior raises the answer's logit."""
+    method = NAMED[METHODS[title]]
+    return method.implied(behavior if method.reads else ANSWER, ETA, checkpoints=CHECKPOINTS, damping=DAMPING)
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -162,11 +154,11 @@ def _estimates(drawn: DrawnProblem, settings: Mapping[str, Any], context: Contex
     """Oriented scores of every method and baseline, `method|behavior` -> (m, k)."""
     problem, behaviors, answering = drawn.problem, reading("tokens"), methods()
     found: dict[str, np.ndarray] = {}
-    for place, (title, implied) in enumerate(answering.items()):
-        scores = compute(problem, [implied(behavior) for behavior in behaviors],
+    for place, title in enumerate(answering):
+        scores = compute(problem, [implied(title, behavior) for behavior in behaviors],
                          context.computing(title, 0.2 + 0.8 * place / len(answering)))
         found |= {f"{title}|{one}": own.sharp for one, own in zip(behaviors, scores, strict=True)}
-    baselines = compute(problem, [Scoring.parse({"estimator": name}) for name in BASELINES.values()])
+    baselines = compute(problem, list(BASELINES.values()))
     for title, own in zip(BASELINES, baselines, strict=True):
         found |= {f"{title}|{behavior}": own.sharp for behavior in behaviors}
     return Output(arrays=found)
@@ -274,7 +266,7 @@ def _rows(seeds: Sequence[Measured]) -> list[dict[str, Any]]:
 
 def _declared() -> dict[str, Any]:
     return {"eta": ETA, "etas": ETAS, "damping": DAMPING, "behaviors": list(reading("tokens")), "share": SHARE,
-            "methods": {title: implied("answer_logit").canonical() for title, implied in methods().items()}}
+            "methods": {title: implied(title, ANSWER).canonical() for title in methods()}}
 
 
 def _view(part: str) -> Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]:

@@ -39,7 +39,6 @@ from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
-from engine.question.processes import LocalResponse
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
     DAMPING,
@@ -81,14 +80,6 @@ def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
     found |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (search_scoring(upweighting(alpha)),
                                                              search_scoring(REMOVAL)) for alpha in ALPHAS}
     return found | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()), ("T", INVERSE_HESSIAN, ""): (step, response())}
-
-
-def damped(scoring: Scoring) -> Scoring:
-    """The same with the damping of this study where a Hessian is inverted."""
-    if not isinstance(scoring.process, LocalResponse):
-        return scoring
-    process = {"kind": "local_response", "damping": DAMPING}
-    return Scoring.of(scoring.behavior, scoring.intervention, process, scoring.estimator)
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,8 @@ class NamedMethod:
     """A method by its usual name: scoring(behavior, eta) gives the specification it implies.
 
     row: the estimator family of Table 1 it belongs to. Where the method fixes its behavior, `behavior`
-    is that one; else the default.
+    is that one; else the default. reads: whether it reads a behavior that is asked about; a similarity reads
+    representations, and a baseline nothing.
     """
 
     name: str
@@ -24,14 +25,22 @@ class NamedMethod:
     behavior: str
     source: str
     scoring: Callable[..., Scoring]
+    reads: bool = True
 
     def answers(self, kind: str) -> bool:
         """Whether it can be computed on problems of a kind, by its name in `engine.problems.PROBLEMS`."""
         scoring = self.implied()
         return scoring.route.refusal(scoring.specification, kind) is None
 
-    def implied(self, behavior: str | None = None, eta: float = 0.1) -> Scoring:
-        return self.scoring(behavior or self.behavior, eta)
+    def implied(self, behavior: str | None = None, eta: float = 0.1, **process: float) -> Scoring:
+        """Its scoring. process: values such as `damping` or `checkpoints` in place of its process's own; a process
+        without them stays as it is."""
+        scoring = self.scoring(behavior or self.behavior, eta)
+        own = scoring.process.model_dump()
+        changed = {name: value for name, value in process.items() if name in own}
+        if not changed:
+            return scoring
+        return Scoring.of(scoring.behavior, scoring.intervention, {**own, **changed}, scoring.estimator)
 
     @property
     def implies(self) -> bool:
@@ -92,13 +101,13 @@ def _baseline(estimator: str) -> Callable[..., Scoring]:
 NAMED: Registry[NamedMethod] = Registry("named method")
 for _method in (
     NamedMethod("repsim", "Feature similarity", "Feature similarity", "query_logit", "paper, Eq. 4",
-                _feature_similarity),
+                _feature_similarity, reads=False),
     NamedMethod("repsim_cosine", "RepSim (cosine)", "Feature similarity", "query_logit", "Hanawa et al. 2021",
-                _similarity("cosine")),
+                _similarity("cosine"), reads=False),
     NamedMethod("ntk", "Neural tangent kernel", "Feature similarity", "query_logit", "Jacot et al. 2018",
-                _similarity("ntk")),
+                _similarity("ntk"), reads=False),
     NamedMethod("ntk_last_layer", "Tangent kernel, last layer", "Feature similarity", "query_logit",
-                "Hanawa et al. 2021", _similarity("ntk_last_layer")),
+                "Hanawa et al. 2021", _similarity("ntk_last_layer"), reads=False),
     NamedMethod("gradsim", "GradSim", "Gradient similarity", "query_loss", "Charpiat et al. 2019",
                 _gradient_similarity),
     NamedMethod("gradsim_cosine", "GradSim (cosine)", "Gradient similarity", "query_loss", "Charpiat et al. 2019",
@@ -123,8 +132,10 @@ for _method in (
                 _influence_function("datainf")),
     NamedMethod("trak", "TRAK", "Leave-one-out", "soft_margin", "Park et al. 2023", _trak),
     NamedMethod("loo", "Leave-one-out", "Leave-one-out", "query_loss", "Molinaro et al. 2005", _leave_one_out),
-    NamedMethod("gradient_norm", "Gradient length", "Baselines", "none", "a baseline", _baseline("gradient_norm")),
-    NamedMethod("bm25", "BM25", "Baselines", "none", "Robertson and Zaragoza 2009", _baseline("bm25")),
-    NamedMethod("random", "Random", "Baselines", "none", "a baseline", _baseline("random")),
+    NamedMethod("gradient_norm", "Gradient length", "Baselines", "none", "a baseline", _baseline("gradient_norm"),
+                reads=False),
+    NamedMethod("bm25", "BM25", "Baselines", "none", "Robertson and Zaragoza 2009", _baseline("bm25"),
+                reads=False),
+    NamedMethod("random", "Random", "Baselines", "none", "a baseline", _baseline("random"), reads=False),
 ):
     NAMED.add(_method.name, _method)

@@ -23,8 +23,8 @@ class Method:
     """A way to rank training records.
 
     label: its name in the paper's tables. named: the method of `engine.scoring.named` that it is; `alone`: what a
-    baseline asks, which implies no specification. reads: whether it reads the behavior. directed: whether its sign says
-    if a record helps or harms; one that is not directed is ranked as it is.
+    baseline asks, which implies no specification. directed: whether its sign says if a record helps or harms; one that
+    is not directed is ranked as it is.
     """
 
     name: str
@@ -32,9 +32,13 @@ class Method:
     note: str
     source: str
     named: str
-    reads: bool = True
     directed: bool = True
     alone: str = ""
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads the behavior."""
+        return NAMED[self.named].reads
 
     def scoring(self, behavior: str = NONE) -> Scoring | None:
         """The specification that it implies with a behavior, with its estimator; None where it implies none."""
@@ -56,11 +60,10 @@ class Method:
 
 METHODS: Registry[Method] = Registry("method")
 for _method in (
-    Method("gradient_norm", "Grad. norm", "Length of a record's training gradient.", "", "gradient_norm", reads=False,
+    Method("gradient_norm", "Grad. norm", "Length of a record's training gradient.", "", "gradient_norm",
            directed=False, alone="Which training records pull hardest on the model, whatever they teach it?"),
-    Method("repsim", "RepSim", "Cosine of the prompts' representations.", "Hanawa et al. 2021", "repsim_cosine",
-           reads=False),
-    Method("random", "Random", "Chance.", "", "random", reads=False, directed=False,
+    Method("repsim", "RepSim", "Cosine of the prompts' representations.", "Hanawa et al. 2021", "repsim_cosine"),
+    Method("random", "Random", "Chance.", "", "random", directed=False,
            alone="Which training records does chance pick?"),
     Method("gradsim", "GradSim", "Inner product of gradients at the end of training.", "Charpiat et al. 2019",
            "gradsim"),

@@ -50,7 +50,7 @@ def value(result, table, **keys):
 @pytest.mark.parametrize("method", ("GradSim", "LESS", "TRAK"))
 def test_a_row_is_the_mean_agreement_with_the_exact_step(result, problem, method):
     exact = Scoring.of("answer_logit", exact_language.ADD, exact_language.ONE_STEP)
-    two = compute(problem, [exact, exact_language.METHODS[method]("answer_logit")])
+    two = compute(problem, [exact, exact_language.implied(method, "answer_logit")])
     expected = np.nanmean(per_query(two[1].sharp, two[0].sharp)["kendall_tau"])
     found = value(result, "steps", method=method, behavior="answer_logit", metric="Kendall tau")
     assert found == pytest.approx(expected, abs=1e-6)
@@ -63,7 +63,7 @@ def test_first_order_is_closer_for_a_short_step(result):
 
 
 def test_linear_datamodeling_scores_are_those_of_the_models(result, problem):
-    scores = compute(problem, exact_language.METHODS["GradSim"]("response_loss"))[0]
+    scores = compute(problem, exact_language.implied("GradSim", "response_loss"))[0]
     kept = exact_language.subsets(6, 3, exact_language.SHARE, 0)
     models = exact_language.retrain_on(problem, kept)
     expected = np.nanmean(linear_datamodeling_score(scores, models.outcomes("response_loss"), kept))

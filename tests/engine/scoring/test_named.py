@@ -84,3 +84,15 @@ def test_repsim_is_the_step_times_the_inner_product_of_features():
     problem = naive.problem(n=20, candidates=[4, 2, 7])
     found = compute(problem, NAMED["repsim"].implied(eta=0.3))[0].values
     naive.assert_close(found, 0.3 * np.array([[q @ problem.x[k] for k in (4, 2, 7)] for q in problem.queries]), 1e-12)
+
+
+def test_values_of_the_process_can_be_chosen_where_it_has_them():
+    process = NAMED["tracin"].implied("response_loss", checkpoints=3, damping=0.1).process
+    assert (process.kind, process.checkpoints) == ("trajectory", 3)
+    assert NAMED["influence_function_cg"].implied(checkpoints=3, damping=0.1).process.damping == 0.1
+    assert NAMED["gradsim"].implied(checkpoints=3, damping=0.1) == NAMED["gradsim"].implied()
+
+
+def test_similarities_and_baselines_read_no_behavior_that_is_asked_about():
+    assert {name for name, method in NAMED.items() if not method.reads} == BASELINES | {
+        name for name, row in TABLE_1.items() if row[-1] == "Feature similarity"}
