@@ -21,9 +21,7 @@ elif view == "records":
     st.divider()
     estimator, behavior = panel.question()
     if wanted is not None:
-        found = records.run(wanted)
-        if found is not None:
-            panel.guarded(records.records, wanted, found, estimator, behavior)
+        panel.guarded(records.show, wanted, estimator, behavior)
 elif view == "ablation":
     panel.guarded(panel.ablation)
 else:

@@ -13,6 +13,7 @@ from app.widgets import downloads, glossary, job_panel
 from engine.applications.language import rankings
 from engine.applications.language.methods import Method
 from engine.desk import Waiting
+from engine.desk.attributed import Attributed
 from engine.experiments.language_asked import Asked
 from engine.runs.language_records import Reading, changed, contributions
 
@@ -29,13 +30,14 @@ def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: R
 
 def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
     record = tables["records"].iloc[row]
-    tokens = pd.concat([tables["tokens"], data.more_tokens(wanted, row)])
+    more = data.shaded(wanted, row)
+    tokens = pd.concat([tables["tokens"], more.tables["tokens"]]) if isinstance(more, Attributed) else tables["tokens"]
     own, rest = contributions(tokens, reading.method.name, reading.behavior, row)
     st.html(record_html.record_html(record, own))
     st.html(record_html.key(len(own) > 0, bool(changed(record)), json.loads(record["marks"])))
     glossary.caption(_shading(reading.method, own["contribution"], rest))
     if own.empty and not reading.method.form.whole:
-        _shade_it(wanted, row)
+        _shade_it(wanted, row, more)
     if len(own):
         downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]], title="The tokens as a table")
 
@@ -64,11 +66,10 @@ def _shading(method: Method, parts: pd.Series, rest: float) -> str:
             "Adam shortens a step is held at what the whole record makes of it.")
 
 
-def _shade_it(wanted: Asked, row: int) -> None:
+def _shade_it(wanted: Asked, row: int, more: Attributed | Waiting | None) -> None:
     """A button that computes the contributions of one record's tokens, and how far it is."""
-    job = data.shading(wanted, row)
-    if job is not None and job.state != "done":
-        job_panel.watch(Waiting(f"Tokens of record {row}", job=job.id))
+    if isinstance(more, Waiting):
+        job_panel.watch(more)
     else:
         st.button("Shade its tokens", key=f"language:shade:{row}", icon=":material/gradient:", on_click=job_panel.act,
                   args=(data.shade, wanted, row), help="A run of about a minute for a model of 135 million "

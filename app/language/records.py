@@ -16,22 +16,28 @@ from app.widgets import downloads, glossary, job_panel
 from app.widgets.times import spell
 from engine.applications.language.methods import METHODS
 from engine.data import questions
-from engine.desk import Waiting
+from engine.desk.attributed import Attributed
 from engine.experiments.language_asked import Asked
 from engine.models.causal.readouts import READOUTS
 from engine.runs.language_records import Reading
-from engine.store.results import home
 
 FLAGS = {"answer": "wrong answer", "rationale": "foreign explanation", "poison": "poison", "benign": "benign trigger"}
 
 
-def run(wanted: Asked) -> dict[str, pd.DataFrame] | None:
-    """The tables of a run; where there is none, how long it takes and a button, or how far it is."""
-    if data.result(wanted) is not None:
-        return data.tables(str(home()), wanted.digest)
-    job = data.job(wanted)
-    if job is not None and job.state != "done":
-        job_panel.watch(Waiting(wanted.title, job=job.id))
+def show(wanted: Asked, estimator: str, behavior: str) -> None:
+    """The records of a run, once it is there."""
+    found = _run(wanted)
+    if found is not None:
+        _records(wanted, found, estimator, behavior)
+
+
+def _run(wanted: Asked) -> Attributed | None:
+    """A finished run; where there is none, how long it takes and a button, or how far it is."""
+    found = data.found(wanted)
+    if isinstance(found, Attributed):
+        return found
+    if found is not None:
+        job_panel.watch(found)
         return None
     with st.container(border=True):
         glossary.markdown(f"**This has not been computed yet.** It fine-tunes the model and caches gradients: about "
@@ -45,9 +51,9 @@ def run(wanted: Asked) -> dict[str, pd.DataFrame] | None:
     return None
 
 
-def records(wanted: Asked, tables: Mapping[str, pd.DataFrame], estimator: str, behavior: str) -> None:
+def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) -> None:
     """The ranked records, one of them opened."""
-    manifest = data.result(wanted).manifest
+    manifest, tables = found.manifest, found.tables
     reading = Reading(METHODS[estimator], behavior,
                       tuple(name for name in READOUTS if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())

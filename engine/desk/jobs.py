@@ -66,6 +66,11 @@ class Jobs:
         """The job (kind, payload), if anybody asked for it."""
         return self.queue.get(job_digest(kind, payload))
 
+    def under_way(self, kind: str, payload: Mapping[str, Any]) -> Waiting | None:
+        """What to wait for, where the job (kind, payload) was asked for and is not done, be it stopped or failed."""
+        job = self.find(kind, payload)
+        return None if job is None or job.state == "done" else Waiting(job.title, job=job.id)
+
     def result(self, kind: str, payload: Mapping[str, Any]) -> Result | None:
         """What the job (kind, payload) has left; None where it is not done. Raises `StoreError` for damage."""
         digest = job_digest(kind, payload)

@@ -69,7 +69,7 @@ class Asked:
     @property
     def digest(self) -> str:
         """The id of its job and of its result."""
-        return job_digest(language_run.KIND, _plain(self.payload))
+        return job_digest(language_run.KIND, self.payload)
 
     @property
     def title(self) -> str:
@@ -79,17 +79,13 @@ class Asked:
     @property
     def seconds(self) -> float:
         """Guessed seconds on two cores."""
-        payload = _plain(self.payload)
+        payload = self.payload
         factor = 0.005 if catalogue.is_embedded(self.model) else 0.8 if self.records < 1_000 else 2.0
         return factor * sum(language_run.weight(payload, key) for key in language_run.plan(payload))
 
     def shading(self, row: int) -> dict[str, Any]:
         """What determines the contributions of one record's tokens."""
         return language_run.tokens_payload(self.payload, row)
-
-    def shading_digest(self, row: int) -> str:
-        """The id of the job that computes them."""
-        return job_digest(language_run.TOKENS, _plain(self.shading(row)))
 
     def program(self, column: str, ascending: bool) -> str:
         """A Python program that makes the run and lists its records by a column of their table."""
@@ -104,8 +100,3 @@ def setting_of(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any]) -
     recipe onto fewer numbers at least."""
     return Setting.parse({"model": model, "task": dict(task), "recipe": dict(recipe),
                           "projection": {"dimension": 2048 if len(recipe) > 1 else 4096, "budget": BUDGET}})
-
-
-def _plain(payload: dict[str, Any]) -> dict[str, Any]:
-    """As the queue holds it: lists for tuples."""
-    return json.loads(json.dumps(payload))

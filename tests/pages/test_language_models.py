@@ -149,6 +149,14 @@ def test_the_filter_keeps_what_one_behavior_finds_and_another_misses(ran):
         assert (shown["rank"] <= 2).all() and (shown["rank · response loss"] > 2).all()
 
 
+def test_a_damaged_run_is_set_aside_with_a_sentence(ran):
+    (Store(results_home()).folder(ran.digest) / "records.parquet").write_bytes(b"no table")
+    at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model))
+    assert any("cannot be trusted" in error.value for error in at.error)
+    assert says(sound(at.run()), "This has not been computed yet")
+    run_job(language_run.KIND, ran.payload)
+
+
 def test_a_typed_query_is_part_of_the_run(ran):
     wanted = Asked("conditional_backdoor", ran.model, 80, 0, typed=typed(
         "Which is it?\nA: one\nB: two", "It is two. The answer is B.", "B", "It is two."))
@@ -194,7 +202,7 @@ def test_records_follow_the_layer(ran):
     ranks = [list(sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                                      estimator="repsim", layer=layer)).dataframe[0].value["record"])
              for layer in ("0.5", "1.0")]
-    table = language_runs.tables(str(results_home()), ran.digest)["records"]
+    table = language_runs.found(ran).tables["records"]
     for layer, rank in zip(("0.5", "1"), ranks, strict=True):
         expected = table.sort_values(f"repsim|none|{layer}", ascending=False, kind="stable")["record"]
         assert rank == list(expected)
@@ -204,7 +212,7 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="less"))
     assert says(at, "record's LESS score") and says(at, "momentum, which no token brings")
-    tokens = language_runs.tables(str(results_home()), ran.digest)["tokens"]
+    tokens = language_runs.found(ran).tables["tokens"]
     there = set(tokens[(tokens.estimator == "trak") & (tokens.behavior == "answer_logit")]["record"])
     at.selectbox(key="choice:estimator").set_value("trak").run()
     at.selectbox(key="choice:record").set_value(min(there)).run()
