@@ -13,8 +13,8 @@ import pandas as pd
 import streamlit as st
 
 from app.compare import brought_files, explanation_view
-from app.compare import data as comparisons
 from app.widgets import choice, downloads, glossary, job_panel, language_presets
+from app.widgets.agreements import plus_minus
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain
 from app.widgets.selectors import pick, radio, text
@@ -220,7 +220,7 @@ def _agreement(reference: Scores, brought: Scores) -> dict[str, Agreement]:
         for column, (name, metric) in zip(st.columns(len(metrics)), metrics.items(), strict=True):
             agreement = agreements[name]
             interval = f"± {agreement.ci95:.3f}" if agreement.ci95 == agreement.ci95 else None
-            column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval,
+            column.metric(metric.title, plus_minus(agreement.mean, float("nan")), interval,
                           delta_color="off", delta_arrow="off", help=metric.definition)
     flagged = int((~brought.converged).sum())
     if flagged:

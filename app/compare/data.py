@@ -6,14 +6,15 @@ Tables are cached on text keys (sources, codes, candidates); the arrays themselv
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app.widgets import pickers
+from app.widgets.agreements import plus_minus, signed
 from app.widgets.desk import desk
+from app.widgets.two_rankings import Pair, ranks
 from engine.analysis.comparison import Comparison
 from engine.desk import Waiting
 from engine.desk import compared as desk_compared
@@ -21,8 +22,6 @@ from engine.desk.compared import Compared
 from engine.metrics.agreement import METRICS, top_size
 from engine.scoring.scoring import Scoring
 
-TOP = 20
-BINS = 30  # squares a side of the rank–rank density
 WIDTH = 0.05  # of a histogram bar
 KEPT = 24
 
@@ -71,36 +70,9 @@ def further(found: Compared, a: int, b: int) -> Comparison:
     return desk_compared.further(desk(), found, a, b)
 
 
-def plus_minus(mean: float, half_width: float) -> str:
-    """`0.747 ± 0.012`; without an interval where there is none."""
-    if np.isnan(mean):
-        return "undefined"
-    return signed(mean) if np.isnan(half_width) else f"{signed(mean)} ± {half_width:.3f}"
-
-
-def signed(value: float, digits: int = 3) -> str:
-    """A number with a true minus sign, and no minus before zero."""
-    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
-
-
 def chance(metric: str, candidates: int) -> float:
     """What unrelated scores would reach."""
     return METRICS[metric].chance(candidates, 0.05)
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """Two scorings of the first seed over the trusted candidates; query None stands for all of them.
-
-    scores, ranks: (2, m, k), rank 1 supports the behavior most; a score below resolution in one of the two is NaN in
-    both, and ranks last. candidates, labels: (k,).
-    """
-
-    key: tuple
-    scores: np.ndarray
-    ranks: np.ndarray
-    candidates: np.ndarray
-    labels: np.ndarray
 
 
 def pair(found: Compared, a: int, b: int) -> Pair:
@@ -116,69 +88,6 @@ def _pair(found: Compared, a: int, b: int) -> Pair:
     dataset, sample = desk().sample(found.sources[0])
     names, labels = dataset.class_names, sample.y_train[candidates]
     return Pair((*found.key, a, b), scores, ranks(scores), candidates, np.array([names[label] for label in labels]))
-
-
-def ranks(scores: np.ndarray) -> np.ndarray:
-    """1 for the largest score of each row; equal scores in the order of the candidates."""
-    order = np.argsort(-scores, axis=-1, kind="stable")
-    ranks = np.empty_like(order, dtype=np.int32)
-    np.put_along_axis(ranks, order, np.arange(1, scores.shape[-1] + 1, dtype=np.int32)[None], -1)
-    return ranks
-
-
-def _one(pair: Pair, query: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """(scores, ranks), each (2, k): of one query, or of the mean over queries."""
-    if query is not None:
-        return pair.scores[:, query], pair.ranks[:, query]
-    mean = np.nan_to_num(pair.scores).mean(1)
-    return mean, ranks(mean[:, None])[:, 0]
-
-
-def ranking(pair: Pair, query: int | None) -> pd.DataFrame:
-    """One row a candidate: its score and rank under both, sorted by the first rank."""
-    scores, ranks = _one(pair, query)
-    frame = pd.DataFrame({"example": pair.candidates, "label": pair.labels, "rank_a": ranks[0], "rank_b": ranks[1],
-                          "score_a": scores[0], "score_b": scores[1]})
-    return frame.dropna(subset=["score_a", "score_b"]).sort_values("rank_a", ignore_index=True)
-
-
-def density(pair: Pair, query: int | None = None) -> pd.DataFrame:
-    """How the two ranks fall together, for one query or over all: one row a square of the rank–rank plane.
-
-    `times` is the share of (query, candidate) pairs in the square over what unrelated rankings would give.
-    """
-    return _density((*pair.key, query), pair.ranks if query is None else pair.ranks[:, query:query + 1])
-
-
-@st.cache_data(show_spinner=False, max_entries=KEPT)
-def _density(key: tuple, _ranks: np.ndarray) -> pd.DataFrame:
-    queries, k = _ranks.shape[1:]
-    bins = min(BINS, k)
-    first, second = ((_ranks[side].astype(np.int64).ravel() - 1) * bins // k for side in (0, 1))
-    counts = np.bincount(first * bins + second, minlength=bins * bins).reshape(bins, bins)
-    edges = -(-np.arange(bins + 1) * k // bins)  # the ranks after which a square begins
-    sizes = np.diff(edges)
-    times = counts / (queries * np.outer(sizes, sizes) / k)
-    across, up = np.divmod(np.arange(bins * bins), bins)
-    return pd.DataFrame({"from_a": edges[across], "to_a": edges[across + 1], "from_b": edges[up],
-                         "to_b": edges[up + 1], "times": times.ravel().round(3)})
-
-
-def top_changes(pair: Pair, query: int | None, top: int = TOP) -> pd.DataFrame:
-    """The candidates in the top of either ranking, with a place to draw them at on each side.
-
-    Inside the top, the place is the rank; those outside stand below it in the order of their ranks.
-    """
-    frame = ranking(pair, query)
-    frame = frame[(frame.rank_a <= top) | (frame.rank_b <= top)].copy()
-    inside_a, inside_b = frame.rank_a <= top, frame.rank_b <= top
-    frame["kept"] = np.where(inside_a & inside_b, "in both", np.where(inside_a, "only in the first",
-                                                                       "only in the second"))
-    for side in "ab":
-        outside = frame[f"rank_{side}"] > top
-        below = frame.loc[outside, f"rank_{side}"].rank() + top + 0.6
-        frame[f"place_{side}"] = frame[f"rank_{side}"].where(~outside, below).astype(float)
-    return frame
 
 
 def per_query(found: Compared, metric: str, a: int, b: int) -> pd.DataFrame:

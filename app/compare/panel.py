@@ -9,11 +9,22 @@ import streamlit as st
 from app.charts import distribution, heatmap, rank_change, rank_scatter
 from app.charts.draw import draw
 from app.compare import data as comparisons
-from app.compare.data import Pair
-from app.widgets import chips, choice, downloads, glossary, inputs, pictures, record_text, specification_list
+from app.widgets import (
+    agreements,
+    chips,
+    choice,
+    downloads,
+    glossary,
+    inputs,
+    pictures,
+    record_text,
+    specification_list,
+    two_rankings,
+)
 from app.widgets.desk import desk
+from app.widgets.two_rankings import Pair
 from engine.desk.compared import Compared
-from engine.metrics.agreement import FURTHER, METRICS, Agreement, Metric
+from engine.metrics.agreement import FURTHER, METRICS
 from engine.scoring.convergence import Convergence
 from engine.scoring.left_out import LeftOut
 from engine.scoring.scores import Scores
@@ -21,7 +32,6 @@ from engine.scoring.scoring import Scoring
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 ALL = "all"
-POINTS = 5_000  # candidates up to which the scatter of one query shows every one of them
 
 
 def metric_switch() -> str:
@@ -106,24 +116,17 @@ def _scale(scoring: Scoring) -> str:
 def numbers(found: Compared, pair: tuple[int, int]) -> None:
     """The agreements with their intervals: the three that are mapped above, and further ones."""
     for column, (name, metric) in zip(st.columns(3), METRICS.items(), strict=True):
-        number(column, metric, found.comparison.agreement(name, *pair), _chance_text(found, name))
+        agreements.number(column, metric, found.comparison.agreement(name, *pair), _chance_text(found, name))
     further = comparisons.further(found, *pair)
     for column, (name, metric) in zip(st.columns(3), FURTHER.items(), strict=True):
         chance = f"Unrelated scores would reach {metric.chance(_candidates(found), 0.05):.2g} on average."
-        number(column, metric, further.agreement(name, 0, 1), chance)
+        agreements.number(column, metric, further.agreement(name, 0, 1), chance)
     dropped = found.comparison.agreement("kendall_tau", *pair)
     text = f"{dropped.n_queries:,} queries"
     if dropped.n_dropped:
         text += (f", {dropped.n_dropped:,} of them dropped from Kendall's τ, because one of the rankings is constant "
                  "there")
     chips.note(text + f" · {dropped.n_seeds} seed{'s' if dropped.n_seeds != 1 else ''}")
-
-
-def number(column, metric: Metric, agreement: Agreement, chance: str) -> None:
-    """One agreement, with its definition on hover."""
-    interval = "" if agreement.ci95 != agreement.ci95 else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
-    column.metric(metric.title, comparisons.plus_minus(agreement.mean, float("nan")), interval or None,
-                  delta_color="off", delta_arrow="off", help=f"{metric.definition} {chance}")
 
 
 def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | None:
@@ -137,7 +140,7 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
         if text == ALL:
             return f"all {len(agreement)} queries"
         value = agreement[int(text)]
-        value = comparisons.signed(value, 2) if value == value else "undefined"
+        value = agreements.signed(value, 2) if value == value else "undefined"
         record = dataset.record("test", int(sample.query_index[int(text)]))
         named = f"“{names[labels[int(text)]]}”" if record is None else record_text.short(record)
         return f"query {text} · {named} · {METRICS[metric].title} {value}"
@@ -164,15 +167,15 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
 def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequence[str], query: int | None) -> None:
     """Rank against rank."""
     first, second = (labels[place] for place in places)
-    if query is None or len(pair.candidates) > POINTS:
-        table = comparisons.density(pair, query)
+    if query is None or len(pair.candidates) > two_rankings.POINTS:
+        table = two_rankings.density(pair, query)
         chart = rank_scatter.density, table, first, second
         over = "over all queries" if query is None else f"query {query}"
         alt = (f"Density of the ranks under {first} (across) against those under {second} (up), {over}. Agreement "
                "would lie on the diagonal.")
     else:
-        table = comparisons.ranking(pair, query)
-        chart = rank_scatter.points, table, first, second, comparisons.TOP
+        table = two_rankings.ranking(pair, query)
+        chart = rank_scatter.points, table, first, second, two_rankings.TOP
         alt = f"The rank of every candidate under {first} (across) against its rank under {second} (up), query {query}."
     glossary.markdown("**Rank against rank**", help="Rank 1 supports the behavior most. On the dashed diagonal, both "
                                                     "specifications rank an example the same.")
@@ -185,9 +188,9 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
 def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequence[str], query: int | None) -> None:
     """The top of both rankings."""
     first, second = (labels[place] for place in places)
-    table = comparisons.top_changes(pair, query)
+    table = two_rankings.top_changes(pair, query)
     kept = int((table.kept == rank_change.KEPT[0]).sum())
-    top = min(comparisons.TOP, len(pair.candidates))
+    top = min(two_rankings.TOP, len(pair.candidates))
     glossary.markdown(
         f"**The top {top}**", help="Examples that support the behavior most: label and rank. Those below the "
                                    "dashed line are outside that side's top, in order but not to scale.")
@@ -213,7 +216,7 @@ def spread(found: Compared, pair: tuple[int, int], labels: Sequence[str], metric
     bins = comparisons.histogram(values.agreement, metric, _candidates(found))
     draw(distribution.distribution, bins, agreement, metric, key="compare:spread",
          alt=f"Histogram of {title} over queries for {labels[pair[0]]} and {labels[pair[1]]}: mean "
-             f"{comparisons.plus_minus(agreement.mean, agreement.ci95)}, from {values.agreement.min():.2f} to "
+             f"{agreements.plus_minus(agreement.mean, agreement.ci95)}, from {values.agreement.min():.2f} to "
              f"{values.agreement.max():.2f}.")
     chips.note(f"Line and band: mean ± 95% t interval over {agreement.interval_over}")
     downloads.chart_extras("per-query", values, [found.scorings[place] for place in pair], found.drawn_sources)

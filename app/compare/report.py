@@ -20,7 +20,8 @@ from app.compare import explanation as explanation_panel
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
 from app.compare.bring import Shown
-from app.widgets import chips, downloads, theme
+from app.widgets import chips, downloads, theme, two_rankings
+from app.widgets.agreements import plus_minus
 from app.widgets.labels import numbered
 from app.widgets.labels import short as short_labels
 from engine.analysis.comparison import compare
@@ -128,11 +129,11 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
     ranked = comparisons.pair(found, *pair)
     agreement = found.comparison.agreement("kendall_tau", *pair)
     values = comparisons.per_query(found, "kendall_tau", *pair)
-    top = min(comparisons.TOP, len(ranked.candidates))
+    top = min(two_rankings.TOP, len(ranked.candidates))
     charts = [
-        svg(rank_scatter.density(comparisons.density(ranked), first, second), "Rank against rank over all queries",
+        svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
             "Rank against rank, all queries: how often ranks fall together, against unrelated rankings."),
-        svg(rank_change.rank_change(comparisons.top_changes(ranked, None), first, second, top),
+        svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top),
             f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries."),
     ]
     if agreement.mean == agreement.mean:
@@ -152,7 +153,7 @@ def _measures(found: Compared, pair: tuple[int, int]) -> str:
 def _measured(agreements: Mapping[str, Agreement]) -> str:
     """Agreements as a table, each with its definition."""
     rows = "".join(f"<tr><td>{escape(metric_of(name).title)}</td>"
-                   f'<td class="n">{comparisons.plus_minus(agreement.mean, agreement.ci95)}</td>'
+                   f'<td class="n">{plus_minus(agreement.mean, agreement.ci95)}</td>'
                    f"<td>{escape(metric_of(name).definition)}</td></tr>" for name, agreement in agreements.items())
     return ('<div class="wide"><table><thead><tr><th>measure</th><th class="n">mean ± 95%</th>'
             f"<th>what it is</th></tr></thead><tbody>{rows}</tbody></table></div>")

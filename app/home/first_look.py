@@ -8,8 +8,8 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from app.compare import data as comparisons
-from app.widgets import chips, fitting_models, glossary, pictures, presets
+from app.widgets import chips, fitting_models, glossary, pictures, presets, two_rankings
+from app.widgets.agreements import plus_minus
 from app.widgets.desk import desk
 from engine.analysis.comparison import compare
 from engine.data import Dataset
@@ -63,7 +63,7 @@ def first_look() -> FirstLook | Waiting:
 def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
     dataset, sample = desk().sample(source())
     names = dataset.class_names
-    ranks = comparisons.ranks(np.stack([scores.oriented for scores in _scores]))
+    ranks = two_rankings.ranks(np.stack([scores.oriented for scores in _scores]))
     best = ranks.argmin(-1)
     there = np.stack([np.take_along_axis(ranks[1 - side], best[side][:, None], -1)[:, 0] for side in (0, 1)])
     query = int(there.min(0).argmax())
@@ -73,7 +73,7 @@ def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
     found = compare([_scores], problem=source().problem_class)
     agreement = found.agreement("kendall_tau", 0, 1)
     return FirstLook(int(sample.query_index[query]), names[sample.y_query[query]], answers,
-                     comparisons.plus_minus(agreement.mean, agreement.ci95), agreement.n_queries,
+                     plus_minus(agreement.mean, agreement.ci95), agreement.n_queries,
                      len(_scores[0].candidates), found.verdicts[0][1])
 
 

@@ -7,11 +7,10 @@ import streamlit as st
 
 from app.charts import rank_change, rank_scatter
 from app.charts.draw import draw
-from app.compare import data as comparisons
-from app.compare import panel as compare_panel
 from app.noisy_labels import data, review_queue, state
 from app.noisy_labels.question import question
-from app.widgets import cards, chips, downloads, glossary
+from app.widgets import agreements, cards, chips, downloads, glossary, two_rankings
+from app.widgets.two_rankings import Pair as RankedPair
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.comparing import scoring_of, why
 from engine.applications.noisy_labels.pairs import Pair
@@ -46,7 +45,7 @@ def _numbers(scored: Scored, first: Pair, second: Pair) -> None:
     for start in range(0, len(metrics), 3):
         for column, metric in zip(st.columns(3), metrics[start:start + 3], strict=False):
             chance = f"Unrelated rankings would reach {metric.chance(compared, 0.05):.2g} on average."
-            compare_panel.number(column, metric, summarize(np.array([found[metric.name]])), chance)
+            agreements.number(column, metric, summarize(np.array([found[metric.name]])), chance)
     over = f"{compared:,} of {count:,} labels, drawn once" if compared < count else f"{count:,} labels"
     unsigned = "" if asked else " · no sign agreement, as a ranking without a question has no sign"
     chips.note(f"{over} · one ranking each from one trained model, so these numbers have no interval{unsigned}")
@@ -95,9 +94,9 @@ def _charts(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, 
     with left:
         glossary.markdown("**Rank against rank**", help="Rank 1 is the most suspicious label. On the dashed diagonal, "
                                                         "both rank a label the same.")
-        table = comparisons.ranking(ranked, 0)
-        chart = ((rank_scatter.points, table, *names, comparisons.TOP) if len(table) <= compare_panel.POINTS
-                 else (rank_scatter.density, comparisons.density(ranked, 0), *names))
+        table = two_rankings.ranking(ranked, 0)
+        chart = ((rank_scatter.points, table, *names, two_rankings.TOP) if len(table) <= two_rankings.POINTS
+                 else (rank_scatter.density, two_rankings.density(ranked, 0), *names))
         draw(*chart, key="labels:scatter",
              alt=f"The rank of every label under {names[0]} (across) against its rank under {names[1]} (up).")
         downloads.chart_extras("label-ranks", table, command=data.command(source))
@@ -105,8 +104,8 @@ def _charts(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, 
         _top(source, ranked, names)
 
 
-def _top(source: NoisySource, ranked: comparisons.Pair, names: tuple[str, str]) -> None:
-    table, top = comparisons.top_changes(ranked, 0), min(comparisons.TOP, len(ranked.candidates))
+def _top(source: NoisySource, ranked: RankedPair, names: tuple[str, str]) -> None:
+    table, top = two_rankings.top_changes(ranked, 0), min(two_rankings.TOP, len(ranked.candidates))
     kept = int((table.kept == rank_change.KEPT[0]).sum())
     glossary.markdown(f"**The top {top}**", help="The most suspicious labels: the given label and its rank. Those "
                                                  "below the dashed line are outside that side's top, in order but "
@@ -117,9 +116,9 @@ def _top(source: NoisySource, ranked: comparisons.Pair, names: tuple[str, str]) 
     downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=data.command(source))
 
 
-def _ranked(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> comparisons.Pair:
-    """The two as Compare holds a pair, with a single query: all trusted examples together."""
+def _ranked(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> RankedPair:
+    """The two side by side, with a single query: all trusted examples together."""
     scores = np.stack([scored.suspicion[pair] for pair in (first, second)])[:, None]
     labels = np.asarray(drawn.dataset.class_names)[drawn.evidence.y]
     key = ("labels", source.model_dump_json(), scored.facts["data"], *first, *second)
-    return comparisons.Pair(key, scores, comparisons.ranks(scores), np.arange(scores.shape[-1]), labels)
+    return RankedPair(key, scores, two_rankings.ranks(scores), np.arange(scores.shape[-1]), labels)

@@ -15,6 +15,7 @@ ROOMS = ("basics", "question", "metrics", "store", "data", "models", "jobs", "gr
          "exact", "estimators", "scoring", "brought", "analysis", "applications", "runs", "experiments", "desk", "cli")
 LOOSE = {"engine": {"engine", "engine.__main__", "engine.worker"}, "app": {"app", "app.main"}}
 FORBIDDEN = {"engine": ("app", "pages", "streamlit"), "app": ("pages",), "pages": ("numpy", "torch")}
+SHARED = {"", "main", "widgets", "charts"}
 KINDS = {"softmax", "module"}
 NAMED_TUPLE = {"_replace", "_asdict", "_fields", "_make"}  # public, whatever their first letter
 FILE_LINES = 400
@@ -52,6 +53,17 @@ def forbidden_imports(sources: Iterable[Source]) -> Iterator[Fault]:
         for entry in source.imports:
             if (top := entry.target.split(".")[0]) in FORBIDDEN.get(source.name.split(".")[0], ()):
                 yield Fault(source.path, entry.line, f"{source.name.split('.')[0]} never imports {top}")
+
+
+def page_rooms(sources: Iterable[Source]) -> Iterator[Fault]:
+    """A page's room of app imports no other page's room; what several use stands in widgets or charts."""
+    for source in _below(sources, "app"):
+        here = _room_of_app(source.name)
+        if here not in SHARED:
+            for entry in source.imports:
+                inside = entry.names if entry.target == "app" else [_room_of_app(entry.target)]
+                for there in sorted({room for room in inside if room} - SHARED - {here}):
+                    yield Fault(source.path, entry.line, f"{here} imports {there}, another page's room")
 
 
 def circles(sources: Iterable[Source]) -> Iterator[Fault]:
@@ -136,7 +148,7 @@ def loose_modules(sources: Iterable[Source]) -> Iterator[Fault]:
             yield Fault(source.path, 1, f"stands loose in {top}; put it into a room")
 
 
-RULES = (room_order, forbidden_imports, circles, private_names, copies_without_init, hidden_misspellings,
+RULES = (room_order, forbidden_imports, page_rooms, circles, private_names, copies_without_init, hidden_misspellings,
          dispatch_on_kinds, long_files, long_functions, loose_modules)
 
 
@@ -147,6 +159,12 @@ def _below(sources: Iterable[Source], *tops: str) -> list[Source]:
 def _room(name: str) -> str | None:
     """`data` of `engine.data.loaders`; None of the doors of engine."""
     return name.split(".")[1] if name not in LOOSE["engine"] else None
+
+
+def _room_of_app(name: str) -> str:
+    """`home` of `app.home.first_look`; empty where it is not in app."""
+    top, *inner = name.split(".")
+    return inner[0] if top == "app" and inner else ""
 
 
 def _rooms_of(entry: Import) -> set[str]:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from app.compare import data as comparisons
-from app.widgets import specification_list
+from app.widgets import agreements, specification_list
 from app.widgets.desk import desk
 from app.widgets.presets import CONVEX as PRESETS
 from engine.analysis.comparison import compare
@@ -59,7 +59,7 @@ def test_the_numbers_are_the_engines():
     problem = ProblemSource(n_train=60, n_queries=20, n_test=500).build().problem
     scorings = [PRESETS["vary-b"].scorings[place] for place in (0, 3)]
     found = compare([compute(problem, scorings)]).agreement("kendall_tau", 0, 1)
-    assert at.metric[0].value == comparisons.signed(found.mean)
+    assert at.metric[0].value == agreements.signed(found.mean)
     assert at.metric[0].delta.startswith(f"± {found.ci95:.3f}")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from app.charts import distribution, heatmap, rank_change, rank_scatter
 from app.compare import data as comparisons
+from app.widgets import agreements, two_rankings
 from engine.metrics.agreement import METRICS, summarize
 
 K = 60
@@ -21,7 +22,7 @@ def pair():
     second = np.stack([first[0], -first[1], first[2]])
     second[2, [K - 1, K - 2]] = second[2, [K - 2, K - 1]]
     scores = np.stack([first, second])
-    return comparisons.Pair(("test", "pair"), scores, comparisons.ranks(scores), np.arange(100, 100 + K),
+    return two_rankings.Pair(("test", "pair"), scores, two_rankings.ranks(scores), np.arange(100, 100 + K),
                             np.array(["a", "b"] * (K // 2)))
 
 
@@ -33,7 +34,7 @@ def cells(values):
 
 
 def test_ranks_start_at_one_with_the_largest_score_and_ties_in_order():
-    found = comparisons.ranks(np.array([[0.5, 2.0, -1.0, 2.0]]))
+    found = two_rankings.ranks(np.array([[0.5, 2.0, -1.0, 2.0]]))
     assert found.tolist() == [[3, 1, 4, 2]]
 
 
@@ -64,26 +65,26 @@ def test_the_heatmaps_selection_is_named_and_has_fields():
 
 
 def test_ranking_of_a_query_and_of_the_mean(pair):
-    reversed_ = comparisons.ranking(pair, 1)
+    reversed_ = two_rankings.ranking(pair, 1)
     assert (reversed_.rank_a + reversed_.rank_b == K + 1).all() and reversed_.example[0] == 100 + K - 1
-    mean = comparisons.ranking(pair, None)
+    mean = two_rankings.ranking(pair, None)
     assert mean.rank_a.tolist() == list(range(1, K + 1))
     np.testing.assert_allclose(mean.score_a, pair.scores[0].mean(0)[::-1])
 
 
 @pytest.mark.parametrize("k", [5, 29, 40, 60, 97])
 def test_density_counts_every_pair_once(k):
-    ranks = comparisons.ranks(np.random.default_rng(0).normal(size=(2, 4, k)))
-    found = comparisons._density.__wrapped__((), ranks)
+    ranks = two_rankings.ranks(np.random.default_rng(0).normal(size=(2, 4, k)))
+    found = two_rankings._density.__wrapped__((), ranks)
     area = (found.to_a - found.from_a) * (found.to_b - found.from_b)
     assert (found.times * area).sum() / k**2 == pytest.approx(1.0, abs=1e-3)
     assert found.to_a.max() == k and area.sum() == k**2
 
 
 def test_density_is_one_on_average_and_sits_on_both_diagonals(pair):
-    found = comparisons._density.__wrapped__(pair.key, pair.ranks)
+    found = two_rankings._density.__wrapped__(pair.key, pair.ranks)
     assert found.times.mean() == pytest.approx(1.0, abs=1e-3)
-    bins = comparisons.BINS
+    bins = two_rankings.BINS
     squares = found.times.to_numpy().reshape(bins, bins)
     on = np.eye(bins, dtype=bool) | np.eye(bins, dtype=bool)[::-1]
     assert squares[on].sum() == pytest.approx(squares.sum(), rel=0.05)
@@ -91,7 +92,7 @@ def test_density_is_one_on_average_and_sits_on_both_diagonals(pair):
 
 
 def test_top_changes_holds_both_tops(pair):
-    same, reversed_ = comparisons.top_changes(pair, 0, 5), comparisons.top_changes(pair, 1, 5)
+    same, reversed_ = two_rankings.top_changes(pair, 0, 5), two_rankings.top_changes(pair, 1, 5)
     assert len(same) == 5 and set(same.kept) == {"in both"} and (same.place_a == same.place_b).all()
     assert len(reversed_) == 10 and set(reversed_.kept) == set(rank_change.KEPT[1:])
     assert (reversed_.loc[reversed_.rank_b > 5, "place_b"] > 6).all()
@@ -99,7 +100,7 @@ def test_top_changes_holds_both_tops(pair):
 
 
 def test_points_hold_every_candidate(pair):
-    spec = rank_scatter.points(comparisons.ranking(pair, 2), "1. a", "2. b", 5).to_dict()
+    spec = rank_scatter.points(two_rankings.ranking(pair, 2), "1. a", "2. b", 5).to_dict()
     assert max(len(rows) for rows in spec["datasets"].values()) == K
 
 
@@ -115,7 +116,7 @@ def test_the_histogram_counts_every_query_once(metric, candidates):
 
 
 def test_numbers_are_written_with_true_signs_and_intervals():
-    assert comparisons.plus_minus(-0.05, 0.01) == "−0.050 ± 0.010"
-    assert comparisons.plus_minus(0.5, math.nan) == "0.500"
-    assert comparisons.plus_minus(math.nan, math.nan) == "undefined"
-    assert comparisons.signed(-0.0004, 2) == "0.00"
+    assert agreements.plus_minus(-0.05, 0.01) == "−0.050 ± 0.010"
+    assert agreements.plus_minus(0.5, math.nan) == "0.500"
+    assert agreements.plus_minus(math.nan, math.nan) == "undefined"
+    assert agreements.signed(-0.0004, 2) == "0.00"

@@ -1,0 +1,28 @@
+"""An agreement as the pages write it: as text, and as a number with its definition on hover."""
+
+from __future__ import annotations
+
+import math
+
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.metrics.agreement import Agreement, Metric
+
+
+def plus_minus(mean: float, half_width: float) -> str:
+    """`0.747 ± 0.012`; without an interval where there is none."""
+    if math.isnan(mean):
+        return "undefined"
+    return signed(mean) if math.isnan(half_width) else f"{signed(mean)} ± {half_width:.3f}"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with a true minus sign, and no minus before zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def number(column: DeltaGenerator, metric: Metric, agreement: Agreement, chance: str) -> None:
+    """One agreement, with its definition on hover."""
+    interval = "" if math.isnan(agreement.ci95) else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
+    column.metric(metric.title, plus_minus(agreement.mean, math.nan), interval or None,
+                  delta_color="off", delta_arrow="off", help=f"{metric.definition} {chance}")
