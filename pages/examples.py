@@ -27,7 +27,7 @@ def _page(source, scorings) -> None:
     drawn = desk().drawn(source)
     if isinstance(drawn, Waiting):
         job_panel.wait(drawn)
-    query = example_panel.query_picker(drawn)
+    query = example_panel.query_picker(drawn, scorings)
     st.divider()
     n = example_panel.count()
     example_panel.heads(scorings)

@@ -160,7 +160,8 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
                     width="content")
     if record is not None:
         st.html(record_text.STYLE)
-        st.html(record_text.html(record))
+        words = record_text.asked(record, int(text), [found.scorings[place] for place in pair])
+        st.html(record_text.html(record, words=words))
     return int(text)
 
 
@@ -191,9 +192,10 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
     table = two_rankings.top_changes(pair, query)
     kept = int((table.kept == rank_change.KEPT[0]).sum())
     top = min(two_rankings.TOP, len(pair.candidates))
+    noun = "label" if desk().sample(found.sources[0])[0].records is None else "answer"
     glossary.markdown(
-        f"**The top {top}**", help="Examples that support the behavior most: label and rank. Those below the "
-                                   "dashed line are outside that side's top, in order but not to scale.")
+        f"**The top {top}**", help=f"Examples that support the behavior most: {noun} and rank. Those below the dashed "
+                                   "line are outside that side's top, in order but not to scale.")
     draw(rank_change.rank_change, table, first, second, top, key="compare:changes",
          alt=f"Slope chart of the top {top} training examples under {first} and under {second}: {kept} are in both.")
     chips.note(f"{kept} of {top} are in both" + (", ranked by the mean score over all queries" if query is None else

@@ -14,6 +14,7 @@ from app.widgets import cards, pictures, record_text
 from engine.metrics.ranking import bottom, found_once, ranks, top
 from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
 
 SMALL = 64
 """The side of a picture in a card; a text in its place is set small too."""
@@ -100,22 +101,34 @@ def label(drawn: DrawnProblem, row: int) -> str:
     return drawn.dataset.class_names[drawn.sample.y_train[row]]
 
 
-def query_html(drawn: DrawnProblem, query: Query, size: int) -> str:
-    """Picture, text or feature table of a query."""
+def noun(drawn: DrawnProblem) -> str:
+    """What a class of an example is called: a text has no label, but the answer that it states."""
+    return "label" if drawn.dataset.records is None else "answer"
+
+
+def words(drawn: DrawnProblem, query: Query, scorings: Sequence[Scoring]) -> record_text.Places:
+    """Where the words of a query stand that scorings ask about; none of a picture."""
+    record = drawn.dataset.record("test", int(drawn.sample.query_index[query.place]))
+    return () if record is None else record_text.asked(record, query.place, scorings)
+
+
+def query_html(drawn: DrawnProblem, query: Query, size: int, scorings: Sequence[Scoring] = ()) -> str:
+    """Picture, text or feature table of a query, with the words that the scorings ask about marked in a text."""
     return _html(drawn, "test", int(drawn.sample.query_index[query.place]), drawn.sample.x_query[query.place],
-                 f"query {query.place}, label {query.label}", size)
+                 f"query {query.place}, {noun(drawn)} {query.label}", size, words=words(drawn, query, scorings))
 
 
 def train_html(drawn: DrawnProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
     """Picture, text or feature table of a training example."""
     return _html(drawn, "train", int(drawn.sample.train_index[row]), drawn.sample.x_train[row],
-                 f"training example {row}, label {label(drawn, row)}", size, shown)
+                 f"training example {row}, {noun(drawn)} {label(drawn, row)}", size, shown)
 
 
-def _html(drawn, split: str, index: int, values, description: str, size: int, shown=cards.SHOWN_FEATURES) -> str:
+def _html(drawn, split: str, index: int, values, description: str, size: int, shown=cards.SHOWN_FEATURES,
+          words: record_text.Places = ()) -> str:
     record = drawn.dataset.record(split, index)
     if record is not None:
-        return record_text.html(record, large=size > SMALL)
+        return record_text.html(record, size > SMALL, words)
     if drawn.dataset.image_shape is None:
         return cards.features(values, description, shown)
     return pictures.html(drawn.dataset, split, index, size, description)
@@ -125,7 +138,7 @@ def table(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], qu
     """The whole ranking: one row a candidate, with rank and oriented score under each specification."""
     rows = found[0].candidates
     frame = pd.DataFrame({"training example": rows, "row in dataset": drawn.sample.train_index[rows],
-                          "label": [label(drawn, row) for row in rows]})
+                          noun(drawn): [label(drawn, row) for row in rows]})
     for name, scores in zip(names, found, strict=True):
         frame[f"rank: {name}"] = ranks(scores.trusted[query])
         frame[f"score: {name}"] = scores.trusted[query]

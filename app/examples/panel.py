@@ -54,15 +54,16 @@ def _write(scorings: Sequence[Scoring]) -> None:
     choice.keep(specification_list.NAME, [codes.encode(scoring) for scoring in scorings])
 
 
-def query_picker(drawn: DrawnProblem) -> Query:
-    """The queries to choose from, by their pictures or by their words; returns the chosen one."""
+def query_picker(drawn: DrawnProblem, scorings: Sequence[Scoring]) -> Query:
+    """The queries to choose from, by their pictures or by their words; returns the chosen one. scorings: of the
+    columns, whose words are marked in it."""
     listed = example_data.queries(drawn)
     place = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
     if drawn.dataset.records is not None:
-        return _worded(drawn, listed)
+        return _worded(drawn, listed, scorings[:SHOWN_SPECIFICATIONS])
     left, right = st.columns([1, 3], gap="large", vertical_alignment="top")
     with right:
-        kept = _filtered(listed)
+        kept = _filtered(drawn, listed)
         page, pages = _page(kept, place)
         with st.container(horizontal=True, gap="small", key="gallery"):
             for query in kept[page * QUERIES_A_PAGE:(page + 1) * QUERIES_A_PAGE]:
@@ -73,9 +74,9 @@ def query_picker(drawn: DrawnProblem) -> Query:
     return listed[place]
 
 
-def _worded(drawn: DrawnProblem, listed: Sequence[Query]) -> Query:
+def _worded(drawn: DrawnProblem, listed: Sequence[Query], scorings: Sequence[Scoring]) -> Query:
     """The list of records by their prompts, and the chosen one below it."""
-    kept = _filtered(listed)
+    kept = _filtered(drawn, listed)
 
     def title(place: int) -> str:
         record = drawn.dataset.record("test", int(drawn.sample.query_index[place]))
@@ -85,8 +86,8 @@ def _worded(drawn: DrawnProblem, listed: Sequence[Query]) -> Query:
     chosen = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
     places = sorted({chosen, *(query.place for query in kept)})
     place = pick(QUERY, "Query", places, chosen, title, kind=int, on_change=choice.keep, args=(EXAMPLE, []))
-    _shown(drawn, listed[place])
-    st.html(record_text.key(_marks(drawn)))
+    _shown(drawn, listed[place], scorings)
+    st.html(record_text.key(_marks(drawn), bool(example_data.words(drawn, listed[place], scorings))))
     return listed[place]
 
 
@@ -96,16 +97,17 @@ def _marks(drawn: DrawnProblem) -> list[str]:
     return list(dict.fromkeys(name for record in both for name in (*record.marks, *record.spans)))
 
 
-def _shown(drawn: DrawnProblem, chosen: Query) -> None:
-    glossary.html(cards.chosen_query(example_data.query_html(drawn, chosen, 96), chosen.place, chosen.label,
-                                     chosen.predicted, chosen.prediction.measured))
+def _shown(drawn: DrawnProblem, chosen: Query, scorings: Sequence[Scoring] = ()) -> None:
+    glossary.html(cards.chosen_query(example_data.query_html(drawn, chosen, 96, scorings), chosen.place, chosen.label,
+                                     chosen.predicted, chosen.prediction.measured, example_data.noun(drawn)))
 
 
-def _filtered(listed: Sequence[Query]) -> Sequence[Query]:
+def _filtered(drawn: DrawnProblem, listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
     key = choice.bound(WRONG, False, lambda text: choice.from_options((1, 0))(text) == 1)
     only = inputs.toggle(f"Answered wrongly only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
-                         help="Queries where the model prefers another answer to the label.")
+                         help="Queries where the model prefers another answer to the "
+                              f"{'label' if drawn.dataset.records is None else 'one that is stated'}.")
     choice.keep(WRONG, int(only))
     return wrong if only and wrong else listed
 
@@ -224,8 +226,9 @@ def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str,
     with st.container(key=f"pick-{end}-{place}-{card.row}", width=_width(drawn), gap=None):
         st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once,
                              asked))
-        st.button(f"Open training example {card.row}, label {card.label}, rank {card.ranks[place]} in column "
-                  f"{place + 1}", key=f"open:{end}:{place}:{card.row}", on_click=choice.keep, args=(EXAMPLE, card.row))
+        st.button(f"Open training example {card.row}, {example_data.noun(drawn)} {card.label}, rank "
+                  f"{card.ranks[place]} in column {place + 1}", key=f"open:{end}:{place}:{card.row}",
+                  on_click=choice.keep, args=(EXAMPLE, card.row))
 
 
 def _width(drawn: DrawnProblem, picture: int = 100) -> int | Literal["stretch"]:
@@ -253,20 +256,19 @@ def _close() -> None:
 @st.dialog("Training example", width="large", on_dismiss=_close)
 def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores]) -> None:
     """One training example with its rank and score under every specification."""
-    label = example_data.label(drawn, row)
+    label, noun, scorings = example_data.label(drawn, row), example_data.noun(drawn), [one.scoring for one in found]
     said = predictions.of_training(drawn, [row])[0]
     left, right = st.columns(2)
     with left:
         st.html(f'<div class="wf-chosen">{example_data.train_html(drawn, row, 144, shown=20)}</div>')
         st.html(cards.facts([
             ("training example", f"{row} (row {int(drawn.sample.train_index[row]):,} of the dataset)"),
-            ("label", label),
+            (noun, label),
             *_known(drawn, row), ("the model says", said.told), (said.measure, said.number)]))
     with right:
-        st.html(f'<div class="wf-chosen">{example_data.query_html(drawn, query, 144)}</div>')
-        st.html(cards.facts([("query", str(query.place)), ("label", query.label), ("the model says", query.predicted),
+        st.html(f'<div class="wf-chosen">{example_data.query_html(drawn, query, 144, scorings)}</div>')
+        st.html(cards.facts([("query", str(query.place)), (noun, query.label), ("the model says", query.predicted),
                              (query.prediction.measure, query.prediction.number)]))
-    scorings = [scores.scoring for scores in found]
     varying = chips.differing(scorings) if len(scorings) > 1 else None
     st.html(cards.detail_rows([(chips.marked(scoring, varying), scoring.route.implies, *numbers)
                                for scoring, numbers in zip(scorings, example_data.details(found, query.place, row),

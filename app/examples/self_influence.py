@@ -70,7 +70,7 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
          key="self:spread", alt=f"Histogram of the self-influence of {len(table):,} candidates, from "
          f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
          f"the {len(top)} largest begin at {cards.number(threshold)}.")
-    wrong = int((top["label"] != top["the model says"]).sum())
+    wrong = int((top[example_data.noun(drawn)] != top["the model says"]).sum())
     lost = len(values) - len(table)
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
                f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
@@ -85,7 +85,7 @@ def ranking(drawn: DrawnProblem, rows: np.ndarray, values: np.ndarray) -> pd.Dat
     said = predictions.of_training(drawn, rows[kept].tolist())
     frame = pd.DataFrame({
         "training example": rows[kept], "row in dataset": drawn.sample.train_index[rows[kept]],
-        "label": [example_data.label(drawn, int(row)) for row in rows[kept]],
+        example_data.noun(drawn): [example_data.label(drawn, int(row)) for row in rows[kept]],
         "the model says": [one.said for one in said], predictions.measure(drawn): [one.value for one in said],
         "self-influence": values[kept]})
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
@@ -97,8 +97,8 @@ def _card(drawn: DrawnProblem, number: int, row: int, value: float, largest: flo
     with st.container(key=f"pick-self-{row}", width=112 if drawn.dataset.records is None else 260, gap=None):
         st.html(cards.itself(example_data.train_html(drawn, row, example_data.SMALL), number, label, value, largest,
                              said.said, said.measured))
-        st.button(f"Open training example {row}, label {label}, self-influence rank {number}", key=f"open:self:{row}",
-                  on_click=choice.keep, args=(EXAMPLE, row))
+        st.button(f"Open training example {row}, {example_data.noun(drawn)} {label}, self-influence rank {number}",
+                  key=f"open:self:{row}", on_click=choice.keep, args=(EXAMPLE, row))
 
 
 def command(source: ProblemSource, scoring: Scoring) -> str:

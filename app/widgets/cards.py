@@ -111,10 +111,11 @@ def query(example: str, label: str, predicted: str) -> str:
     return f'<div class="wf-example">{example}<div class="name">{escape(label)} {said}</div></div>'
 
 
-def chosen_query(example: str, number: int, label: str, predicted: str, measured: str) -> str:
-    """The chosen query, larger, with label and prediction in words, and how sure the model is."""
+def chosen_query(example: str, number: int, label: str, predicted: str, measured: str, noun: str = "label") -> str:
+    """The chosen query, larger, with label and prediction in words, and how sure the model is. noun: what the label is
+    called."""
     right = "correctly" if label == predicted else "wrongly"
-    return (f'<div class="wf-chosen">{example}<div><strong>Query {number}</strong><br>label '
+    return (f'<div class="wf-chosen">{example}<div><strong>Query {number}</strong><br>{escape(noun)} '
             f'<strong>{escape(label)}</strong><br>the model says <strong>{escape(predicted)}</strong>, {right}<br>'
             f'<span class="wf-num">{escape(measured)}</span></div></div>')
 

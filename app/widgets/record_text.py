@@ -1,14 +1,18 @@
-"""A record of a language model as HTML: its prompt and its response, with the parts that are known marked."""
+"""A record of a language model as HTML: its prompt and its response, with what is known and what is asked marked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from engine.data.records import Record
+from engine.question.worded import Span
+from engine.scoring.scoring import Scoring
 
 Spans = Mapping[str, tuple[int, int]]
+Places = Sequence[tuple[int, int]]
 SHORT = 90
+ASKED = "asked about"
 
 STYLE = """<style>
 .wf-text { font-size: .8rem; line-height: 1.45; overflow-wrap: anywhere; white-space: pre-wrap; margin-bottom: .3rem; }
@@ -20,34 +24,56 @@ STYLE = """<style>
 .wf-text mark.explanation { background: color-mix(in srgb, #E69F00 20%, transparent); }
 .wf-text mark.context { background: color-mix(in srgb, #0072B2 22%, transparent); }
 .wf-text mark.trigger { background: color-mix(in srgb, #D55E00 26%, transparent); }
+.wf-text .asked { text-decoration: underline; text-decoration-color: #0072B2; text-decoration-thickness: 2.5px;
+  text-underline-offset: 3px; }
 .wf-chosen:has(.wf-text) { flex-wrap: wrap; }
-.wf-text-key { font-size: .8rem; } .wf-text-key mark { margin-right: .8em; }
+.wf-text-key { font-size: .8rem; } .wf-text-key :is(mark, .asked) { margin-right: .8em; }
 </style>"""
 
 
-def html(record: Record, large: bool = False) -> str:
-    """Prompt and response below each other; every text from the data is escaped."""
+def html(record: Record, large: bool = False, words: Places = ()) -> str:
+    """Prompt and response below each other; every text from the data is escaped. words: of the response, underlined."""
     size = " large" if large else ""
     return (f'<div class="wf-text{size}">{marked(record.prompt.strip(), record.marks)}'
-            f'<span class="said">{marked(record.response, record.spans)}</span></div>')
+            f'<span class="said">{marked(record.response, record.spans, words)}</span></div>')
 
 
-def marked(text: str, spans: Spans) -> str:
-    """A text with its spans marked, each named by its class; one that begins within another is left out."""
+def asked(record: Record, query: int, scorings: Iterable[Scoring]) -> Places:
+    """Where the words stand, in the response of a query, that some of the scorings ask about."""
+    words = [scoring.readout.words for scoring in scorings]
+    return sorted({place for one in words if isinstance(one, Span) and one.query in (None, query)
+                   for place in one.found(record.response)})
+
+
+def marked(text: str, spans: Spans, words: Places = ()) -> str:
+    """A text with its spans marked, each named by its class; one that begins within another is left out. words: what
+    is underlined beside, in the order of the text, within spans or across their ends."""
     found, at = [], 0
     for name, (start, end) in sorted(spans.items(), key=lambda item: item[1]):
         if start < at:
             continue
-        found += [escape(text[at:start]), f'<mark class="{escape(name)}" title="{escape(name)}">'
-                  f"{escape(text[start:end])}</mark>"]
+        found += [_underlined(text, at, start, words), f'<mark class="{escape(name)}" title="{escape(name)}">'
+                  f"{_underlined(text, start, end, words)}</mark>"]
         at = end
-    return "".join(found) + escape(text[at:])
+    return "".join(found) + _underlined(text, at, len(text), words)
 
 
-def key(names: list[str]) -> str:
-    """What the marks mean, those that occur."""
+def _underlined(text: str, at: int, end: int, words: Places) -> str:
+    """text[at:end], escaped, with the parts of it that are asked about."""
+    found = []
+    for first, last in words:
+        first, last = max(first, at), min(last, end)
+        if first < last:
+            found += [escape(text[at:first]), f'<span class="asked" title="{ASKED}">{escape(text[first:last])}</span>']
+            at = last
+    return "".join(found) + escape(text[at:end])
+
+
+def key(names: list[str], words: bool = False) -> str:
+    """What the marks mean, those that occur. words: whether some are asked about."""
     marks = "".join(f'<mark class="{escape(name)}">{escape(name)}</mark>' for name in names)
-    return f'<div class="wf-text wf-text-key">{marks}</div>'
+    told = f'<span class="asked">{ASKED}</span>' if words else ""
+    return f'<div class="wf-text wf-text-key">{marks}{told}</div>'
 
 
 def short(record: Record, length: int = SHORT) -> str:

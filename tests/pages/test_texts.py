@@ -122,6 +122,28 @@ def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(tr
     assert says(at, "Why this score?")
 
 
+def marked(at, words):
+    """How often words are marked on the page as those that are asked about."""
+    return sum(element.proto.body.count(f'title="asked about">{words}<') for element in at.get("html"))
+
+
+def test_the_words_of_a_span_are_marked_in_the_query(trained):
+    at = sound(open("examples", s=WORDED, query=2, example=3, **SMALL))
+    assert marked(at, "The answer is") == 2, "in the chosen query, and beside the opened example"
+    assert says(at, '<span class="asked">asked about</span>')
+    other = sound(open("examples", s=[WORDED[0].replace("span:", "span@1:"), *LISTED], query=2, **SMALL))
+    assert marked(other, "") == 0 and not says(other, "asked about")
+    assert marked(sound(open("compare", s=WORDED, pair="1-2", ranks=2, **SMALL)), "The answer is") == 1
+
+
+def test_texts_have_answers_and_no_labels(trained):
+    at = sound(open("examples", s=LISTED, example=3, self=1, **SMALL))
+    frames = [frame.value for frame in at.dataframe if "training example" in frame.value.columns]
+    assert frames and all("answer" in frame and "label" not in frame for frame in frames)
+    assert says(at, "<br>answer <strong>") and not says(at, "<br>label <strong>") and not says(at, ">label</span>")
+    assert not [button.label for button in at.button if "label" in button.label]
+
+
 def test_words_that_a_response_lacks_are_said_where_the_answer_would_stand(trained):
     at = sound(open("compare", s=[f"span:mammal/{STEP}", LISTED[0]], **SMALL))
     assert [error.value.partition(";")[0] for error in at.error] == [
