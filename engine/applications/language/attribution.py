@@ -29,8 +29,8 @@ from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.finetune import Checkpoint
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
-from engine.models.causal.reader import response_loss as loss_of_response
-from engine.models.causal.readouts import READOUTS, response_loss
+from engine.models.causal.reader import response_loss
+from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 from engine.models.causal.recipe import FineTuning
 from engine.models.training import Training
 from engine.store.results import digest_of, home
@@ -147,7 +147,7 @@ class Attribution:
 
         return Training(build, packing.pack(self.encoder, self.encoded).to(device),
                         torch.zeros(len(self.encoded), dtype=torch.long, device=device), self.setting.recipe, self.seed,
-                        loss=loss_of_response, dtype=torch.float32, placed=True)
+                        loss=response_loss, dtype=torch.float32, placed=True)
 
     @cached_property
     def points(self) -> list[Checkpoint]:
@@ -306,4 +306,4 @@ class Attribution:
 
 
 def _loss(logits, batch):
-    return -response_loss(logits, batch)
+    return -mean_response_likelihood(logits, batch)

@@ -36,7 +36,7 @@ from engine.estimators.projectors import PROJECTORS
 from engine.gradients.taps import tapped
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
-from engine.models.causal.readouts import response_loss, token_log_probabilities
+from engine.models.causal.readouts import mean_response_likelihood, token_log_probabilities
 from engine.models.causal.recipe import BETAS
 
 Direction = Mapping[str, Tensor]
@@ -125,4 +125,4 @@ class Steps:
 
 
 def _loss(logits: Tensor, batch: Batch) -> Tensor:
-    return -response_loss(logits, batch)
+    return -mean_response_likelihood(logits, batch)

@@ -25,7 +25,7 @@ from engine.estimators.held import Features, Point
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
 from engine.models.causal.finetune import Checkpoint
-from engine.models.causal.readouts import READOUTS, response_loss
+from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 from engine.store.results import digest_of
 
 AIM = sketching.TARGET + 0.01
@@ -118,7 +118,8 @@ def _records(found: Attribution, point: Checkpoint, encoded: Sequence[Encoded], 
         made = {name: [Draws(one, sizes) for one in projections] for name in ("gradient", "conditioned")}
         return [Both(Fan(made["gradient"]), adam, Fan(made["conditioned"]))], made
 
-    columns, values = _collected(found, encoded, [lambda *batch: -response_loss(*batch)], projections, sinks, check)
+    columns, values = _collected(found, encoded, [lambda *batch: -mean_response_likelihood(*batch)], projections, sinks,
+                                 check)
     return columns, values[:, 0]
 
 

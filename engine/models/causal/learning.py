@@ -12,7 +12,7 @@ from engine.models.causal import passes
 from engine.models.causal.encoding import Batch
 from engine.models.causal.packed import Packing
 from engine.models.causal.reader import Extra, Read, TokenReader
-from engine.models.causal.readouts import READOUTS, response_loss
+from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 
 
 class LearningReader(TokenReader):
@@ -35,7 +35,7 @@ class LearningReader(TokenReader):
             return super().forward(rows, read)
         batch = shortened(self.packing.unpack(rows))
         logits, _ = passes.forward(self.model, batch, mixed=self.mixed)
-        return pad(response_loss(logits, batch)[:, None], (0, len(READOUTS) - 1))
+        return pad(mean_response_likelihood(logits, batch)[:, None], (0, len(READOUTS) - 1))
 
 
 def shortened(batch: Batch) -> Batch:

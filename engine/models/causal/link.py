@@ -16,7 +16,7 @@ from torch.func import functional_call
 
 from engine.models.causal.packed import Packing
 from engine.models.causal.reader import TokenReader, token_logits
-from engine.models.causal.readouts import response_loss
+from engine.models.causal.readouts import mean_response_likelihood
 from engine.models.link import Link
 from engine.models.network import Network
 
@@ -36,7 +36,7 @@ class TokenLink(Link):
         return functional_call(self.network.module, dict(values), (x,), {"read": token_logits})
 
     def loss(self, outputs: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        return -response_loss(outputs, self.packing.unpack(x))
+        return -mean_response_likelihood(outputs, self.packing.unpack(x))
 
     def softmax_weights(self, x: Tensor) -> Tensor | None:
         """1/|R| at the tokens of the response, (b, R')."""

@@ -94,7 +94,8 @@ def response_likelihood(logits: Tensor, batch: Batch) -> Tensor:
     return (token_log_probabilities(logits, batch) * batch.response).sum(1)
 
 
-def response_loss(logits: Tensor, batch: Batch) -> Tensor:
+def mean_response_likelihood(logits: Tensor, batch: Batch) -> Tensor:
+    """The mean of log p over the response, which the behavior `response_loss` reads."""
     return _mean(token_log_probabilities(logits, batch), batch.response)
 
 
@@ -127,7 +128,7 @@ SPANS: dict[str, Callable[[Batch], Tensor]] = {
 
 READOUTS: Registry[TokenReadout] = Registry("language behavior")
 for _readout in (
-    TokenReadout("response_loss", "", response_loss),
+    TokenReadout("response_loss", "", mean_response_likelihood),
     TokenReadout("explanation_loss", "explanation", explanation_loss),
     TokenReadout("answer_logit", "answer", answer_logit),
     TokenReadout("answer_margin", "answer", answer_margin, choices=2),

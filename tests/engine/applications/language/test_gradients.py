@@ -9,7 +9,7 @@ from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.projection import Projection, Sum
 from engine.basics.errors import StoreError
 from engine.models.causal import lora, passes
-from engine.models.causal.readouts import READOUTS, response_loss
+from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 from engine.models.causal.recipe import BETAS, EPSILON
 
 
@@ -26,7 +26,7 @@ def test_record_gradients_against_a_loop(attribution):
     point, cache = attribution.points[0], attribution.record_cache(attribution.points[0])
     attribution.place(point)
     for row in range(0, len(attribution.encoded), 5):
-        expected = -alone(attribution, attribution.encoded[row], response_loss)
+        expected = -alone(attribution, attribution.encoded[row], mean_response_likelihood)
         assert expected.norm() > 0
         np.testing.assert_allclose(cache["gradient"][row], expected, atol=2e-5 * float(expected.abs().max()))
         assert cache["norm"][row] == pytest.approx(float(expected.norm()), rel=1e-4)
@@ -57,7 +57,7 @@ def test_the_conditioned_gradient_is_the_step_that_adam_would_take(attribution):
                                       "exp_avg_sq": second[name].clone()}
     batch = attribution.encoder.batch([attribution.encoded[row]])
     optimizer.zero_grad()
-    (-response_loss(passes.forward(attribution.model, batch)[0], batch).sum()).backward()
+    (-mean_response_likelihood(passes.forward(attribution.model, batch)[0], batch).sum()).backward()
     optimizer.step()
     moved = torch.cat([((before[name] - parameter.detach()) / 1e-3).flatten()
                        for name, parameter in parameters.items()])
@@ -72,7 +72,7 @@ def test_no_gradient_of_a_weight_ever_exists(attribution):
     with gradients.tapped(attribution.model) as tap:
         assert not any(parameter.requires_grad for parameter in attribution.model.parameters())
         shapes = {}
-        gradients.record_gradients(attribution.model, tap, batch, [response_loss],
+        gradients.record_gradients(attribution.model, tap, batch, [mean_response_likelihood],
                                    [lambda name, found: shapes.update({name: tuple(found.shape)})])
         assert all(parameter.grad is None for parameter in attribution.model.parameters())
     assert shapes == {name: (2, *parameter.shape) for name, parameter in lora.trained(attribution.model).items()}
