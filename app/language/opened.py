@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.language import data, record_html
-from app.widgets import downloads, glossary, job_panel
+from app.widgets import downloads, glossary, job_panel, record_text
 from engine.applications.language import rankings
 from engine.applications.language.methods import Method
 from engine.desk import Waiting
@@ -20,6 +20,7 @@ from engine.runs.language_records import Reading, changed, contributions
 
 def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
     """The text on the left, the ranks on the right."""
+    st.html(record_text.STYLE)
     st.html(record_html.STYLE)
     left, right = st.columns([3, 2], gap="large")
     with left:

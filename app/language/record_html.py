@@ -17,9 +17,6 @@ STYLE = """<style>
   padding: .8rem 1rem; line-height: 1.75; font-size: .96rem; overflow-wrap: anywhere; }
 .wf-record h5 { margin: 0 0 .3rem; padding: 0; font-size: .8rem; opacity: .75; font-weight: 600; }
 .wf-record p { margin: 0 0 .8rem; white-space: pre-wrap; }
-.wf-record mark { color: inherit; border-radius: 3px; padding: 0 .1em; }
-.wf-record mark.context { background: color-mix(in srgb, #0072B2 22%, transparent); }
-.wf-record mark.trigger { background: color-mix(in srgb, #D55E00 26%, transparent); }
 .wf-record .changed { text-decoration: underline wavy; text-decoration-thickness: 1.5px;
   text-underline-offset: 4px; }
 .wf-key { font-size: .87rem; display: flex; flex-wrap: wrap; gap: .35rem 1.1rem; margin: .4rem 0; }

@@ -19,11 +19,11 @@ STYLE = """<style>
 .wf-text.large { font-size: .95rem; line-height: 1.6; }
 .wf-text .said { display: block; margin-top: .25rem; padding-left: .5rem;
   border-left: 2px solid color-mix(in srgb, currentColor 35%, transparent); }
-.wf-text mark { color: inherit; border-radius: 3px; padding: 0 .1em; }
-.wf-text mark.answer { background: color-mix(in srgb, #009E73 30%, transparent); font-weight: 600; }
-.wf-text mark.explanation { background: color-mix(in srgb, #E69F00 20%, transparent); }
-.wf-text mark.context { background: color-mix(in srgb, #0072B2 22%, transparent); }
-.wf-text mark.trigger { background: color-mix(in srgb, #D55E00 26%, transparent); }
+:is(.wf-text, .wf-record) mark { color: inherit; border-radius: 3px; padding: 0 .1em; }
+:is(.wf-text, .wf-record) mark.answer { background: color-mix(in srgb, #009E73 30%, transparent); font-weight: 600; }
+:is(.wf-text, .wf-record) mark.explanation { background: color-mix(in srgb, #E69F00 20%, transparent); }
+:is(.wf-text, .wf-record) mark.context { background: color-mix(in srgb, #0072B2 22%, transparent); }
+:is(.wf-text, .wf-record) mark.trigger { background: color-mix(in srgb, #D55E00 26%, transparent); }
 .wf-text .asked { text-decoration: underline; text-decoration-color: #0072B2; text-decoration-thickness: 2.5px;
   text-underline-offset: 3px; }
 .wf-chosen:has(.wf-text) { flex-wrap: wrap; }
