@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import platform
 import tomllib
 from importlib.metadata import PackageNotFoundError, version
@@ -46,12 +47,23 @@ def device_name(device: object = "cpu") -> str:
 
 @functools.cache
 def _processor() -> str:
+    return _said_of_processor("model name") or platform.processor() or platform.machine()
+
+
+@functools.cache
+def processor_features() -> str:
+    """A short digest of what a processor says it can do, which tells apart processors of one name; empty where it
+    does not say."""
+    said = _said_of_processor("flags") or _said_of_processor("Features")
+    return hashlib.sha256(said.encode()).hexdigest()[:12] if said else ""
+
+
+def _said_of_processor(key: str) -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
-        lines = []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.split(":")[0].strip() == key), "")
 
 
 def _own_version() -> str:

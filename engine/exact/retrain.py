@@ -117,7 +117,8 @@ class _Runs:
         arguments = {"build": build, "y": problem.y, "recipe": recipe.model_copy(update={"checkpoints": 0}), **change}
         try:
             module = train(x=problem.x, seed=seed, loss=problem.loss, device=problem.device,
-                           dtype=problem.network.dtype, check=options.check, progress=self._within, **arguments).module
+                           dtype=problem.network.dtype, exact=True, check=options.check, progress=self._within,
+                           **arguments).module
         except Diverged:
             return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
         with torch.no_grad():

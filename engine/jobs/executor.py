@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from engine.basics.errors import StoreError
+from engine.basics.noted import manifest_part, noting
 from engine.jobs.kinds import Context, JobKind, Output, Progress, Watch, job_digest
 from engine.store.results import Store, digest_of
 
@@ -55,9 +56,11 @@ class ChunkWork:
     def __call__(self, key: str, ledger: Ledger | None = None) -> float:
         """Compute chunk `key` and store it; return the seconds that it took."""
         started = time.perf_counter()
-        output = Output.of(self.kind.run_chunk(self.payload, key, self.context(ledger, key)))
+        with noting() as told:
+            output = Output.of(self.kind.run_chunk(self.payload, key, self.context(ledger, key)))
         seconds = time.perf_counter() - started
-        facts = {**output.manifest, "kind": self.kind.name, "payload": self.payload, "chunk": key, "seconds": seconds}
+        facts = {**manifest_part(told), **output.manifest, "kind": self.kind.name, "payload": self.payload,
+                 "chunk": key, "seconds": seconds}
         self.chunks.write(self.name(key), facts, output.tables, output.arrays)
         return seconds
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.basics.errors import InvalidInput, StoreError
+from engine.basics.noted import KEY, manifest_part, note, noting
 from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor
 from engine.jobs.kinds import KINDS, Output, Watch, canonical
 from engine.store.results import Result, Store, home, versions
+from engine.store.sealed import Damage, read_manifest
 
 
 def run_job(kind: str, payload: Mapping[str, Any], root: Path | str | None = None, *,
@@ -24,6 +26,13 @@ def run_job(kind: str, payload: Mapping[str, Any], root: Path | str | None = Non
     Every chunk is stored before the next one starts, so a run that was cancelled, killed or that failed
     goes on from its last finished chunk when it is called again. Raises whatever `watch` or a chunk raises.
     """
+    result = _run(kind, payload, root, options, watch, executor)
+    note(*result.manifest.get(KEY, ()))
+    return result
+
+
+def _run(kind: str, payload: Mapping[str, Any], root: Path | str | None, options: Mapping[str, Any] | None,
+         watch: Watch | None, executor: Executor | None) -> Result:
     payload = json.loads(canonical(payload))  # what a worker would see
     work = ChunkWork(KINDS[kind], payload, Path(root) if root is not None else home(), dict(options or {}))
     store = Store(work.root)
@@ -67,6 +76,14 @@ class Chunks(Mapping[str, Result]):
     def __len__(self) -> int:
         return len(self._keys)
 
+    def passes(self) -> set[str]:
+        """How passes ran in any of them; their other files are not read for it."""
+        found: set[str] = set()
+        for name in map(self._work.name, self._keys):
+            with suppress(Damage):
+                found.update(read_manifest(self._work.chunks.folder(name), name).get(KEY, ()))
+        return found
+
 
 def _weights(work: ChunkWork) -> dict[str, float]:
     keys = list(work.kind.plan(work.payload))
@@ -92,8 +109,10 @@ def _compute(work: ChunkWork, ledger: Ledger, executor: Executor) -> None:
 def _finish(work: ChunkWork, ledger: Ledger) -> Result:
     started = time.perf_counter()
     chunks = Chunks(work, list(ledger.weights))
-    output = Output.of(work.kind.finish(work.payload, chunks, work.context(ledger)))
+    with noting() as told:
+        output = Output.of(work.kind.finish(work.payload, chunks, work.context(ledger)))
+    told.update(chunks.passes())
     seconds = ledger.spent + time.perf_counter() - started
-    facts = {"versions": versions(), **output.manifest, "kind": work.kind.name, "payload": work.payload,
-             "wall_seconds": round(seconds, 3)}
+    facts = {"versions": versions(), **manifest_part(told), **output.manifest, "kind": work.kind.name,
+             "payload": work.payload, "wall_seconds": round(seconds, 3)}
     return Store(work.root).write(work.job, facts, output.tables, output.arrays)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
@@ -37,10 +37,20 @@ def load_checkpoint(module: nn.Module, path: Path | str) -> nn.Module:
     return module
 
 
-def save_checkpoint(state: Mapping[str, Tensor], path: Path | str) -> Path:
-    """Write a state dict as safetensors, whole or not at all; `StoreError` on a fault of the disk."""
+def save_checkpoint(state: Mapping[str, Tensor], path: Path | str, notes: Mapping[str, str] | None = None) -> Path:
+    """Write a state dict as safetensors, whole or not at all; `StoreError` on a fault of the disk. notes: words that
+    `read_notes` gives back."""
     return atomic_write(path, save({key: value.detach().to("cpu", copy=True).contiguous()
-                                    for key, value in state.items()}))
+                                    for key, value in state.items()}, dict(notes or {})))
+
+
+def read_notes(path: Path | str) -> dict[str, str]:
+    """What `save_checkpoint` was given to note; raises `InvalidInput` for a damaged file."""
+    try:
+        with safe_open(path, framework="pt") as opened:
+            return dict(opened.metadata() or {})
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InvalidInput(_damaged(Path(path), error)) from None
 
 
 def read_state(path: Path | str) -> dict[str, Tensor]:

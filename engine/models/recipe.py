@@ -32,7 +32,7 @@ class TrainingRecipe(Value, ABC):
 
     @property
     def mixed(self) -> bool:
-        """Whether passes run in bfloat16 on a GPU, with weights, loss and steps in the precision of the data."""
+        """Whether passes may run in bfloat16, with weights, loss and steps in the precision of the data."""
         return False
 
     @abstractmethod
@@ -84,8 +84,8 @@ class Recipe(TrainingRecipe):
 
     learning_rate η: constant, or η (1 + cos(π e / epochs)) / 2 in epoch e = 0, 1, … (`cosine`). weight_decay: λ.
     checkpoints: how many states are kept, evenly spaced, each at the end of an epoch and the last one at the end of
-    training; 0 for none. precision: `mixed` computes the passes in bfloat16 on a GPU, with weights, loss and steps in
-    the precision of the data; on a CPU it changes nothing. The seed is no part of it.
+    training; 0 for none. precision: `mixed` computes the passes in bfloat16 on a GPU, and on a CPU that gains from it
+    (`engine.models.gain`), with weights, loss and steps in the precision of the data. The seed is no part of it.
     """
 
     epochs: Annotated[Count, Field(ge=1, le=100_000)]
@@ -117,8 +117,9 @@ class Recipe(TrainingRecipe):
     def sentence(self) -> str:
         momentum = f", momentum {short(self.momentum)}" if self.momentum else ""
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
+        narrow = ", passes in bfloat16 where the processor gains from it" if self.mixed else ""
         return (f"Trained for {self.epochs:,} epochs of stochastic gradient descent in batches of {self.batch_size:,}, "
-                f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}.")
+                f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}{narrow}.")
 
     @property
     def examples_a_batch(self) -> int:

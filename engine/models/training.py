@@ -29,10 +29,12 @@ import torch
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.basics.noted import note
 from engine.models.double import keep_double
 from engine.models.layout import layout_for
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.pauses import Keeping, Pauses, Reached, State
+from engine.models.precision import Passes, passes_of
 from engine.models.randomness import own_randomness, seed_generators
 from engine.models.recipe import TrainingRecipe
 
@@ -50,13 +52,14 @@ class Trained:
     module: on the device, in evaluation mode. checkpoints: (state dict on the CPU, with the optimizer's moments where
     the recipe keeps them, and the learning rate that it stands for) in the order of training. losses: the mean of the
     batch losses in every epoch, without the penalty. names: of all but the parameters that were frozen, which no state
-    holds.
+    holds. passes: in which precision they ran, in words.
     """
 
     module: nn.Module
     checkpoints: tuple[tuple[State, float], ...]
     losses: tuple[float, ...]
     names: frozenset[str]
+    passes: str
 
     @property
     def state_dict(self) -> State:
@@ -71,7 +74,8 @@ class Training:
     build: () -> module with fresh weights, drawn from torch's own generator. x (n, …) in the precision to train in, or
     whole numbers; y (n,), weights (n,) or None for ones: on one device. loss: (logits (b, C), labels (b,)) -> (b,).
     dtype: the precision to train in (default: that of x). placed: whether `build` gives a module that is where it is to
-    be trained, in the precision that it has; its outputs are not checked.
+    be trained, in the precision that it has; its outputs are not checked. exact: whether what it leads to is subtracted
+    from what another training leads to, which keeps bfloat16 out of it on a CPU.
     """
 
     build: Callable[[], nn.Module]
@@ -84,6 +88,7 @@ class Training:
     loss: Loss = per_example_cross_entropy
     dtype: torch.dtype | None = None
     placed: bool = False
+    exact: bool = False
 
     @property
     def precision(self) -> torch.dtype:
@@ -115,6 +120,10 @@ class Training:
             _check_outputs(module, self.x, self.y)
         return module
 
+    def passes(self, module: nn.Module) -> Passes:
+        """In which precision passes through the module run."""
+        return passes_of(module, self.device, self.precision, mixed=self.recipe.mixed, exact=self.exact)
+
     def batches(self) -> Iterator[tuple[Tensor, ...]]:
         """The rows of every batch, one tuple an epoch; neither weights nor labels change them."""
         for rows in self.recipe.order(len(self.y), self.seed):
@@ -129,10 +138,7 @@ class Training:
         rows = batch if self.weights is None else batch[self.weights[batch] != 0]
         if not len(rows):
             return None
-        mixed = self.recipe.mixed and self.device.type == "cuda"
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=mixed):
-            logits = predict(self.x[rows])
-        each = self.loss(logits.to(self.precision), self.y[rows])
+        each = self.loss(predict(self.x[rows]).to(self.precision), self.y[rows])
         if self.weights is not None:
             each = each * self.weights[rows]
         return each.sum() / len(batch if self.normalization == "n" else rows)
@@ -144,7 +150,7 @@ class _Run:
     def __init__(self, training: Training, keeping: Keeping) -> None:
         self.training, recipe = training, training.recipe
         self.module = training.start()
-        self.layout = layout_for(self.module, training.x)
+        self.layout, self.passes = layout_for(self.module, training.x), training.passes(self.module)
         self.moving = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
         self.names = kept_names(self.module)
         self.optimizer = recipe.optimizer(self.moving)
@@ -188,7 +194,7 @@ class _Run:
 
     def _step(self, batch: Tensor) -> Tensor | float:
         """One step on the batch; the value of its loss before it."""
-        value = self.training.batch_loss(lambda x: _logits(self.module, self.layout(x)), batch)
+        value = self.training.batch_loss(self._predict, batch)
         if value is None:
             return self._empty_step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -196,6 +202,10 @@ class _Run:
         self.training.recipe.limit(self.moving)
         self.optimizer.step()
         return value.detach()
+
+    def _predict(self, x: Tensor) -> Tensor:
+        with self.passes():
+            return _logits(self.module, self.layout(x))
 
     def _empty_step(self) -> float:
         """All of a batch was removed: no batch at all where the mean is over what is left, a loss of zero else."""
@@ -208,12 +218,13 @@ class _Run:
 
 def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: TrainingRecipe, seed: int, *,
           weights: Tensor | None = None, normalization: Normalization = "n-1", loss: Loss | None = None,
-          device: torch.device | str = "cpu", dtype: torch.dtype | None = None,
+          exact: bool = False, device: torch.device | str = "cpu", dtype: torch.dtype | None = None,
           check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda share: None,
           pause: Path | None = None) -> Trained:
     """Train a fresh module by `recipe`; the same seed gives the same weights on the same machine.
 
-    build, x, y, weights, loss and dtype are those of `Training`, on any device.
+    build, x, y, weights, loss, exact and dtype are those of `Training`, on any device. In which precision passes ran is
+    noted for the manifest of the run around it.
     check: called before every batch; raises to cancel. progress: called with the share done after every epoch.
     pause: a file in which a long training is kept now and then, and from which it goes on as if it had never
     stopped; it is removed at the end. It must belong to this very training: name it by a digest.
@@ -224,8 +235,10 @@ def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Training
     """
     x, y = x.to(device), y.to(device)
     w = None if weights is None else weights.to(device=device, dtype=dtype or x.dtype)
-    return replay(Training(build, x, y, recipe, seed, w, normalization, loss or per_example_cross_entropy, dtype),
-                  check=check, progress=progress, keeping=partial(Pauses, pause))
+    found = replay(Training(build, x, y, recipe, seed, w, normalization, loss or per_example_cross_entropy, dtype,
+                            exact=exact), check=check, progress=progress, keeping=partial(Pauses, pause))
+    note(found.passes)
+    return found
 
 
 def replay(training: Training, *, check: Callable[[], None] = lambda: None,
@@ -239,7 +252,8 @@ def replay(training: Training, *, check: Callable[[], None] = lambda: None,
                 run.epoch(epoch, batches, check)
                 progress((epoch + 1) / epochs)
         run.keeper.forget()
-    return Trained(run.module.eval().requires_grad_(False), tuple(run.kept), tuple(run.losses), run.names)
+    return Trained(run.module.eval().requires_grad_(False), tuple(run.kept), tuple(run.losses), run.names,
+                   run.passes.told)
 
 
 def _logits(module: nn.Module, x: Tensor) -> Tensor:

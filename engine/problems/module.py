@@ -311,7 +311,7 @@ class ModuleProblem(Problem):
         """From scratch by the problem's recipe and seed."""
         recipe, build = self.training()
         module = train(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), self.seed, weights=weights,
-                       loss=self.loss, device=self.device, dtype=self.network.dtype, check=check).module
+                       loss=self.loss, exact=True, device=self.device, dtype=self.network.dtype, check=check).module
         with torch.no_grad():
             return torch.cat([module(part) for part in self.queries.split(BATCH)])
 

@@ -12,6 +12,7 @@ from torch import nn
 
 from engine import data
 from engine.basics.latest import Latest
+from engine.basics.noted import note, noting
 from engine.basics.values import Count, Number, Value, canonical_json
 from engine.models.causal.recipe import FineTuning
 from engine.models.network import ALL
@@ -152,9 +153,15 @@ def problem_class(model: str) -> type[Problem]:
     return family(model).problem_class
 
 
-_LATEST: Latest[DrawnProblem] = Latest()
+_LATEST: Latest[tuple[DrawnProblem, set[str]]] = Latest()
 
 
 def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) -> DrawnProblem:
     """`source.build(device, **watch)`, kept until another is asked for: the chunks of a run follow each other."""
-    return _LATEST.get((source.key, device), lambda: source.build(device, **watch))
+    def built() -> tuple[DrawnProblem, set[str]]:
+        with noting() as told:
+            return source.build(device, **watch), told
+
+    drawn, told = _LATEST.get((source.key, device), built)
+    note(*told)  # every run that uses it has to say how it was trained
+    return drawn

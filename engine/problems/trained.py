@@ -13,13 +13,16 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import home_folder
-from engine.models.checkpoint import read_state, save_checkpoint
+from engine.basics.noted import note
+from engine.models.checkpoint import read_notes, read_state, save_checkpoint
 from engine.models.losses import Loss
 from engine.models.recipe import TrainingRecipe
 from engine.models.training import kept_names, train
 from engine.store.sealed import digest_of
 
 FINAL = "final/"
+PASSES = "passes"
+NOT_SAID = "float32 or bfloat16 (trained by a version that did not say)"
 
 
 @dataclass(frozen=True)
@@ -42,20 +45,25 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
     """The module of `build` trained in float32 on x (n, …), float32 or whole numbers, and y (n,), or as it was trained
     before. What `build` froze is not kept.
 
+    In which precision passes ran is kept with the weights, and noted for the manifest of the run around it.
+
     Raises `InvalidInput` for inputs that the model does not take, and for a training that diverges.
     """
     path = weights_file(identity)
     if path.is_file():
         try:
-            return _loaded(build(), read_state(path), recipe.kept_rates(-(-len(y) // recipe.examples_a_batch)))
+            found = _loaded(build(), read_state(path), recipe.kept_rates(-(-len(y) // recipe.examples_a_batch)))
+            note(read_notes(path).get(PASSES) or (NOT_SAID if recipe.mixed else "float32"))
+            return found
         except (InvalidInput, RuntimeError):
             path.unlink(missing_ok=True)  # damaged: it is trained anew
-    found = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, loss=loss,
-                  device=device, dtype=torch.float32, check=check, progress=progress, pause=path.with_suffix(".paused"))
+    made = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, loss=loss,
+                 device=device, dtype=torch.float32, check=check, progress=progress, pause=path.with_suffix(".paused"))
     path.parent.mkdir(parents=True, exist_ok=True)
-    states = {FINAL: found.state_dict, **{_prefix(place): state for place, (state, _) in enumerate(found.checkpoints)}}
-    save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path)
-    return TrainedNetwork(found.module, found.checkpoints)
+    states = {FINAL: made.state_dict, **{_prefix(place): state for place, (state, _) in enumerate(made.checkpoints)}}
+    save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path,
+                    {PASSES: made.passes})
+    return TrainedNetwork(made.module, made.checkpoints)
 
 
 def _prefix(place: int) -> str:

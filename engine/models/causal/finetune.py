@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from engine.basics.errors import StoreError
 from engine.basics.files import disk_errors
 from engine.basics.folders import home_folder
+from engine.basics.noted import note
 from engine.models.causal import kept, lora
 from engine.models.causal.recipe import FIRST, SECOND, STEPS, FineTuning
 from engine.models.pauses import Keeper, Reached, State
@@ -100,9 +101,11 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, check: Cal
              progress: Callable[[float], None] = lambda share: None) -> list[Checkpoint]:
     """Train a reader of records, and return the checkpoints; a training that stopped goes on.
 
-    Raises `Diverged` where the loss is not finite.
+    A model that is trained where it is runs in bfloat16 on a GPU; any other in float32. That is noted for the manifest
+    of the run around it. Raises `Diverged` where the loss is not finite.
     """
     n = len(training.y)
+    note("bfloat16" if training.placed and training.device.type == "cuda" else "float32")
     if done := finished(folder, recipe, n):
         return done
     total, keep = schedule(recipe, n)

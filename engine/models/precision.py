@@ -1,0 +1,49 @@
+"""In which precision the passes of a training run: in bfloat16 where a recipe allows it and the device gains from it.
+
+Weights, loss and steps are in the precision of the training in any case. On a CPU, trainings whose results are
+subtracted from each other never run in bfloat16.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from engine.models.gain import ENOUGH, gain
+
+NAMES = {torch.float32: "float32", torch.float64: "float64", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+
+
+@dataclass(frozen=True)
+class Passes:
+    """How passes run on a kind of device. narrow: whether in bfloat16. told: the same in words, for a manifest."""
+
+    device: str
+    narrow: bool
+    told: str
+
+    def __call__(self) -> AbstractContextManager:
+        """Within it, forward passes run so; their backward passes follow."""
+        return torch.autocast(self.device, torch.bfloat16, enabled=self.narrow)
+
+
+def passes_of(module: nn.Module, device: torch.device, precision: torch.dtype, *, mixed: bool, exact: bool = False
+              ) -> Passes:
+    """Of a training of `module` in a precision. mixed: whether its recipe allows bfloat16. exact: whether what it
+    leads to is subtracted from what another training leads to."""
+    wide = NAMES.get(precision, str(precision).removeprefix("torch."))
+    if not mixed or precision != torch.float32:
+        return Passes(device.type, False, wide)
+    if device.type == "cuda":
+        return Passes(device.type, True, "bfloat16")
+    if device.type != "cpu":
+        return Passes(device.type, False, wide)
+    if exact:
+        return Passes(device.type, False, f"{wide}, since results are subtracted")
+    measured = gain().of(module)
+    if measured < ENOUGH:
+        return Passes(device.type, False, f"{wide}, since bfloat16 is not faster here (measured gain {measured:.1f})")
+    return Passes(device.type, True, f"bfloat16 (measured gain {measured:.1f})")
