@@ -28,7 +28,8 @@ for _name, _form in FORMS.items():
     MODELS.add(_name, _form)
 
 TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
-          "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18", "resnet50_cifar": "ResNet-50",
+          "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18",
+          "resnet18_quarter_cifar": "ResNet-18, a quarter as wide", "resnet50_cifar": "ResNet-50",
           "vgg19_bn_cifar": "VGG-19-BN", "mobilenet_v2_cifar": "MobileNetV2"}
 
 

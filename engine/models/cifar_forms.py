@@ -1,6 +1,7 @@
 """torchvision's networks in their CIFAR form, for small pictures: a 3 × 3 stem of stride 1 and no initial pooling.
 
     resnet18_cifar, resnet50_cifar   7 × 7 stem and max-pooling replaced, four stages as they are
+    resnet18_quarter_cifar           resnet18_cifar with a quarter of the channels, for a CPU
     vgg19_bn_cifar                   the convolutions as they are, mean over places, one linear layer
     mobilenet_v2_cifar               strides of the stem and of the second stage 1 instead of 2
 
@@ -23,6 +24,27 @@ Shape = tuple[int, ...]
 def resnet18_cifar(shape: Shape, classes: int) -> nn.Module:
     """torchvision's ResNet-18 for small pictures: (b, *shape) -> (b, classes)."""
     return _resnet("resnet18", shape, classes)
+
+
+def resnet18_quarter_cifar(shape: Shape, classes: int) -> nn.Module:
+    """`resnet18_cifar` with 16 to 128 channels instead of 64 to 512: (b, *shape) -> (b, classes)."""
+    from torchvision.models.resnet import BasicBlock
+
+    _check_shape("resnet18_quarter", shape)
+    stages: OrderedDict[str, nn.Module] = OrderedDict(
+        conv1=nn.Conv2d(shape[0], 16, 3, padding=1, bias=False), bn1=nn.BatchNorm2d(16), relu=nn.ReLU())
+    width = 16
+    for number, (wider, stride) in enumerate(((16, 1), (32, 2), (64, 2), (128, 2)), 1):
+        shortcut = None if width == wider else nn.Sequential(nn.Conv2d(width, wider, 1, stride, bias=False),
+                                                             nn.BatchNorm2d(wider))
+        stages[f"layer{number}"] = nn.Sequential(BasicBlock(width, wider, stride, shortcut), BasicBlock(wider, wider))
+        width = wider
+    model = nn.Sequential(OrderedDict(**stages, avgpool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(),
+                                      fc=nn.Linear(width, classes)))
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+    return model
 
 
 def resnet50_cifar(shape: Shape, classes: int) -> nn.Module:
@@ -81,7 +103,8 @@ def _check_shape(name: str, shape: Shape, smallest: int = 8) -> None:
 
 
 FORMS: dict[str, Callable[[Shape, int], nn.Module]] = {
-    form.__name__: form for form in (resnet18_cifar, resnet50_cifar, vgg19_bn_cifar, mobilenet_v2_cifar)}
+    form.__name__: form for form in (resnet18_cifar, resnet18_quarter_cifar, resnet50_cifar, vgg19_bn_cifar,
+                                     mobilenet_v2_cifar)}
 
 LAST_BLOCKS = {
     "vgg19_bn_cifar": r"^(features\.(49|50)|classifier)\.",
