@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.basics.files import atomic_write
+from engine.basics.noted import noting
 from engine.cli.program import command_line
 from engine.cli.setting import Data, ScoreFiles, Setting, Spec
 
@@ -35,9 +36,10 @@ def influence(
     check_scores_output(out, inputs=(data, spec))
     scoring = read_spec(spec)
     setting.options()
-    scores = _computed(read_problem(data, setting), [scoring], setting)[0]
+    with noting() as told:
+        scores = _computed(read_problem(data, setting), [scoring], setting)[0]
     write_scores(out, scores, command_line("influence", "--data", data, "--spec", spec, "--out", out,
-                                           *setting.arguments))
+                                           *setting.arguments), told)
 
 
 def compare(

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole, write_together
+from engine.basics.noted import manifest_part
 from engine.brought.claim import ESTIMATOR, Claim
 from engine.cli.spec_files import read_object
 from engine.problems import Problem
@@ -41,10 +42,11 @@ def check_scores_output(out: Path, inputs: Sequence[Path]) -> None:
     check_output(out, ".npz", inputs, also=(_manifest(out),))
 
 
-def write_scores(out: Path, scores: Scores, command: str) -> None:
-    """Write scores.npz and its manifest, both or neither. command: the command line that does it again."""
+def write_scores(out: Path, scores: Scores, command: str, passes: Collection[str] = ()) -> None:
+    """Write scores.npz and its manifest, both or neither. command: the command line that does it again. passes: in
+    which precision trainings ran, as `engine.basics.noted` has it."""
     content = _npz(scores)
-    record = {**scores.provenance, "command": command,
+    record = {**scores.provenance, **manifest_part(passes), "command": command,
               "files": {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}}
     write_together({out: content, _manifest(out): json_text(record)})
 

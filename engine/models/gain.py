@@ -83,7 +83,7 @@ def measure() -> Gain:
         return torch.randn(*shape, generator=generator)
 
     weight, kernel = drawn(512, 512).requires_grad_(), drawn(64, 64, 3, 3).requires_grad_()
-    x, pictures = drawn(512, 512), channels_last(drawn(16, 64, 16, 16))
+    x, pictures = drawn(1_024, 512), channels_last(drawn(32, 64, 16, 16))
     with one_torch_thread():
         return Gain(matrices=_ratio(lambda: nn.functional.linear(x, weight), weight),
                     convolutions=_ratio(lambda: nn.functional.conv2d(pictures, kernel, padding=1), kernel))

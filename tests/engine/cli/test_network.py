@@ -126,6 +126,7 @@ def test_an_indefinite_hessian_is_told(folder, capsys):
 
 def test_without_weights_it_is_trained_once(folder):
     assert influence("--model", "mlp") == 0
+    assert json.loads((folder / "scores.json").read_text())["passes"] == ["float32"]
     kept = list((folder / "home" / "models").glob("*.safetensors"))
     with np.load("scores.npz") as found:
         first = found["scores"]

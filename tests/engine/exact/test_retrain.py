@@ -11,6 +11,8 @@ from engine.exact import optima
 from engine.exact import retrain as retraining
 from engine.exact.response import Part
 from engine.exact.retrain import AveragePart, retrain
+from engine.models import precision
+from engine.models.gain import Gain
 from engine.models.recipe import Recipe
 from engine.models.training import train
 from engine.question.behaviors import BEHAVIORS
@@ -141,3 +143,17 @@ def test_progress_rises_to_one_and_cancelling_stops():
 
     with pytest.raises(Cancelled):
         retrain(trained_problem(), [Remove()], Retrain(), torch.tensor([1]), Options(check=cancel))
+
+
+def test_mixed_precision_stays_out_of_what_is_subtracted(monkeypatch):
+    """On a CPU that gains from bfloat16, and in single precision, in which autocast would be at work."""
+    monkeypatch.setattr(precision, "gain", lambda: Gain(matrices=5.0, convolutions=5.0))
+    mixed = RECIPE.model_copy(update={"precision": "mixed"})
+    full, narrow = (trained_problem(recipe=recipe, dtype="float32") for recipe in (RECIPE, mixed))
+    weights = torch.ones(full.n)
+    assert not torch.equal(train(full.build, full.x, full.y, RECIPE, 3).module(full.queries),
+                           train(full.build, full.x, full.y, mixed, 3).module(full.queries))
+    assert torch.equal(full.retrained_outputs(weights), narrow.retrained_outputs(weights))
+    found = [cases.scores(retrain, problem, [Remove()], Retrain(seeds=1), BEHAVIORS["query_loss"], [5])
+             for problem in (full, narrow)]
+    np.testing.assert_array_equal(*found)

@@ -7,6 +7,7 @@ import pytest
 
 import engine.store.sealed
 from engine.basics.errors import Cancelled, InvalidInput, StoreError
+from engine.basics.noted import note
 from engine.jobs import KINDS, Bar, JobKind, Ledger, Output, Watch, job_digest, run_job, time_left
 from engine.store.results import Store
 from tests.engine.jobs.kinds import tally
@@ -179,3 +180,29 @@ def test_bar(root, payload, capsys):
     with Bar("Table A-6", hidden=False) as bar:
         run_job("slow", payload, root, watch=bar)
     assert "Table A-6" in (shown := capsys.readouterr().err) and "4/4" in shown
+
+
+@pytest.fixture
+def noting_kinds():
+    """A kind whose chunks note what they are told to, and one that runs the first within its own."""
+    def within(payload, key, context):
+        run_job("notes", payload["inner"], context.store.root)
+        return {}
+
+    KINDS.add("notes", JobKind("notes", lambda payload: ["a", "b"],
+                               lambda payload, key, context: note(*payload[key]) or {}, lambda *_: Output()))
+    KINDS.add("outer", JobKind("outer", lambda payload: ["one"], within, lambda *_: Output()))
+    yield
+    KINDS.remove("notes")
+    KINDS.remove("outer")
+
+
+@pytest.mark.usefixtures("noting_kinds")
+def test_the_manifest_says_in_which_precision_any_chunk_trained(root):
+    asked = {"a": ["float32"], "b": ["bfloat16 (measured gain 4.8)"]}
+    both = ["bfloat16 (measured gain 4.8)", "float32"]
+    with pytest.raises(Cancelled):
+        run_job("notes", asked, root, watch=Recorder(stop_after=1))
+    assert run_job("notes", asked, root).manifest["passes"] == both
+    assert run_job("outer", {"inner": asked}, root).manifest["passes"] == both, "a stored result says it too"
+    assert "passes" not in run_job("notes", {"a": [], "b": []}, root).manifest

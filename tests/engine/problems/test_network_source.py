@@ -9,11 +9,17 @@ import torch
 import engine.experiments  # noqa: F401 - registers the jobs
 from engine import data
 from engine.basics.errors import Cancelled, InvalidInput
+from engine.basics.noted import noting
 from engine.jobs import run_job
+from engine.models import precision
+from engine.models.checkpoint import read_state, save_checkpoint
+from engine.models.gain import Gain
 from engine.models.recipe import Recipe
-from engine.problems import ProblemSource, trained
+from engine.problems import ProblemSource, build_kept, trained
 from engine.problems.families.inputs import as_inputs
+from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
+from engine.scoring.scoring import Scoring
 
 RECIPE = Recipe(epochs=6, batch_size=10, learning_rate=0.05, momentum=0.9, checkpoints=2)
 TINY = {"dataset": "digits", "model": "cnn", "n_train": 40, "n_test": 20, "n_queries": 6, "n_candidates": 8, "pool": 2,
@@ -104,3 +110,31 @@ def test_a_training_can_be_stopped(home):
     with pytest.raises(Cancelled):
         ProblemSource(**TINY).build(check=stop)
     assert weights(home) == [] and trained.weights_file({"a": 1}).parent == home / "models"
+
+
+def test_a_run_says_how_its_model_was_trained_whoever_trained_it(home, monkeypatch):
+    """The training itself, weights from the disk, and a problem that is still in memory."""
+    monkeypatch.setattr(precision, "gain", lambda: Gain(matrices=1.0, convolutions=4.8))
+    mixed = ProblemSource(**{**TINY, "recipe": RECIPE.model_copy(update={"precision": "mixed"})})
+    told = ["bfloat16 (measured gain 4.8)"]
+    assert run_job(training_runs.KIND, training_runs.payload(mixed), home).manifest["passes"] == told
+    asked = score_runs.payload(mixed, [Scoring.of("query_loss", {"kind": "add_occurrence"},
+                                                  {"kind": "one_step", "eta": 0.1}, "first_order")], 4)
+    monkeypatch.setattr(precision, "gain", lambda: Gain(matrices=0.1, convolutions=0.1))
+    assert run_job(score_runs.KIND, asked, home / "elsewhere").manifest["passes"] == told
+    build_kept(ProblemSource(**TINY))  # another problem takes its place in memory
+    assert run_job(score_runs.KIND, asked, home / "again").manifest["passes"] == told
+    plain = training_runs.payload(ProblemSource(**TINY))
+    assert run_job(training_runs.KIND, plain, home).manifest["passes"] == ["float32"]
+
+
+@pytest.mark.parametrize(("recipe", "told"), [
+    (RECIPE, "float32"), (RECIPE.model_copy(update={"precision": "mixed"}), trained.NOT_SAID)])
+def test_weights_of_an_earlier_version_do_not_say_it(home, recipe, told):
+    source = ProblemSource(**{**TINY, "recipe": recipe})
+    source.build()
+    path = weights(home)[0]
+    save_checkpoint(read_state(path), path)
+    with noting() as found:
+        source.build()
+    assert found == {told}
