@@ -45,6 +45,7 @@ def test_the_slider_moves_the_point_and_the_address(curves, settle):
     assert value(page, "Kendall tau") < before
 
 
+@pytest.mark.slow
 def test_alpha_curves_come_from_a_job(open_page, settle, screenshot):
     page = open_page(f"/approximation_error?{SMALL}&panel=alpha&candidates=20&alpha=0.01")
     assert 0 < value(page, "Kendall tau") <= 1

@@ -102,6 +102,7 @@ def test_every_preset_opens(open_page, screenshot, preset):
     assert page.console_errors == []
 
 
+@pytest.mark.slow
 def test_a_phone_shows_twelve_without_scrolling_the_page(open_page, settle, screenshot):
     page = open_page(link("table-a6"), size=(390, 844))
     for theme in ("light", "dark"):

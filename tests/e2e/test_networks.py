@@ -23,6 +23,7 @@ def test_a_network_is_chosen_trained_and_compared(open_page, settle, screenshot)
     assert page.console_errors == []
 
 
+@pytest.mark.slow
 def test_a_score_is_taken_apart(open_page, settle, screenshot):
     page = open_page(f"/examples?{PROBLEM}&{STEPS}&query=2&example=7")
     dialog = page.get_by_role("dialog")

@@ -29,6 +29,8 @@ from tests.engine import tiny
 ROOT = Path(__file__).parents[2]
 README, GUIDES = ROOT / "README.md", sorted(data.FOLDER.glob("*.md"))
 FILES = [README, *GUIDES]
+LONG = ("noisy-labels", "networks", "language-models")
+"""Guides whose commands train networks."""
 BLOCK = re.compile(r"^(?:<!-- (?P<comment>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
 LANGUAGES = {"bash", "python", "json", "csv"}
 MOST_NOT_RUN = 8
@@ -142,7 +144,8 @@ def run_command(words: list[str], monkeypatch) -> None:
         assert option != "--out" or os.path.getsize(value) > 0
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [pytest.param(path, marks=pytest.mark.slow) if path.stem in LONG else path
+                                  for path in FILES], ids=lambda path: path.stem)
 def test_every_block_runs_as_it_stands(path, folder, monkeypatch):
     found, given = snippets(path), {}
     prepare(folder, found)

@@ -128,6 +128,7 @@ def test_curves_over_eta_and_their_marker_come_from_one_run(trained):
     assert at.select_slider(key="choice:eta").value == 0.1 and not queued()
 
 
+@pytest.mark.slow
 def test_curves_over_alpha_show_the_solvers_of_networks(trained):
     run_job(score_runs.KIND, score_runs.payload(SOURCE, alpha_scorings(kind="module"), 6))
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))

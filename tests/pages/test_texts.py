@@ -89,6 +89,7 @@ def test_every_preset_is_answered(trained, name):
     assert not at.error and says(at, "24 training examples"), [error.value for error in at.error]
 
 
+@pytest.mark.slow
 def test_a_query_is_chosen_by_its_words_and_the_command_runs(trained, tmp_path, monkeypatch):
     at = sound(open("compare", s=LISTED, ranks=2, **SMALL))
     assert says(at, 'class="wf-text"') and any("Which of these" in option for option in at.selectbox(
@@ -108,6 +109,7 @@ def test_a_disagreement_is_explained(trained):
     assert not at.error and says(at, "behavior")
 
 
+@pytest.mark.slow
 def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(trained):
     at = sound(open("compare", s=WORDED, pair="1-2", **SMALL))
     assert not at.error and says(at, "span “The answer is”") and says(at, "with its first other choice")
@@ -162,6 +164,7 @@ def test_examples_are_texts(trained):
     assert not at.error and says(at, "known as")
 
 
+@pytest.mark.slow
 def test_self_influence_of_texts(trained):
     at = sound(open("examples", s=LISTED, self=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if "self-influence" in frame.value.columns)

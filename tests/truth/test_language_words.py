@@ -49,7 +49,8 @@ def referred(problem):
     return Worded(problem, cases.TRAIN, cases.QUERIES, cases.WORDS, cases.SCALING)
 
 
-@pytest.fixture(scope="module", params=cases.RANKS)
+@pytest.fixture(scope="module", params=[pytest.param(name, marks=pytest.mark.slow) if name == "all parameters" else name
+                                        for name in cases.RANKS])
 def case(request):
     problem = cases.problem(request.param)
     return problem, referred(problem)

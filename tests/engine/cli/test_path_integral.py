@@ -19,6 +19,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_path_integral_equals_the_difference_of_its_ends(folder, capsys):
     """Softmax regression, and the last layer of a network, which is followed in float64."""
     for source in ({**SOURCE, "model": "softmax"}, {**SOURCE, "selection": "last_layer", "l2": 0.01}):

@@ -78,7 +78,7 @@ def scored(problem, thetas, before):
     return torch.stack(read[:-1], 1) - read[-1][:, None]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("intervention", [Remove(), Upweight(alpha=0.05), Relabel(label=1)], **titled)
 def test_every_candidate_ends_at_the_optimum_of_a_dense_newton_method(intervention, dtype, trained):
     chosen = LASTING if intervention.kind == "relabel" else trained.candidates

@@ -70,8 +70,9 @@ def keys(frame, columns):
     return set(map(tuple, frame[list(columns)].astype(str).to_numpy()))
 
 
-@pytest.mark.parametrize(("name", "result"), [("table-5-2", "poisoned"), ("table-a15", "poisoned"),
-                                              ("table-a17", "corruption")])
+@pytest.mark.parametrize(("name", "result"), [
+    ("table-5-2", "poisoned"), pytest.param("table-a15", "poisoned", marks=pytest.mark.slow),
+    pytest.param("table-a17", "corruption", marks=pytest.mark.slow)])
 def test_every_row_of_the_paper_is_there(name, result, request):
     theirs, ours = paper(name), table(name, request.getfixturevalue(result))
     theirs = theirs[theirs.model == "Qwen3-8B"] if "model" in theirs else theirs
@@ -223,6 +224,7 @@ def test_every_run_of_a_study_says_how_far_it_depends_on_the_projection(corrupti
                 row["kendall_tau"] for row in told["sketch_agreement"]))
 
 
+@pytest.mark.slow
 def test_a_typed_query_is_explained(place, corruption):
     """The run of a page: scores of every record, and tokens that add up to GradSim's score."""
     setting = Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items()

@@ -43,6 +43,7 @@ def tables(result, name):
     return EXPERIMENTS[name].view({table: result.table(table) for table in result.tables})
 
 
+@pytest.mark.slow
 def test_the_rows_are_those_of_the_paper_and_one_more_weight(result):
     paper = pd.read_csv(PAPER, dtype=str, keep_default_na=False)
     ours = tables(result, "table-a7")

@@ -77,6 +77,7 @@ def test_a_worker_computes_it(write, tmp_path):
     np.testing.assert_allclose(found.values, compute(SOURCE.build().problem, mine())[0].values, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_worker_refuses_other_code_than_was_asked_for(write, tmp_path):
     write(2.0)
     asked = score_runs.payload(SOURCE, [mine()])
@@ -116,6 +117,7 @@ def test_the_command_line_lists_it(write, capsys):
     assert "told by a plugin" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_plugin_that_cannot_be_imported_is_one_sentence(write, tmp_path, capsys, monkeypatch):
     (tmp_path / "broken_one.py").write_text("1 / 0")
     for name, reason in (("broken_one", "ZeroDivisionError"), ("not_there", "No module named 'not_there'")):

@@ -116,6 +116,7 @@ def test_what_the_table_says_holds_of_the_scores(name, one_thread):  # noqa: F81
         assert relation(b, a, facts).gives is found.gives
 
 
+@pytest.mark.slow
 def test_every_identity_is_used_somewhere():
     used = set()
     for build in PROBLEMS.values():

@@ -98,6 +98,7 @@ def least(found):
     return table["kendall_tau"].min(), table
 
 
+@pytest.mark.slow
 def test_the_width_doubles_until_the_draws_agree(growing, monkeypatch):
     """On a task that is smaller than the sample, what is tried is what the whole run shows."""
     found = growing(16, 256)

@@ -82,6 +82,7 @@ def test_adapters_need_layers_that_exist(model_folder):
         lora.attach(model, FineTuning(targets="nothing"))
 
 
+@pytest.mark.slow
 def test_the_local_gguf_model():
     """SmolLM2 where WHICHFLUENCE_MODELS has it: its own template, its own letters."""
     if "SmolLM2-135M-Instruct" not in loading.available():
