@@ -54,7 +54,13 @@ def poisoned(place):
 
 
 @pytest.fixture(scope="module")
-def removed(place, poisoned):
+def folders(place, poisoned):
+    """What fine-tuned models are kept before anything is removed."""
+    return set((place / "home" / "language" / "runs").iterdir())
+
+
+@pytest.fixture(scope="module")
+def removed(place, folders):
     return run("table-a14", chosen(place, BACKDOOR, removals=[["TracIn", "Answer logit"], ["Oracle", "Clean"]]), [1])
 
 
@@ -141,7 +147,7 @@ def test_what_reads_no_target_does_not_change_with_it(poisoned):
         assert values[0] == pytest.approx(values[1], abs=1e-6)
 
 
-def test_removal_takes_out_a_tenth_and_trains_again(place, removed):
+def test_removal_takes_out_a_tenth_and_trains_again(place, folders, removed):
     rows = table("table-a14", removed)
     assert cell(rows, method="Oracle", metric="Clean frac.")["mean"] == 1.0
     assert cell(rows, method="Oracle", metric="Poison recall")["mean"] == 0.0
@@ -152,7 +158,7 @@ def test_removal_takes_out_a_tenth_and_trains_again(place, removed):
     for method in ("TracIn", "Oracle"):
         after = cell(rows, method=method, metric="ASR")["mean"]
         assert cell(rows, method=method, metric="Attack reduction")["mean"] == pytest.approx(before["ASR"] - after)
-    assert len(list((place / "home" / "language" / "runs").iterdir())) == 4  # those of removals are cleared away
+    assert set((place / "home" / "language" / "runs").iterdir()) == folders  # those of removals are cleared away
 
 
 def test_quality_is_measured_on_what_the_other_studies_trained(place, corruption, poisoned):
