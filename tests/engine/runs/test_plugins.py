@@ -44,7 +44,9 @@ def write(tmp_path, monkeypatch):
     monkeypatch.setenv(plugins.VARIABLE, f" {NAME},")
 
     def written(factor, load=True):
-        (tmp_path / f"{NAME}.py").write_text(CODE.format(factor=factor))
+        file = tmp_path / f"{NAME}.py"
+        file.write_text(CODE.format(factor=factor))
+        os.utime(file, (factor * 1e6, factor * 1e6))  # two of one size within a second would share their bytecode
         importlib.invalidate_caches()
         if load:
             sys.modules.pop(NAME, None)
