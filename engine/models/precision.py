@@ -14,8 +14,6 @@ from torch import nn
 
 from engine.models.gain import ENOUGH, gain
 
-NAMES = {torch.float32: "float32", torch.float64: "float64", torch.bfloat16: "bfloat16", torch.float16: "float16"}
-
 
 @dataclass(frozen=True)
 class Passes:
@@ -34,7 +32,7 @@ def passes_of(module: nn.Module, device: torch.device, precision: torch.dtype, *
               ) -> Passes:
     """Of a training of `module` in a precision. mixed: whether its recipe allows bfloat16. exact: whether what it
     leads to is subtracted from what another training leads to."""
-    wide = NAMES.get(precision, str(precision).removeprefix("torch."))
+    wide = str(precision).removeprefix("torch.")
     if not mixed or precision != torch.float32:
         return Passes(device.type, False, wide)
     if device.type == "cuda":
