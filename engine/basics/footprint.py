@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-LEAVES = (str, bytes, int, float, complex, bool, type(None), type, ModuleType)
+from engine.basics.values import Value
+
+LEAVES = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, Value)
 
 
 def footprint(*values: object) -> int:
@@ -21,8 +23,8 @@ def footprint(*values: object) -> int:
 def storages(*values: object) -> dict[int, int]:
     """address -> bytes of every storage that can be reached from `values`.
 
-    Attributes, containers, what functions enclose and the originals of views are followed; classes and modules are
-    not.
+    Attributes, containers, what functions enclose and the originals of views are followed; classes, modules and a
+    `Value`, whose fields are plain data, are not.
     """
     found: dict[int, int] = {}
     seen: set[int] = set()
