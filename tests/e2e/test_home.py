@@ -18,6 +18,13 @@ def test_home_shows_a_real_disagreement_without_scrolling(home_page):
     assert verdict["y"] + verdict["height"] <= 900, "the verdict is not on the first screen"
 
 
+def test_every_page_is_linked(home_page):
+    links = home_page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
+    found = [link.get_attribute("href").split("?")[0].rsplit("/", 1)[-1] for link in links.all()]
+    assert set(found) == {"compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn",
+                          "paper", "runs", "guide"}
+
+
 def test_one_click_starts_a_comparison(home_page, settle):
     page = home_page
     page.get_by_role("button", name="Start a first comparison").click()
@@ -28,12 +35,10 @@ def test_one_click_starts_a_comparison(home_page, settle):
     assert page.console_errors == []
 
 
-def test_every_page_is_linked(open_page, settle):
+@pytest.mark.slow
+def test_the_named_methods_open(open_page, settle):
     page = open_page("/")
     links = page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
-    found = [link.get_attribute("href").split("?")[0].rsplit("/", 1)[-1] for link in links.all()]
-    assert set(found) == {"compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn",
-                          "paper", "runs", "guide"}
     links.filter(has_text="Compare the named methods").click()
     page.wait_for_url("**/compare?*")
     settle(page)

@@ -11,6 +11,7 @@ LISTED = "&".join(f"s=query_loss%2Fadd_occurrence%2Fone_step%3Beta%3D{eta}" for 
 LATE = ("NumberInput", "Selectbox", "ButtonGroup")
 
 
+@pytest.mark.slow
 def test_inputs_that_arrive_late_keep_what_was_chosen(browser, server, settle):
     context = browser.new_context()
     page, held, free = context.new_page(), [], []

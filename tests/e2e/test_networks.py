@@ -37,6 +37,7 @@ def test_a_score_is_taken_apart(open_page, settle, screenshot):
         screenshot(page, f"examples-parts-{theme}")
 
 
+@pytest.mark.slow
 def test_own_weights_are_taken_and_others_refused(open_page, settle, tmp_path):
     page = open_page(f"/compare?{PROBLEM}&{STEPS}")
     page.get_by_text("Use my own weights").click()

@@ -1,4 +1,7 @@
-"""Nonsense in the address of a page does no harm: it is ignored, and the page says so."""
+"""Nonsense in the address of a page does no harm: it is ignored, and the page says so.
+
+Beside the slow ones stand those of `tests.pages`, without a browser.
+"""
 
 import pytest
 
@@ -8,13 +11,10 @@ pytestmark = pytest.mark.e2e
 
 NONSENSE = ("data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0"
             "&experiment=table-99&step=99&estimator=gauss&guide=nowhere")
+FAST = ("compare", "runs")
 
 
-SLOW = ("approximation_error",)
-"""Pages that compute for long where sizes are not given."""
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
+@pytest.mark.parametrize("name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
                                   for name in PAGES])
 def test_nonsense_in_the_address_gives_a_message(open_page, alerts, name):
     page = open_page(f"{address(name)}?{NONSENSE}")

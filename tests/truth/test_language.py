@@ -112,7 +112,8 @@ def trained(rank, name, k=None):
 
 
 @pytest.mark.parametrize(("name", "precision"), [
-    ("remove", "float64"), ("remove over n", "float64"), pytest.param("upweight", "float64", marks=pytest.mark.slow),
+    ("remove", "float64"), pytest.param("remove over n", "float64", marks=pytest.mark.slow),
+    pytest.param("upweight", "float64", marks=pytest.mark.slow),
     pytest.param("remove", "float32", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rank", RANKS)
 def test_retraining(rank, name, precision):

@@ -182,6 +182,7 @@ def test_padding_does_not_matter():
         near(found[:-1], expected, 1e-9)
 
 
+@pytest.mark.slow
 def test_solvers_are_those_that_work(small):
     problem, _ = small
     assert sorted(solvers_for(CausalProblem)) == NAMES

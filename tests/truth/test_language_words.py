@@ -88,7 +88,7 @@ def test_several_steps(case):
         np.testing.assert_allclose(scores.values, expected, rtol=1e-7, atol=1e-12)
 
 
-@pytest.mark.parametrize("estimator", ["first_order", "cosine"])
+@pytest.mark.parametrize("estimator", ["first_order", pytest.param("cosine", marks=pytest.mark.slow)])
 def test_gradients(case, estimator):
     problem, naive = case
     gradients = torch.stack([naive.gradient(lambda at, k=k: naive.loss(k, at)) for k in naive.candidates])
@@ -99,6 +99,7 @@ def test_gradients(case, estimator):
         np.testing.assert_allclose(scores.values, -0.1 * expected.numpy(), rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_one_group_of_all_equals_each_alone(case):
     """Behaviors of a group share trained models; what they are does not depend on what stands beside them."""
     problem, _ = case

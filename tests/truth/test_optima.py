@@ -44,7 +44,7 @@ def case():
     return problem, Naive(problem)
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("alpha", [ALPHAS[0], pytest.param(ALPHAS[1], marks=pytest.mark.slow)])
 def test_optima_of_the_upweighted_objectives(case, alpha):
     """θ* is the engine's own; that it is a strict minimum is checked, and where every candidate's optimum is.
 

@@ -31,6 +31,7 @@ def test_datamodel_scores_models_on_subsets(problem):
     assert run("datamodel", "--specs", "specs.json", "--subsets", "8", "--share", "0.001", "--out", "no.csv") == 2
 
 
+@pytest.mark.slow
 def test_a_contrast_is_asked_of_the_models_and_a_baseline_held_against_the_others(tmp_path, monkeypatch):
     """A baseline reads no behavior; a contrast is a column that the models have to be asked for."""
     monkeypatch.chdir(tmp_path)

@@ -72,6 +72,7 @@ def process(*arguments, cwd):
                           capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
 
 
+@pytest.mark.slow
 def test_as_a_process_it_writes_silently_or_refuses(folder):
     done = process("influence", "--data", "problem.npz", "--spec", "spec.json", "--out", "scores.npz", cwd=folder)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -191,6 +191,7 @@ def test_roots_of_the_loss_curvature(loss):
         assert close(roots[i] @ roots[i].T, clamped, 1e-10)
 
 
+@pytest.mark.slow
 def test_sampled_labels_have_the_right_expectation_and_are_drawn_once(monkeypatch):
     monkeypatch.setattr(loss_roots, "EXACT_OUTPUTS", 0)
     monkeypatch.setattr(loss_roots, "SAMPLED_LABELS", 40_000)

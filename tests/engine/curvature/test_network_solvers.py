@@ -12,6 +12,7 @@ from engine.problems import ModuleProblem
 from tests.engine.curvature.networks import close, converged, dense_gauss_newton, dense_hessian, problem, solve, vectors
 
 SETTINGS = {"cg": {}, "cg_gauss_newton": {}, "lissa": {}, "arnoldi": {"rank": 5}, "ekfac": {}, "datainf": {}}
+LISSA_SLOW = [pytest.param(name, marks=pytest.mark.slow) if name == "lissa" else name for name in SETTINGS]
 OF_GAUSS_NEWTON = {"cg_gauss_newton", "ekfac"}
 GAUSS_NEWTON = [("cg", True), ("lissa", True), ("arnoldi", True), ("ekfac", False)]
 
@@ -66,7 +67,7 @@ def test_positive_definite_hessian_is_not_warned_of(name):
     assert result.info["negative_curvature"] == 0
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", LISSA_SLOW)
 def test_memory_budget_does_not_change_the_solution(name):
     p = converged()
     small = Options(budget=9 * p.parameters * 8 * 16)
@@ -83,7 +84,7 @@ def test_zero_is_solved_by_zero(name):
     assert result.x[:, 1].abs().max() == 0 and result.residual[1] == 0 and result.converged[1]
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", LISSA_SLOW)
 def test_single_precision(name):
     p, single = problem("convolutions"), problem("convolutions", dtype="float32")
     a, b = (solve(SOLVERS[name], q, vectors(q), 3.0, **SETTINGS[name]).x for q in (p, single))

@@ -79,7 +79,9 @@ def scored(problem, thetas, before):
 
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("intervention", [Remove(), Upweight(alpha=0.05), Relabel(label=1)], **titled)
+@pytest.mark.parametrize("intervention", [
+    pytest.param(Remove(), marks=pytest.mark.slow), pytest.param(Upweight(alpha=0.05), marks=pytest.mark.slow),
+    Relabel(label=1)], **titled)
 def test_every_candidate_ends_at_the_optimum_of_a_dense_newton_method(intervention, dtype, trained):
     chosen = LASTING if intervention.kind == "relabel" else trained.candidates
     problem = moved_to(trained.with_candidates(chosen), trained.theta, dtype=dtype)

@@ -130,6 +130,7 @@ def test_a_removed_training_is_made_again(home, made):
     assert len(again.points) == 1 and again.record_cache(again.points[0]).sealed
 
 
+@pytest.mark.slow
 def test_a_run_of_the_command_line(made, tmp_path, capsys):
     asked = {**made.model_dump(mode="json"), "seed": 1, "asked": [
         {"prompt": "Which?\nA: a\nB: b", "response": "It is a. The answer is A.", "spans": {"answer": [23, 24]},

@@ -18,6 +18,7 @@ from tests.engine.applications.noisy_labels.sources import drawn, model, source
 ALL = ("random", "repsim", "ntk", "gradsim", "tracin", "lissa", "confident", "augmented")
 
 
+@pytest.mark.slow
 def test_scores_do_not_change_when_flags_are_permuted():
     honest = drawn(n_train=80)
     shuffled = np.random.default_rng(1).permutation(honest.flags.noisy)
