@@ -6,7 +6,7 @@ from engine.experiments import exact_language
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 
-RUN = {"TracIn": {"checkpoints": 4}, "LESS": {"checkpoints": 4}, "Influence (CG)": {"damping": 0.01},
+RUN = {"TracIn": {"checkpoints": 4}, "LESS": {"checkpoints": 4},
        "EK-FAC": {"damping": 0.01}, "DataInf": {"damping": 0.01}}
 
 
@@ -20,7 +20,7 @@ def test_a_method_asks_what_its_named_method_implies(title):
 
 def test_what_a_result_declares_stays_as_it_was():
     assert exact_language.methods() == ["GradSim", "GradSim (cosine)", "RepSim", "NTK", "Representer points", "TracIn",
-                                        "LESS", "TRAK", "Influence (CG)", "EK-FAC", "DataInf"]
+                                        "LESS", "TRAK", "EK-FAC", "DataInf"]
     assert exact_language.implied("LESS", "answer_logit").canonical() == {
         "behavior": "answer_logit", "intervention": {"kind": "add_occurrence"}, "estimator": "less",
         "process": {"kind": "trajectory", "eta": 0.1, "checkpoints": 4, "every": 20}}
