@@ -94,9 +94,10 @@ def residuals(points: Mapping[str, Point]) -> pd.DataFrame:
     for series, point in points.items():
         residual, found = point.approximate.residual, point.approximate.convergence
         reached = f"{found.kept:,}" if "tolerance" in found.facts else "it has none"
-        rows.append({"solver": series, "median residual": float(np.median(residual)),
+        rows.append({"solver": series, "median residual": float(np.nanmedian(residual)) if found.known else np.nan,
                      "largest residual": found.largest, "met its tolerance": reached,
-                     "worse than nothing": found.worse, "candidates": found.of})
+                     "worse than nothing": found.worse, "residuals measured": found.known,
+                     "candidates": found.of})
     return pd.DataFrame(rows)
 
 

@@ -34,6 +34,7 @@ class ModuleOperator(Operator):
                  rows: Tensor | None = None, graphs: Graphs | None = None) -> None:
         super().__init__(problem, damping, options, rows)
         chosen = torch.arange(problem.n, device=problem.device) if rows is None else rows
+        self.measured = problem.link.measured
         self._graphs = Graphs(problem, chosen, type(self).summed, self.options) if graphs is None else graphs
 
     @staticmethod

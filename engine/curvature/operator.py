@@ -32,6 +32,8 @@ class Operator(ABC):
 
     convex: ClassVar[bool] = False
     """Whether C is positive semidefinite for every loss that the problem can have."""
+    measured: int | None = None
+    """How many columns of a solution have their residual measured, where the solver needs none; None for all."""
     power_steps: ClassVar[tuple[int, int]] = (10, 10)
     """Power iterations on the first mini-batch and on every later one, for the largest eigenvalue of any."""
 

@@ -79,12 +79,15 @@ def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float],
     """A `Solution` with ‖Ax − rhs‖/‖rhs‖ of every column of x (P, b); 0 for zero solved by zero.
 
     columns: so many columns only, evenly spaced, NaN for the others: a measured column costs a product with all n
-    examples, which the cheap solvers' whole solution may not. converged: residual ≤ tolerance, or x finite where there
+    examples, which the cheap solvers' whole solution may not. Where it is left out, all for a solver with a tolerance,
+    as many as the operator says (`measured`) for another. converged: residual ≤ tolerance, or x finite where there
     is no tolerance. negative: whether the solver itself met negative curvature; None where it does not look. Where
     the objective is not convex, the Hessian plus damping is reported as not positive definite, in
     info["negative_curvature"] and by one warning, on proof only: what the solver met, xᵀAx < 0 for a column, or,
     where the solver does not look, a Ritz value of a few Lanczos steps below −damping.
     """
+    if columns is None and tolerance is None:
+        columns = operator.measured
     picked = _picked(x.shape[1], columns, x.device)
     residual, found = x.new_full((x.shape[1],), torch.nan), bool(negative)
     for part in column_blocks(operator, len(picked), 4):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -17,7 +18,13 @@ from engine.models.network import Network
 
 
 class Link(ABC):
-    """u and c of a network's training loss."""
+    """u and c of a network's training loss.
+
+    measured: how many columns of a cheap solver's answer have their residual measured, each at the price of a product
+    with the curvature of all n examples; None for all.
+    """
+
+    measured: ClassVar[int | None] = None
 
     @abstractmethod
     def outputs(self, x: Tensor, values: Mapping[str, Tensor]) -> Tensor:

@@ -20,7 +20,7 @@ from engine.curvature.solution import RELATIVE
 from engine.exact.local_search import SEARCHED
 
 ADDITIVE = ("single_passes", "double_passes", "flops")
-COUNTS = ("converged", "kept", "of", "largest_residual", "worse_than_nothing")
+COUNTS = ("converged", "kept", "of", "measured", "largest_residual", "worse_than_nothing")
 NOTHING = 1.0
 """The relative residual of zero scores."""
 
@@ -29,13 +29,15 @@ NOTHING = 1.0
 class Convergence:
     """Of an answer for `of` candidates.
 
-    kept: candidates that met the tolerance; of an approximation without one, those whose solution is finite. largest:
-    residual; worse: candidates with a relative residual above that of zero scores. facts: of the solver.
+    kept: candidates that met the tolerance; of an approximation without one, those whose solution is finite. known:
+    candidates whose residual was measured. largest: residual; worse: of the measured candidates, those with a relative
+    residual above that of zero scores. facts: of the solver.
     """
 
     exact: bool
     of: int
     kept: int
+    known: int
     largest: float
     worse: int
     facts: Mapping[str, float]
@@ -46,14 +48,15 @@ class Convergence:
         """From converged (k,) and residual (k,), NaN where it was not measured."""
         known = residual[~np.isnan(residual)]
         worse = int((known > NOTHING).sum()) if facts.get(RELATIVE) else 0
-        return cls(exact, len(converged), int(converged.sum()), float(known.max(initial=0.0)), worse, dict(facts))
+        return cls(exact, len(converged), int(converged.sum()), len(known), float(known.max(initial=0.0)), worse,
+                   dict(facts))
 
     @classmethod
     def read(cls, exact: bool, told: Mapping[str, Any]) -> Convergence:
         """What `written` wrote into a manifest."""
         kept = told["kept"] if "kept" in told else told["converged"]
-        return cls(exact, told["of"], kept, told["largest_residual"], told.get("worse_than_nothing", 0),
-                   cls.facts_of(told))
+        return cls(exact, told["of"], kept, told.get("measured", told["of"]), told["largest_residual"],
+                   told.get("worse_than_nothing", 0), cls.facts_of(told))
 
     @staticmethod
     def facts_of(told: Mapping[str, Any]) -> dict[str, float]:
@@ -67,14 +70,16 @@ class Convergence:
         for part in parts:
             facts = added(facts, part.facts)
         return cls(parts[0].exact, sum(part.of for part in parts), sum(part.kept for part in parts),
-                   max(part.largest for part in parts), sum(part.worse for part in parts), facts)
+                   sum(part.known for part in parts), max(part.largest for part in parts),
+                   sum(part.worse for part in parts), facts)
 
     @property
     def written(self) -> dict[str, Any]:
         """For a manifest: only an exact answer that ends at something has a number `converged`."""
         worse = {"worse_than_nothing": self.worse} if self.relative else {}
         count = "converged" if self.exact and not self.searched else "kept"
-        return {count: self.kept, "of": self.of, "largest_residual": self.largest, **worse, **self.facts}
+        some = {"measured": self.known} if self.relative and self.known < self.of else {}
+        return {count: self.kept, "of": self.of, **some, "largest_residual": self.largest, **worse, **self.facts}
 
     @property
     def relative(self) -> bool:
@@ -110,7 +115,7 @@ class Convergence:
     @property
     def summary(self) -> str:
         """One clause: how many converged and how far, or what an approximation leaves unsolved."""
-        left = f"{self.measure} at most {self.largest:.1e}" if self.measure else ""
+        left = f"{self.measure} at most {self.largest:.1e}{self._where}" if self.measure else ""
         goal = f"tolerance {short(self.facts['tolerance'])}" if "tolerance" in self.facts else ""
         if self.searched:
             return f"{self.facts[SEARCHED]:,.0f} iterations for every candidate; {left} where they end"
@@ -122,15 +127,26 @@ class Convergence:
         if not left:
             return "no system was solved, so there is no residual"
         reached = f"{self.kept:,} of {self.of:,} reached the solver's {goal}" if goal else ""
-        worse = f"worse than answering nothing for {self.worse:,} of {self.of:,} candidates" if self.worse else ""
+        worse = f"worse than answering nothing for {self.worse:,} of {self._candidates}" if self.worse else ""
         return "; ".join(part for part in (left, reached, worse) if part)
+
+    @property
+    def _candidates(self) -> str:
+        """Those that a residual speaks of."""
+        if self.relative and self.known < self.of:
+            return f"the {self.known:,} candidates whose residual was measured"
+        return f"{self.of:,} candidates"
+
+    @property
+    def _where(self) -> str:
+        return f", measured for {self.known:,} of {self.of:,}" if self.relative and self.known < self.of else ""
 
     def remarks(self, title: str) -> tuple[str, ...]:
         """What a reader must know before using the answer of the estimator `title`: a sentence each."""
         found = []
         if self.worse and not self.exact:
-            found.append(f"{_opened(title)} is worse than answering nothing for {self.worse:,} of {self.of:,} "
-                         f"candidates: its {self.measure} is above 1, which zero scores have (largest "
+            found.append(f"{_opened(title)} is worse than answering nothing for {self.worse:,} of "
+                         f"{self._candidates}: its {self.measure} is above 1, which zero scores have (largest "
                          f"{_number(self.largest)}).")
         if self.indefinite:
             found.append("The Hessian plus damping has negative eigenvalues, so θ_D is no minimum of that objective: "

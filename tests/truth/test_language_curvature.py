@@ -9,6 +9,7 @@ from engine.basics.options import Options
 from engine.curvature import GaussNewton, Hessian, ekfac, loss_roots, solvers_for
 from engine.curvature.arnoldi import RANK
 from engine.curvature.loss_roots import LossRoots
+from engine.models.causal.link import TokenLink
 from engine.problems import CausalProblem
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -191,3 +192,16 @@ def test_solvers_are_those_that_work(small):
     for name in ("cholesky", "kfac"):
         with pytest.raises(InvalidInput, match="language model"):
             compute(problem, Scoring.of("answer_logit", {"kind": "remove"}, {"kind": "reoptimize"}, name))
+
+
+def test_some_residuals_are_measured(small, monkeypatch):
+    """Each costs a product with the curvature of all records; scores are not touched."""
+    problem, _ = small
+    asked = Scoring.of("response_loss", {"kind": "infinitesimal"}, RESPONSE, "datainf")
+    monkeypatch.setattr(TokenLink, "measured", 2)
+    some = compute(problem, asked)[0]
+    monkeypatch.setattr(TokenLink, "measured", None)
+    every = compute(problem, asked)[0]
+    np.testing.assert_array_equal(some.values, every.values)
+    assert np.isfinite(every.residual).all() and np.isfinite(some.residual).sum() == 2
+    assert some.provenance["convergence"]["measured"] == 2 and "measured" not in every.provenance["convergence"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from torch import Tensor
 from torch.func import functional_call
@@ -26,6 +26,7 @@ class TokenLink(Link):
     """Of a `TokenReader` on packed records."""
 
     network: Network
+    measured: ClassVar[int | None] = 16
 
     @property
     def packing(self) -> Packing:

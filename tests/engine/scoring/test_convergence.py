@@ -43,7 +43,7 @@ def test_only_an_exact_answer_is_said_to_converge():
 
 def test_above_the_residual_of_zero_scores_an_approximation_is_worse_than_answering_nothing():
     found = of(False, [0.5, 7358.0, 1.0, np.nan], LINEAR)
-    assert found.worse == 1 and found.largest == 7358.0 and "worse than answering nothing for 1 of 4" in found.summary
+    assert found.worse == 1 and found.largest == 7358.0 and "worse than answering nothing for 1 of the 3 candidates" in found.summary
     assert ["7,358" in remark and "DataInf" in remark for remark in found.remarks("DataInf")] == [True]
     assert of(False, [0.99], LINEAR).remarks("DataInf") == ()
 
@@ -108,3 +108,13 @@ def test_parts_join_without_losing_what_is_known():
     found = Convergence.joined(parts)
     assert found.of == found.kept == 3 and found.largest == 3e-9 and found.indefinite
     assert Convergence.read(True, found.written) == found
+
+
+def test_what_was_not_measured_is_not_spoken_of():
+    found = of(False, [0.2, np.nan, 3.0, np.nan], LINEAR)
+    assert "measured for 2 of 4" in found.summary and "for 1 of the 2 candidates whose residual" in found.summary
+    assert "for 1 of the 2 candidates whose residual was measured" in found.remarks("EK-FAC")[0]
+    assert found.written["measured"] == 2 and Convergence.read(False, found.written) == found
+    joined = Convergence.joined([found, of(False, [0.1, 0.3], LINEAR)])
+    assert (joined.known, joined.of) == (4, 6)
+    assert "measured" not in of(False, [0.2, 3.0], LINEAR).written
