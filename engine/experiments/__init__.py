@@ -5,6 +5,7 @@ from engine.experiments import (
     backdoor,
     controlled,
     exact_language,
+    language_explained,
     mixed_precision,
     network,
     noisy_labels,
@@ -22,12 +23,14 @@ for _experiment in (
         response_corruption.FIGURE_5_2, backdoor.TABLE_5_2, backdoor.TABLE_A11, backdoor.TABLE_A14,
         backdoor.TABLE_A15, response_corruption.TABLE_A17, exact_language.LANGUAGE_STEPS,
         exact_language.LANGUAGE_CURVE, exact_language.LANGUAGE_REMOVAL, exact_language.LANGUAGE_SUBSETS,
+        language_explained.LANGUAGE_EXPLAINED,
         mixed_precision.MIXED_PRECISION):
     EXPERIMENTS.add(_experiment.name, _experiment)
 
 for _study in (
         controlled.STUDY, network.STUDY, noisy_labels.STUDY, removal.STUDY, response_corruption.STUDY, backdoor.STUDY,
-        backdoor.REMOVAL, backdoor.QUALITY, exact_language.STUDY, mixed_precision.STUDY):
+        backdoor.REMOVAL, backdoor.QUALITY, exact_language.STUDY, language_explained.STUDY,
+        mixed_precision.STUDY):
     KINDS.add(_study.name, _study)
 
 __all__ = ["EXPERIMENTS", "Experiment", "Preset"]

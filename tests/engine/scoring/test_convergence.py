@@ -43,7 +43,8 @@ def test_only_an_exact_answer_is_said_to_converge():
 
 def test_above_the_residual_of_zero_scores_an_approximation_is_worse_than_answering_nothing():
     found = of(False, [0.5, 7358.0, 1.0, np.nan], LINEAR)
-    assert found.worse == 1 and found.largest == 7358.0 and "worse than answering nothing for 1 of the 3 candidates" in found.summary
+    assert found.worse == 1 and found.largest == 7358.0
+    assert "worse than answering nothing for 1 of the 3 candidates" in found.summary
     assert ["7,358" in remark and "DataInf" in remark for remark in found.remarks("DataInf")] == [True]
     assert of(False, [0.99], LINEAR).remarks("DataInf") == ()
 

@@ -1,0 +1,113 @@
+r"""Why two methods of a language model disagree: the way between their scores, measured by exact references.
+
+On the embedded model every station between two methods can be computed (`engine.analysis.explanation`): the exact
+answers to each one's own question, and those to the questions between. Four pairs, each method with the behavior that
+it is usually asked for:
+
+    GradSim and TRAK                  another behavior, intervention and process, and two errors
+    TracIn and LESS                   the same question, two approximations of it
+    response loss and answer logit    one method, two behaviors
+    RepSim and GradSim                another behavior and intervention, the same step
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine.analysis.explanation import Explanation, Link, explain
+from engine.applications.language.methods import ANSWER
+from engine.experiments import exact_language
+from engine.experiments.contents import check
+from engine.experiments.exact_language import implied
+from engine.experiments.experiment import Experiment, Preset
+from engine.jobs import Context, JobKind, Output
+from engine.problems import ProblemSource, build_kept
+from engine.scoring.scoring import Scoring
+from engine.store.results import Result
+
+NUMERICS = 1
+PAIRS: dict[str, tuple[Scoring, Scoring]] = {
+    "GradSim and TRAK": (implied("GradSim", "response_loss"), implied("TRAK", "answer_margin")),
+    "TracIn and LESS": (implied("TracIn", "response_loss"), implied("LESS", "response_loss")),
+    "response loss and answer logit": (implied("GradSim", "response_loss"), implied("GradSim", "answer_logit")),
+    "RepSim and GradSim": (implied("RepSim", ANSWER), implied("GradSim", "response_loss"))}
+SHARE, LENGTH, DIRECT, SLACK = "Share of the way", "Kendall distance", "Kendall distance of the ends", "Slack"
+WHOLE = "the whole way"
+SMALL = Preset("small", "500 records of the embedded world, of which 24 are candidates, 100 queries", 3, {
+    "numerics": NUMERICS, "source": {
+        **exact_language.SOURCE, "n_train": 500, "n_test": 200, "n_queries": 100, "n_candidates": 24}})
+PRESETS = {"small": SMALL}
+
+
+def plan(payload: Mapping[str, Any]) -> list[str]:
+    """A chunk a pair, the cheap ones first; all seeds together, because a station that one of them misses is missing
+    for all."""
+    return sorted(PAIRS, key=lambda pair: weight(payload, pair))
+
+
+def weight(payload: Mapping[str, Any], key: str) -> float:
+    """Guessed seconds: training again without each candidate takes most of them."""
+    source, seeds = payload["settings"]["source"], len(payload["seeds"])
+    retrained = any(scoring.process.kind == "retrain" for scoring in PAIRS[key])
+    return seeds * source["n_candidates"] * (32.0 if retrained else 1.0)
+
+
+def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    check(payload)
+    drawn = []
+    for place, seed in enumerate(payload["seeds"]):
+        source = ProblemSource.parse({**payload["settings"]["source"], "seed": seed})
+        told = f"training, seed {seed}"
+        start = 0.2 * place / len(payload["seeds"])
+        drawn.append(build_kept(source, context.device, check=context.check,
+                                progress=lambda share, start=start, told=told: context.progress(start, told)))
+    found = explain([one.problem for one in drawn], *PAIRS[key], context.computing(key, 0.2))
+    return Output({"way": pd.DataFrame(list(_rows(key, found)))}, manifest={
+        "sentence": found.sentence, "notes": list(found.notes), "left_out": found.left_out,
+        "data": [one.problem.fingerprint for one in drawn], "device": context.device})
+
+
+def _rows(pair: str, found: Explanation) -> Iterator[dict[str, Any]]:
+    """The ends and the slack once, then every link's share of the way and length."""
+    direct, seeds = found.direct, found.n_seeds
+    shared = {"pair": pair, "n_seeds": seeds, "n_queries": direct.n_queries}
+    yield {**shared, "link": WHOLE, "metric": DIRECT, "mean": direct.mean, "ci95": direct.ci95,
+           "seed_means": _told(direct.per_seed)}
+    yield {**shared, "link": WHOLE, "metric": SLACK, "mean": found.slack, "ci95": np.nan, "seed_means": ""}
+    for link in found.links:
+        yield {**shared, "link": _named(link), "metric": SHARE, "mean": link.share, "ci95": link.share_ci95,
+               "seed_means": _told(link.seeds)}
+        yield {**shared, "link": _named(link), "metric": LENGTH, "mean": link.length, "ci95": link.ci95,
+               "seed_means": ""}
+
+
+def _named(link: Link) -> str:
+    return f"{' + '.join(link.causes)}: {link.title}"
+
+
+def _told(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:.6f}" for value in values)
+
+
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
+    """The table `way`, pair after pair; the manifest keeps each explanation's sentence."""
+    told = {pair: chunks[pair].manifest for pair in PAIRS}
+    ways = pd.concat([chunks[pair].table("way") for pair in PAIRS], ignore_index=True)
+    first = next(iter(told.values()))
+    return Output({"way": ways}, manifest={
+        "spec": {pair: [side.canonical() for side in sides] for pair, sides in PAIRS.items()},
+        "seeds": payload["seeds"], "data": first["data"], "device": first["device"],
+        "runs": [{"pair": pair, **{name: one[name] for name in ("sentence", "notes", "left_out")}}
+                 for pair, one in told.items()]})
+
+
+STUDY = JobKind("language_explained", plan, run_chunk, finish, weight)
+LANGUAGE_EXPLAINED = Experiment(
+    "language-explained", "Language model, explained: why pairs of methods disagree", STUDY.name, PRESETS,
+    lambda tables: tables["way"], ("pair", "link", "metric"), None,
+    "Not in the paper. Shares of the Kendall distance from one method's scores to the other's, by cause; every station "
+    "between them is an exact answer.")
