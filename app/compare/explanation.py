@@ -22,8 +22,7 @@ NAME = "explain"
 
 def show(found: Compared, pair: tuple[int, int]) -> None:
     """The switch, and below it the explanation; what takes long is waited for beside the rest of the page."""
-    key = choice.bound(NAME, 0, choice.from_options((0, 1)))
-    st.session_state[key] = bool(st.session_state[key])
+    key = choice.bound(NAME, False, choice.on_off)
     on = inputs.toggle("Explain this disagreement", key=key, help="Walks from one answer to the other through exact "
                        "specifications, and says how much of the way is behavior, intervention, training process, and "
                        "approximation error.")

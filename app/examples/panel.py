@@ -104,7 +104,7 @@ def _shown(drawn: DrawnProblem, chosen: Query, scorings: Sequence[Scoring] = ())
 
 def _filtered(drawn: DrawnProblem, listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
-    key = choice.bound(WRONG, False, lambda text: choice.from_options((1, 0))(text) == 1)
+    key = choice.bound(WRONG, False, choice.on_off)
     only = inputs.toggle(f"Answered wrongly only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
                          help="Queries where the model prefers another answer to the "
                               f"{'label' if drawn.dataset.records is None else 'one that is stated'}.")

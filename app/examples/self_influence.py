@@ -31,8 +31,7 @@ BINS = 40
 def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str],
          candidates: int | None, n: int) -> None:
     """The switch, and below it the n candidates with the largest self-influence, and how all of them spread."""
-    key = choice.bound(NAME, 0, choice.from_options((0, 1)))
-    st.session_state[key] = bool(st.session_state[key])
+    key = choice.bound(NAME, False, choice.on_off)
     on = inputs.toggle("Self-influence: examples that the model knows from themselves alone", key=key,
                        help=glossary.hint("Self-influence"))
     choice.keep(NAME, int(on))

@@ -207,7 +207,7 @@ def but_not(others: Sequence[Pair]) -> Pair | None:
 
 def hide_decided() -> bool:
     """Whether what is decided is left out of the queue."""
-    key = choice.bound("hide", False, lambda text: choice.from_options((1, 0))(text) == 1)
+    key = choice.bound("hide", False, choice.on_off)
     hide = inputs.toggle("Hide what is decided", key=key)
     choice.keep("hide", int(hide))
     return hide

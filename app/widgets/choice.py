@@ -137,6 +137,11 @@ def from_options(options: Sequence[T]) -> Callable[[str], T]:
     return parse
 
 
+def on_off(text: str) -> bool:
+    """The parser of a switch, which the address says as 1 or 0."""
+    return from_options((1, 0))(text) == 1
+
+
 def within(low: float, high: float, kind: type = int) -> Callable[[str], Any]:
     """A parser for numbers in [low, high]."""
 

@@ -115,3 +115,10 @@ def test_what_was_ignored_is_repeated_for_a_moment(monkeypatch):
     assert len(warnings(at.run())) == 1
     monkeypatch.setattr(choice, "_SAID_SECONDS", 0.0)
     assert warnings(at.run()) == []
+
+
+def test_a_switch_is_said_as_one_or_zero():
+    assert choice.on_off("1") is True and choice.on_off("0") is False
+    for text in ("", "yes", "True", "2"):
+        with pytest.raises(ValueError, match="choose one of 1, 0"):
+            choice.on_off(text)
