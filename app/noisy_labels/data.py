@@ -11,11 +11,11 @@ import streamlit as st
 from app.widgets.desk import desk
 from engine import data
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import Waiting
 from engine.experiments.noisy_labels import cost
-from engine.jobs import Job, job_digest
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
-from engine.store.results import Result, Store, home
+from engine.store.results import Result, home
 
 
 def drawn(source: NoisySource) -> NoisyData:
@@ -30,18 +30,18 @@ def _drawn(root: str, source: str, contents: tuple[str, ...]) -> NoisyData:
 
 def scored(source: NoisySource) -> runs.Scored | None:
     """The scores of a source, where its run is finished. Raises `StoreError` where they cannot be trusted."""
-    digest = job_digest(runs.KIND, runs.payload(source))
-    return _scored(str(home()), digest) if Store(home()).has(digest) else None
+    result = desk().jobs.result(runs.KIND, runs.payload(source))
+    return None if result is None else _scored(str(desk().jobs.root), result.digest, result)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _scored(root: str, digest: str) -> runs.Scored:
-    return runs.load(Store(root).read(digest))
+def _scored(root: str, digest: str, _result: Result) -> runs.Scored:
+    return runs.load(_result)
 
 
-def scoring_job(source: NoisySource) -> Job | None:
-    """The run that scores a source, if it was asked for."""
-    return desk().jobs.queue.get(job_digest(runs.KIND, runs.payload(source)))
+def scoring(source: NoisySource) -> Waiting | None:
+    """The run that scores a source, where it was asked for and is not done."""
+    return desk().jobs.under_way(runs.KIND, runs.payload(source))
 
 
 def start_scoring(source: NoisySource) -> None:
@@ -53,14 +53,14 @@ def start(kind: str, payload: dict[str, Any], title: str) -> None:
     desk().jobs.take_up(kind, payload, title)
 
 
-def what_if_job(payload: dict[str, Any]) -> Job | None:
-    return desk().jobs.queue.get(job_digest(retraining.WHAT_IF, payload))
+def training_again(payload: dict[str, Any]) -> Waiting | None:
+    """A what-if run that was asked for and is not done."""
+    return desk().jobs.under_way(retraining.WHAT_IF, payload)
 
 
 def what_if_result(payload: dict[str, Any]) -> Result | None:
     """A finished what-if run."""
-    digest = job_digest(retraining.WHAT_IF, payload)
-    return Store(home()).read(digest) if Store(home()).has(digest) else None
+    return desk().jobs.result(retraining.WHAT_IF, payload)
 
 
 def seconds(source: NoisySource, trainings: float = 3.5) -> float:

@@ -17,7 +17,6 @@ from engine.applications.noisy_labels.origin import IN_DOUBT
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import title
-from engine.desk import Waiting
 from engine.runs.noisy_labels import Scored
 
 WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of them a method finds cannot be measured. "
@@ -27,9 +26,9 @@ WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of the
 
 def ask(source: NoisySource, drawn: NoisyData) -> None:
     """Before the scores are there: what would be done and how long it takes, or how far it is."""
-    job = data.scoring_job(source)
-    if job is not None and job.state != "done":
-        job_panel.wait(Waiting(job.title, job=job.id))
+    waiting = data.scoring(source)
+    if waiting is not None:
+        job_panel.wait(waiting)
     with st.container(border=True):
         wrong = f", {drawn.made_wrong:,} of them made wrong" if drawn.made_wrong else ", as they came"
         glossary.markdown(f"**Search {len(drawn.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")

@@ -17,7 +17,6 @@ from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review, consequences
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
-from engine.desk import Waiting
 from engine.runs import noisy_retraining as retraining
 from engine.runs.noisy_labels import Scored
 from engine.store.results import Result
@@ -51,9 +50,9 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
 
 def _ask(source: NoisySource, payload: dict[str, Any], seeds: int, words: str) -> None:
     """How long it takes and a button, or how far it is."""
-    job = data.what_if_job(payload)
-    if job is not None and job.state != "done":
-        job_panel.watch(Waiting(job.title, job=job.id))
+    waiting = data.training_again(payload)
+    if waiting is not None:
+        job_panel.watch(waiting)
         return
     glossary.caption(
         f"{2 * seeds} trainings, about {spell(data.seconds(source, 2 * seeds))} on two processor cores. "
