@@ -23,7 +23,8 @@ def main() -> None:
     panel = state.panel_choice()
     try:
         chosen = state.controls(panel)
-        (_eta if panel == "eta" else _alpha)(chosen)
+        if chosen is not None:
+            (_eta if panel == "eta" else _alpha)(chosen)
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
 
@@ -33,7 +34,7 @@ def _eta(chosen) -> None:
     point = error_curves.eta_point(source, chosen.behavior, chosen.value, chosen.candidates)
     if isinstance(point, Waiting):
         job_panel.wait(point)
-    agreements = error_curves.step_numbers(source, chosen.value, chosen.candidates)
+    agreements = error_curves.step_numbers(source, chosen.value, chosen.candidates, chosen.behavior)
     if isinstance(agreements, Waiting):
         job_panel.wait(agreements)
     left, right = st.columns([3, 2], gap="large")

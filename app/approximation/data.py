@@ -20,16 +20,16 @@ from engine.scoring.verdict import Verdict
 from engine.scoring.verdict import verdict as judged
 
 
-def step_numbers(source: ProblemSource, eta: float, candidates: int | None = None
+def step_numbers(source: ProblemSource, eta: float, candidates: int | None = None, behavior: str | None = None
                  ) -> Mapping[str, PerQuery] | Waiting:
-    """behavior -> metric -> (m,) at one η of one draw."""
-    return error_curves.step_numbers(desk(), source, eta, candidates)
+    """behavior -> metric -> (m,) at one η of one draw, of those that share `behavior`'s run."""
+    return error_curves.step_numbers(desk(), source, eta, candidates, behavior)
 
 
-def eta_curves(sources: Sequence[ProblemSource], candidates: int | None,
+def eta_curves(sources: Sequence[ProblemSource], candidates: int | None, behavior: str | None = None,
                seconds: float = error_curves.STEP_SECONDS) -> Curves:
     """First order against exact over the η grid: what is known, and what can be computed in `seconds`."""
-    return error_curves.eta_curves(desk(), sources, seconds, candidates)
+    return error_curves.eta_curves(desk(), sources, seconds, candidates, behavior)
 
 
 def alpha_curves(sources: Sequence[ProblemSource], candidates: int, behavior: str) -> Curves:

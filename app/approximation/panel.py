@@ -32,6 +32,11 @@ BENT = ("In a network even the **query logit** bends with the parameters, so eve
 TOKENS = ("A language model bends with its parameters, so every first-order answer worsens with the step. The **answer "
           "logit** and the **answer margin** are read off one token, the **response loss** is a mean over all tokens "
           "of a response, the **explanation loss** over some of them.")
+WORDED = {"span": "A language model bends with its parameters, so the first-order answer worsens with the step. This "
+                  "**span** is a mean over the tokens of the marked words.",
+          "contrast": "A language model bends with its parameters, so the first-order answer worsens with the step. "
+                      "This **contrast** is a difference between two sums over all tokens of a response."}
+"""Kind of a behavior with words of the reader's -> what to see in its curve."""
 OPTIMUM = ("For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows the optimum "
            "bends away, and the inverse Hessian answers for a smaller move than was made. A solver below **Cholesky** "
            "adds an error of its own: its linear systems are not solved to the end.")
@@ -45,24 +50,29 @@ def note(chosen: Chosen) -> None:
     """What to see in the curves."""
     model = chosen.sources[0].problem_class
     if chosen.panel == "eta":
-        glossary.caption(TOKENS if model.reads == "tokens" else f"{LINEAR if model.linear else BENT} {ALIKE}")
+        glossary.caption(_tokens(chosen) if model.reads == "tokens" else f"{LINEAR if model.linear else BENT} {ALIKE}")
     else:
         glossary.caption(OPTIMUM if model.convex else NO_OPTIMUM)
+
+
+def _tokens(chosen: Chosen) -> str:
+    words = BEHAVIORS[chosen.behavior].words
+    return WORDED[words.kind] if words else TOKENS
 
 
 def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
     """The curves over η, drawn as they grow."""
     def draw() -> None:
-        curves = error_curves.eta_curves(chosen.sources, chosen.candidates)
+        curves = error_curves.eta_curves(chosen.sources, chosen.candidates, chosen.behavior)
         if curves.complete and growing:
             st.rerun()
-        behaviors = engine_curves.differentiable(chosen.sources[0].kind)
+        behaviors = engine_curves.series(chosen.behavior, chosen.sources[0].kind)
         _curves(chosen, curves, [BEHAVIORS[name].title for name in behaviors],
                 error_curves.markers(error_curves.titled(agreements), chosen.metric, chosen.value), ETA_TICKS,
                 [scoring for eta in ETAS for scoring in engine_curves.step_pair(chosen.behavior, eta)])
         _progress(curves, "points" if live(chosen.sources[0]) else "draws")
 
-    growing = not error_curves.eta_curves(chosen.sources, chosen.candidates, 0.0).complete
+    growing = not error_curves.eta_curves(chosen.sources, chosen.candidates, chosen.behavior, 0.0).complete
     st.fragment(draw, run_every=0.2 if growing else None)()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pandas as pd
 import streamlit as st
 
@@ -21,7 +23,7 @@ NAME, EXAMPLE = "path", "path_example"
 
 def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> None:
     """A switch, and below it the path of one training example for one query."""
-    key = choice.bound(NAME, False, lambda text: choice.from_options((1, 0))(text) == 1)
+    key = choice.bound(NAME, False, choice.on_off)
     shown = inputs.toggle("Follow one example along the path", key=key,
                           help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
                                "changes in between. The inverse Hessian knows the first of them only.")
@@ -72,5 +74,5 @@ def _show(found: PathIntegral, source: ProblemSource, behavior: str, alpha: floa
 
 def _command(source: ProblemSource, behavior: str, alpha: float, row: int) -> str:
     file, write = downloads.problem_file(source)
-    return (f"{write}\npython -m engine path-integral --data {file} --behavior {behavior} --alpha {alpha!r} "
-            f"--example {row} --out path.csv")
+    return (f"{write}\npython -m engine path-integral --data {file} --behavior {shlex.quote(behavior)} "
+            f"--alpha {alpha!r} --example {row} --out path.csv")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from app.approximation import behavior
 from app.widgets import choice, glossary, inputs, pickers, published
 from app.widgets.selectors import pick, segments
 from engine.analysis import error_curves as engine_curves
@@ -15,7 +16,6 @@ from engine.desk import error_curves as desk_curves
 from engine.experiments import EXPERIMENTS
 from engine.metrics.agreement import METRICS
 from engine.problems import Problem, ProblemSource
-from engine.question.behaviors import BEHAVIORS
 
 PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)"}
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
@@ -51,15 +51,12 @@ def panel_choice() -> str:
     return segments("panel", "What grows", list(PANELS), "eta", PANELS.get, label_visibility="collapsed")
 
 
-def controls(panel: str) -> Chosen:
-    """The row of choices, each of them in the address."""
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+def controls(panel: str) -> Chosen | None:
+    """The row of choices, each of them in the address; None while the behavior is not told yet."""
+    row, below = st.container(horizontal=True, vertical_alignment="bottom", gap="medium"), st.container()
     metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title, row,
                       help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
-    behaviors = engine_curves.differentiable(pickers.problem_class().kind)
-    behavior = pick("behavior", "Behavior", list(behaviors), behaviors[0],
-                    lambda name: BEHAVIORS[name].title, area=row, width=180,
-                    help=glossary.hint("Behavior", "Only behaviors with a gradient have a tangent."))
+    told = behavior.chosen(row, below)
     solvers = engine_curves.solvers(pickers.problem_class().kind)
     solver = next(iter(solvers))
     if panel == "alpha":
@@ -76,7 +73,9 @@ def controls(panel: str) -> Chosen:
     limit = sources[0].n_candidates or sources[0].n_train or pickers.optima_candidates()
     candidates = min(pickers.optima_candidates(), limit) if panel == "alpha" else (
         None if desk_curves.live(sources[0]) else limit)
-    return Chosen(panel, sources, SHORTS[metric], behavior, value, _query(sources[0]), candidates, solver, shown)
+    if told is None:
+        return None
+    return Chosen(panel, sources, SHORTS[metric], told, value, _query(sources[0]), candidates, solver, shown)
 
 
 def _default_draws() -> int:
@@ -94,7 +93,7 @@ def published_run(model: type[Problem]) -> tuple[str, str] | None:
 
 def _toggle(row, figure: tuple[str, str]) -> bool:
     name, preset = figure
-    key = choice.bound("published", True, lambda text: choice.from_options((1, 0))(text) == 1)
+    key = choice.bound("published", True, choice.on_off)
     shown = inputs.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale",
                           key=key, area=row,
                        help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow "

@@ -274,10 +274,10 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
     if behavior not in worded_behaviors.TITLES:
         return behavior
     with below.container(border=True):
-        return worded_picker.SHOWN[behavior](f"{name}:{behavior}", _queries(), before)
+        return worded_picker.SHOWN[behavior](f"{name}:{behavior}", queries(), before)
 
 
-def _queries() -> list[Record]:
+def queries() -> list[Record]:
     """The texts that are asked about."""
     dataset, sample = desk().sample(source())
     found = [dataset.record("test", int(row)) for row in sample.query_index]

@@ -26,7 +26,7 @@ from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
 __all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "eta_scorings",
-           "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
+           "series", "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
 
 SOFTMAX = SoftmaxProblem.kind
 SEARCHED = "cg_gauss_newton"
@@ -38,6 +38,14 @@ PerQuery = Mapping[str, np.ndarray]
 def differentiable(kind: str = SOFTMAX) -> tuple[str, ...]:
     """The behaviors of a kind of problem that have a gradient, and so a first-order approximation."""
     return tuple(name for name in reading(PROBLEMS[kind].reads) if BEHAVIORS[name].differentiable)
+
+
+def series(behavior: str | None, kind: str = SOFTMAX) -> tuple[str, ...]:
+    """The behaviors whose curves come out of one run with that of `behavior`: all registered ones together (None: any
+    of them), one that carries a user's words by itself."""
+    if behavior is not None and BEHAVIORS[behavior].words:
+        return (behavior,)
+    return differentiable(kind)
 
 
 def step_pair(behavior: str, eta: float) -> tuple[Scoring, Scoring]:
@@ -77,16 +85,20 @@ def _question(kind: str) -> Callable[..., Scoring]:
     return upweight_scoring if PROBLEMS[kind].convex else damped_upweighting
 
 
-def alpha_scorings(alphas: Sequence[float] = ALPHAS, kind: str = SOFTMAX) -> list[Scoring]:
-    """All that the α curves of one draw need: every behavior re-optimised at every α, and every solver at α = 1."""
-    exact = [upweighted(behavior, alpha, kind) for alpha in alphas for behavior in differentiable(kind)]
-    return exact + [solver_scoring(behavior, solver, kind=kind) for solver in solvers(kind)
-                    for behavior in differentiable(kind)]
+def alpha_scorings(alphas: Sequence[float] = ALPHAS, kind: str = SOFTMAX,
+                   behaviors: Sequence[str] | None = None) -> list[Scoring]:
+    """All that the α curves of one draw need: every behavior (default: all registered ones) re-optimised at every α,
+    and every solver at α = 1."""
+    behaviors = differentiable(kind) if behaviors is None else behaviors
+    exact = [upweighted(behavior, alpha, kind) for alpha in alphas for behavior in behaviors]
+    return exact + [solver_scoring(behavior, solver, kind=kind) for solver in solvers(kind) for behavior in behaviors]
 
 
-def eta_scorings(kind: str = SOFTMAX) -> list[Scoring]:
-    """All that the η curves of one draw need: every behavior after every step, exactly and to first order."""
-    return [scoring for eta in ETAS for behavior in differentiable(kind) for scoring in step_pair(behavior, eta)]
+def eta_scorings(kind: str = SOFTMAX, behaviors: Sequence[str] | None = None) -> list[Scoring]:
+    """All that the η curves of one draw need: every behavior (default: all registered ones) after every step, exactly
+    and to first order."""
+    behaviors = differentiable(kind) if behaviors is None else behaviors
+    return [scoring for eta in ETAS for behavior in behaviors for scoring in step_pair(behavior, eta)]
 
 
 def at_alpha(scores: Scores, alpha: float) -> Scores:

@@ -3,7 +3,7 @@
 Over η a point of a convex model costs a fraction of a second, so a few points are computed each time one asks,
 nearest work first. Over α every point means re-optimising every candidate, so each draw's curve is a job of its own;
 only the point that is looked at is computed at once. The curves of other models are jobs over both, and the point
-that is looked at is one of theirs.
+that is looked at is one of theirs. A behavior that carries a user's words has a job of its own.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ def live(source: ProblemSource) -> bool:
     return source.problem_class.convex
 
 
-def step_numbers(desk: Desk, source: ProblemSource, eta: float, candidates: int | None = None
-                 ) -> Mapping[str, PerQuery] | Waiting:
-    """behavior -> metric -> (m,) at one η of one draw: computed now unless it is known, or out of a run."""
+def step_numbers(desk: Desk, source: ProblemSource, eta: float, candidates: int | None = None,
+                 behavior: str | None = None) -> Mapping[str, PerQuery] | Waiting:
+    """behavior -> metric -> (m,) at one η of one draw: computed now unless it is known, or out of `behavior`'s run."""
     if not live(source):
-        run = error_run(desk, source, "eta", candidates)
+        run = error_run(desk, source, "eta", candidates, behavior)
         return run if isinstance(run, Waiting) else _at_eta(run, eta)
     known = desk.memory.get(_step_key(source, eta))
     if known is None:
@@ -77,10 +77,13 @@ def step_numbers(desk: Desk, source: ProblemSource, eta: float, candidates: int 
 
 
 def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = STEP_SECONDS,
-               candidates: int | None = None) -> Curves:
-    """First order against exact over the η grid: what is known, and as many new points as fit into `seconds`."""
+               candidates: int | None = None, behavior: str | None = None) -> Curves:
+    """First order against exact over the η grid: what is known, and as many new points as fit into `seconds`.
+
+    behavior: one that carries a user's words has curves of its own (default: those of the registered ones).
+    """
     if not live(sources[0]):
-        return _from_runs(desk, sources, "eta", candidates, lambda run: {
+        return _from_runs(desk, sources, "eta", candidates, behavior, lambda run: {
             (BEHAVIORS[behavior].title, eta): found for (behavior, eta), found in run.eta_agreement().items()})
     begun = any(desk.memory.get(_step_key(source, ETAS[0])) is not None for source in sources)
     deadline, known = time.monotonic() + (seconds if begun else min(seconds, FIRST_SECONDS)), {}
@@ -102,7 +105,7 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
 def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int, behavior: str) -> Curves:
     """Every inverse-Hessian solver against the optimum over the α grid, from the draws whose job is done."""
     solvers = error_curves.solvers(sources[0].kind)
-    return _from_runs(desk, sources, "alpha", candidates, lambda run: {
+    return _from_runs(desk, sources, "alpha", candidates, behavior, lambda run: {
         (solvers[solver].title, alpha): found for (solver, alpha), found in run.alpha_agreement(behavior).items()})
 
 
@@ -111,7 +114,7 @@ def eta_point(desk: Desk, source: ProblemSource, behavior: str, eta: float, cand
     """Exact and first-order scores of every candidate at one η: now, or out of a run."""
     pair = error_curves.step_pair(behavior, eta)
     if not live(source):
-        run = error_run(desk, source, "eta", candidates)
+        run = error_run(desk, source, "eta", candidates, behavior)
         if isinstance(run, Waiting):
             return run
         return Point(run.scores[pair[0]], run.scores[pair[1]], _at_eta(run, eta)[behavior])
@@ -125,7 +128,7 @@ def eta_point(desk: Desk, source: ProblemSource, behavior: str, eta: float, cand
 def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, solver: str, candidates: int
                 ) -> Point | Waiting:
     """Exact scores of upweighting by α, re-optimised now or out of the finished run, and those of one solver."""
-    run, kind = error_run(desk, source, "alpha", candidates), source.kind
+    run, kind = error_run(desk, source, "alpha", candidates, behavior), source.kind
     if isinstance(run, Waiting) and not live(source):
         return run
     known = {} if isinstance(run, Waiting) else run.scores
@@ -144,7 +147,7 @@ def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, 
 def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float, candidates: int, chosen: str
                  ) -> dict[str, Point]:
     """The chosen point under every solver whose scores are at hand: all of them once the draw's run is done."""
-    waiting = isinstance(error_run(desk, source, "alpha", candidates), Waiting)
+    waiting = isinstance(error_run(desk, source, "alpha", candidates, behavior), Waiting)
     solvers = [chosen] if waiting else list(error_curves.solvers(source.kind))
     found = {solver: alpha_point(desk, source, behavior, alpha, solver, candidates) for solver in solvers}
     return {solver: point for solver, point in found.items() if isinstance(point, Point)}
@@ -160,21 +163,21 @@ def _at_eta(run: ErrorRun, eta: float) -> dict[str, PerQuery]:
 
 def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[[str], Scoring], candidates: int,
             known: Mapping[Scoring, Scores]) -> Scores | Waiting:
-    """Scores of one behavior: those that are known, else of all behaviors at once."""
+    """Scores of one behavior: those that are known, else of all that share its run at once."""
     if scoring(behavior) in known:
         return known[scoring(behavior)]
-    behaviors = error_curves.differentiable(source.kind)
+    behaviors = error_curves.series(behavior, source.kind)
     found = desk.scores(source, [scoring(name) for name in behaviors], candidates)
     return found if isinstance(found, Waiting) else found[behaviors.index(behavior)]
 
 
-def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candidates: int | None,
+def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candidates: int | None, behavior: str | None,
                agreements: Callable[[ErrorRun], Mapping[tuple[str, float], PerQuery]]) -> Curves:
     """The curves of every draw whose run is done; agreements(run): (series, x) -> metric -> (m,)."""
     points: dict[tuple[str, float], dict[int, PerQuery]] = {}
     done, waiting = 0, []
     for source in sources:
-        run = error_run(desk, source, panel, candidates)
+        run = error_run(desk, source, panel, candidates, behavior)
         if isinstance(run, Waiting):
             waiting.append(run)
             continue

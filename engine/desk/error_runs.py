@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.analysis import error_curves
 from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
-from engine.basics.errors import StoreError
+from engine.basics.errors import InvalidInput, StoreError
 from engine.desk.desk import Desk
 from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.jobs import job_digest
-from engine.problems import ProblemSource
+from engine.problems import Problem, ProblemSource
 from engine.runs import scores as score_runs
+from engine.scoring.compute import check
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -27,6 +28,7 @@ class ErrorRun:
     desk: Desk
     source: ProblemSource
     panel: str
+    behaviors: tuple[str, ...]
     digest: str
 
     @property
@@ -39,7 +41,7 @@ class ErrorRun:
         return self.desk.memory.kept(("error curves over eta", self.digest), lambda: {
             (behavior, eta): error_curves.agreement(*(self.scores[scoring] for scoring in
                                                       error_curves.step_pair(behavior, eta)))
-            for behavior in error_curves.differentiable(self.source.kind) for eta in ETAS})
+            for behavior in self.behaviors for eta in ETAS})
 
     def alpha_agreement(self, behavior: str) -> Mapping[tuple[str, float], PerQuery]:
         """(solver, α) -> metric -> (m,)."""
@@ -51,28 +53,53 @@ class ErrorRun:
             for solver in error_curves.solvers(kind) for alpha in ALPHAS})
 
     def _load(self) -> dict[Scoring, Scores]:
-        listed = _scorings(self.source, self.panel)
+        listed = _scorings(self.source, self.panel, self.behaviors)
         return dict(zip(listed, score_runs.load(self.desk.jobs.store.read(self.digest), listed), strict=True))
 
 
-def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | None) -> ErrorRun | Waiting:
+def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | None, behavior: str | None = None
+              ) -> ErrorRun | Waiting:
     """The finished run with one draw's curves over `panel`, eta or alpha; else its job, which is queued if it is
-    new."""
-    payload = score_runs.payload(source, _scorings(source, panel), candidates)
-    run = ErrorRun(desk, source, panel, job_digest(score_runs.KIND, payload))
+    new, or what has to be ready before that.
+
+    behavior: one that carries a user's words has a run of its own (default: that of the registered ones). Raises
+    `InvalidInput` where the draw's queries lack these words.
+    """
+    behaviors = error_curves.series(behavior, source.kind)
+    scorings = _scorings(source, panel, behaviors)
+    payload = score_runs.payload(source, scorings, candidates)
+    run = ErrorRun(desk, source, panel, behaviors, job_digest(score_runs.KIND, payload))
     try:
         if desk.jobs.store.has(run.digest) and run.scores:
             return run
     except StoreError:  # damaged: it is set aside, and computed anew
         pass
-    score_runs.check_queued(_scorings(source, panel))
-    title = (f"Error curves over {SYMBOLS[panel]} on {problem_title(source)}, seed {source.seed}, "
-             f"{candidates} candidates")
-    job = desk.jobs.submit(score_runs.KIND, payload, title)
-    return Waiting(title, job=job.id)
+    worded = [scoring for scoring in scorings if scoring.readout.words][:1]
+    if worded and desk.jobs.find(score_runs.KIND, payload) is None:
+        drawn = desk.drawn(source)
+        if isinstance(drawn, Waiting):
+            return drawn
+        _stand(drawn.problem, worded[0], source)
+    score_runs.check_queued(scorings)
+    job = desk.jobs.submit(score_runs.KIND, payload, _title(source, panel, candidates, worded))
+    return Waiting(job.title, job=job.id)
 
 
-def _scorings(source: ProblemSource, panel: str) -> list[Scoring]:
+def _stand(problem: Problem, scoring: Scoring, source: ProblemSource) -> None:
+    """Raises `InvalidInput` where the draw's queries lack what a user's words ask for."""
+    try:
+        check(problem, scoring)
+    except InvalidInput as error:
+        raise InvalidInput(f"In the draw with seed {source.seed}: {error}") from None
+
+
+def _title(source: ProblemSource, panel: str, candidates: int | None, worded: Sequence[Scoring]) -> str:
+    of = "".join(f" of the {scoring.readout.title}" for scoring in worded)
+    return (f"Error curves{of} over {SYMBOLS[panel]} on {problem_title(source)}, seed {source.seed}, "
+            f"{candidates} candidates")
+
+
+def _scorings(source: ProblemSource, panel: str, behaviors: Sequence[str]) -> list[Scoring]:
     """What the curves of a panel need."""
     scorings = error_curves.eta_scorings if panel == "eta" else error_curves.alpha_scorings
-    return scorings(kind=source.kind)
+    return scorings(kind=source.kind, behaviors=behaviors)

@@ -4,12 +4,14 @@ import json
 import re
 import shutil
 
+import pandas as pd
 import pytest
 
+from app.widgets.downloads import specs_json
 from app.widgets.language_presets import FIRST
 from app.widgets.preset import steps
 from app.widgets.presets import CONVEX, LANGUAGE
-from engine.analysis.error_curves import ETAS, differentiable, eta_scorings
+from engine.analysis.error_curves import ETAS, differentiable, eta_scorings, step_pair
 from engine.cli import main
 from engine.data import uploads
 from engine.jobs import run_job
@@ -144,6 +146,11 @@ def test_texts_have_answers_and_no_labels(trained):
     assert frames and all("answer" in frame and "label" not in frame for frame in frames)
     assert says(at, "<br>answer <strong>") and not says(at, "<br>label <strong>") and not says(at, ">label</span>")
     assert not [button.label for button in at.button if "label" in button.label]
+    at = sound(open("compare", s=LISTED, ranks=2, **SMALL))
+    frames = [frame.value for frame in at.dataframe if "example" in frame.value.columns]
+    assert len(frames) == 2 and all("answer" in frame and "label" not in frame for frame in frames)
+    charts = [element.proto.spec for element in at.get("vega_lite_chart")]
+    assert sum('"Answer"' in spec for spec in charts) == 2 and '"Label"' not in "".join(charts)
 
 
 def test_words_that_a_response_lacks_are_said_where_the_answer_would_stand(trained):
@@ -180,6 +187,46 @@ def test_curves_come_from_one_run_each(trained):
     assert says(at, "A language model bends") and says(at, "Which of these")
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
     assert not at.error and [title for title in queued() if "over α" in title]
+
+
+def test_curves_of_marked_words_are_asked_for_once_they_are_told(trained):
+    at = sound(open("approximation_error", draws=1, **SMALL))
+    before = queued()
+    at.selectbox(key="choice:behavior").set_value("span").run()
+    assert says(sound(at), "Mark words of the response") and queued() == before
+    at.text_input(key="behavior:span:words").set_value("The answer is").run()
+    assert queued() == before, "not at every word that is marked"
+    sound(at.button(key="behavior:draw").click().run())
+    assert at.query_params["behavior"] == "span:The answer is"
+    assert [title for title in queued() if title not in before] == [
+        "Error curves of the span “The answer is” over η on World questions, some answered wrongly, World-0.4M, "
+        "seed 0, 24 candidates"]
+
+
+@pytest.mark.slow
+def test_curves_of_another_response_are_shown_from_a_link_and_their_command_gives_the_same(
+        trained, tmp_path, monkeypatch):
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal", ["contrast"]), 24))
+    at = sound(open("approximation_error", draws=1, eta=0.5, behavior="contrast", **SMALL))
+    assert at.selectbox(key="choice:behavior").value == "contrast" and not queued() and not at.error
+    table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
+    assert list(table["series"]) == ["contrast to the first other choice"] * len(ETAS)
+    assert says(at, "is a difference between two sums") and not [one for one in at.button if one.key == "behavior:draw"]
+    lines = next(code.value for code in at.code if "eta-point-specs.json" in code.value).splitlines()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "problem.json").write_text(re.fullmatch(r"echo '(.*)' > problem\.json", lines[0])[1])
+    (tmp_path / "eta-point-specs.json").write_text(specs_json(step_pair("contrast", 0.5)))
+    assert main(lines[1].split()[3:]) == 0
+    again = pd.read_csv(tmp_path / "eta-point.csv")
+    tau = again[again["metric"].str.contains("endall")]["mean"].iloc[0]
+    assert next(metric.value for metric in at.metric if metric.label == "Kendall tau") == f"{tau:.4f}"
+
+
+@pytest.mark.parametrize("name, said", [("span:mammal", "stands in"), ("bm25", "which was ignored"),
+                                        ("contrast#99", "which was ignored"), ("query_loss", "which was ignored")])
+def test_a_behavior_that_has_no_curve_is_said(trained, name, said):
+    at = sound(open("approximation_error", draws=1, behavior=name, **SMALL))
+    assert says(at, said) and not [title for title in queued() if "of the span" in title]
 
 
 def test_records_of_ones_own_are_asked_about(tmp_path):

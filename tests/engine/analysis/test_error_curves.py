@@ -1,8 +1,12 @@
+import hashlib
+
 import numpy as np
 import pytest
 
 from engine.analysis import error_curves
+from engine.analysis.error_curves import ALPHAS, ETAS
 from engine.basics.errors import InvalidInput
+from engine.basics.values import canonical_json
 from engine.curvature import solvers_for
 from engine.metrics.agreement import kendall_tau, sign_agreement, top_overlap
 from engine.problems import SoftmaxProblem
@@ -85,6 +89,30 @@ def test_alpha_scorings_cover_every_solver_and_behavior():
     behaviors = error_curves.differentiable()
     assert len(set(scorings)) == len(scorings) == (2 + len(HESSIANS)) * len(behaviors)
     assert {scoring.estimator for scoring in scorings} == {"exact", *HESSIANS}
+
+
+STANDARD = {("softmax", "eta"): "3d55d7f6410bfe6d", ("softmax", "alpha"): "7d54a299af12f874",
+            ("module", "eta"): "3d55d7f6410bfe6d", ("module", "alpha"): "268700342c04de43",
+            ("causal", "eta"): "8541a3310e226f95", ("causal", "alpha"): "9c4907fb2bb3c531"}
+"""Digests of the scorings of the runs that stand in stores already."""
+
+
+@pytest.mark.parametrize("kind, panel", STANDARD)
+def test_the_runs_of_registered_behaviors_are_those_of_before(kind, panel):
+    scorings = error_curves.eta_scorings(kind) if panel == "eta" else error_curves.alpha_scorings(kind=kind)
+    told = canonical_json([scoring.canonical() for scoring in scorings])
+    assert hashlib.sha256(told.encode()).hexdigest()[:16] == STANDARD[kind, panel]
+
+
+@pytest.mark.parametrize("name", ["span:The answer is", "span@1:The answer is", "contrast", "contrast:No."])
+def test_a_behavior_of_ones_own_words_has_a_series_of_its_own(name):
+    assert error_curves.series(name, "causal") == (name,)
+    for standard in (None, "answer_logit"):
+        assert error_curves.series(standard, "causal") == error_curves.differentiable("causal")
+    stepped = error_curves.eta_scorings("causal", [name])
+    upweighted = error_curves.alpha_scorings(kind="causal", behaviors=[name])
+    assert len(stepped) == 2 * len(ETAS) and len(upweighted) == len(ALPHAS) + len(error_curves.solvers("causal"))
+    assert {scoring.behavior for scoring in (*stepped, *upweighted)} == {name}
 
 
 def test_summary_means_and_interval_by_hand():
