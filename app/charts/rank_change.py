@@ -11,9 +11,10 @@ KEPT = ("in both", "only in the first", "only in the second")
 ROW, AROUND = 15, 130  # pixels: of a row, and of the axis and legend
 
 
-def rank_change(changes: pd.DataFrame, first: str, second: str, top: int) -> alt.LayerChart:
-    """`changes` as `app.compare.data.top_changes` gives them; the dashed line ends the top."""
-    lines = _long(changes, first, second)
+def rank_change(changes: pd.DataFrame, first: str, second: str, top: int, noun: str = "label") -> alt.LayerChart:
+    """`changes` as `app.widgets.two_rankings.top_changes` gives them; the dashed line ends the top. noun: the column
+    that says what an example is labelled."""
+    lines = _long(changes, first, second, noun)
     lowest = max(float(lines.place.max()), float(top)) + 0.8
     hover = alt.selection_point(name="hovered", fields=["example"], on="pointerover", clear="pointerout", empty=False)
     base = alt.Chart(lines).encode(
@@ -29,7 +30,7 @@ def rank_change(changes: pd.DataFrame, first: str, second: str, top: int) -> alt
         strokeWidth=alt.condition(hover, alt.value(3.5), alt.value(1.4)))
     dots = base.mark_circle(size=44, opacity=1).encode(
         color=alt.Color("kept:N", scale=alt.Scale(domain=list(KEPT), range="category"), legend=None),
-        tooltip=[alt.Tooltip("example:Q", title="Training example"), alt.Tooltip("label:N", title="Label"),
+        tooltip=[alt.Tooltip("example:Q", title="Training example"), alt.Tooltip(f"{noun}:N", title=noun.capitalize()),
                  alt.Tooltip("rank_a:Q", title="Rank under the first"),
                  alt.Tooltip("rank_b:Q", title="Rank under the second")]).add_params(hover)
     end = ink.paint(base.transform_aggregate(count="count()", groupby=["side"]).transform_calculate(
@@ -41,12 +42,12 @@ def rank_change(changes: pd.DataFrame, first: str, second: str, top: int) -> alt
     return layers.properties(height=ROW * lowest + AROUND)
 
 
-def _long(changes: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+def _long(changes: pd.DataFrame, first: str, second: str, noun: str) -> pd.DataFrame:
     """Two rows a candidate, one a side."""
     sides = []
     for side, name in (("a", first), ("b", second)):
-        rank, label = changes[f"rank_{side}"].map("{:,}".format), "“" + changes.label.astype(str) + "”"
+        rank, label = changes[f"rank_{side}"].map("{:,}".format), "“" + changes[noun].astype(str) + "”"
         text = label + " · " + rank if side == "a" else rank + " · " + label
-        sides.append(changes[["example", "label", "rank_a", "rank_b", "kept"]].assign(
+        sides.append(changes[["example", noun, "rank_a", "rank_b", "kept"]].assign(
             side=name, left=side == "a", place=changes[f"place_{side}"], text=text))
     return pd.concat(sides, ignore_index=True)

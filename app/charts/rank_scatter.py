@@ -11,14 +11,15 @@ from app.charts.swatches import swatches
 HEIGHT = 400
 
 
-def points(ranking: pd.DataFrame, first: str, second: str, top: int) -> alt.LayerChart:
-    """One point a candidate, of one ranking each way; the top of either one is drawn larger."""
+def points(ranking: pd.DataFrame, first: str, second: str, top: int, noun: str = "label") -> alt.LayerChart:
+    """One point a candidate, of one ranking each way; the top of either one is drawn larger. noun: the column that
+    says what an example is labelled."""
     k = len(ranking)
     table = ranking.assign(top=(ranking.rank_a <= top) | (ranking.rank_b <= top))
     marks = alt.Chart(table).mark_circle(opacity=0.65).encode(
         x=_axis("rank_a", "x", first, k), y=_axis("rank_b", "y", second, k),
         size=alt.condition("datum.top", alt.value(60), alt.value(18)),
-        tooltip=[alt.Tooltip("example:Q", title="Training example"), alt.Tooltip("label:N", title="Label"),
+        tooltip=[alt.Tooltip("example:Q", title="Training example"), alt.Tooltip(f"{noun}:N", title=noun.capitalize()),
                  alt.Tooltip("rank_a:Q", title="Rank under the first"),
                  alt.Tooltip("rank_b:Q", title="Rank under the second"),
                  alt.Tooltip("score_a:Q", title="Score under the first", format="+.3g"),

@@ -87,7 +87,8 @@ def _pair(found: Compared, a: int, b: int) -> Pair:
     candidates = found.scores[0][a].candidates[kept]
     dataset, sample = desk().sample(found.sources[0])
     names, labels = dataset.class_names, sample.y_train[candidates]
-    return Pair((*found.key, a, b), scores, ranks(scores), candidates, np.array([names[label] for label in labels]))
+    return Pair((*found.key, a, b), scores, ranks(scores), candidates, np.array([names[label] for label in labels]),
+                dataset.noun)
 
 
 def per_query(found: Compared, metric: str, a: int, b: int) -> pd.DataFrame:

@@ -176,7 +176,7 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
                "would lie on the diagonal.")
     else:
         table = two_rankings.ranking(pair, query)
-        chart = rank_scatter.points, table, first, second, two_rankings.TOP
+        chart = rank_scatter.points, table, first, second, two_rankings.TOP, pair.noun
         alt = f"The rank of every candidate under {first} (across) against its rank under {second} (up), query {query}."
     glossary.markdown("**Rank against rank**", help="Rank 1 supports the behavior most. On the dashed diagonal, both "
                                                     "specifications rank an example the same.")
@@ -192,11 +192,10 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
     table = two_rankings.top_changes(pair, query)
     kept = int((table.kept == rank_change.KEPT[0]).sum())
     top = min(two_rankings.TOP, len(pair.candidates))
-    noun = "label" if desk().sample(found.sources[0])[0].records is None else "answer"
     glossary.markdown(
-        f"**The top {top}**", help=f"Examples that support the behavior most: {noun} and rank. Those below the dashed "
-                                   "line are outside that side's top, in order but not to scale.")
-    draw(rank_change.rank_change, table, first, second, top, key="compare:changes",
+        f"**The top {top}**", help=f"Examples that support the behavior most: {pair.noun} and rank. Those below the "
+                                   "dashed line are outside that side's top, in order but not to scale.")
+    draw(rank_change.rank_change, table, first, second, top, pair.noun, key="compare:changes",
          alt=f"Slope chart of the top {top} training examples under {first} and under {second}: {kept} are in both.")
     chips.note(f"{kept} of {top} are in both" + (", ranked by the mean score over all queries" if query is None else
                                                  f", for query {query}") + f" · seed {found.sources[0].seed}")

@@ -133,7 +133,7 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
     charts = [
         svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
             "Rank against rank, all queries: how often ranks fall together, against unrelated rankings."),
-        svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top),
+        svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
             f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries."),
     ]
     if agreement.mean == agreement.mean:

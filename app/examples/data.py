@@ -102,8 +102,8 @@ def label(drawn: DrawnProblem, row: int) -> str:
 
 
 def noun(drawn: DrawnProblem) -> str:
-    """What a class of an example is called: a text has no label, but the answer that it states."""
-    return "label" if drawn.dataset.records is None else "answer"
+    """What a class of an example is called."""
+    return drawn.dataset.noun
 
 
 def words(drawn: DrawnProblem, query: Query, scorings: Sequence[Scoring]) -> record_text.Places:

@@ -22,7 +22,8 @@ class Pair:
     """Two scorings of the first seed over the trusted candidates; query None stands for all of them.
 
     scores, ranks: (2, m, k), rank 1 supports the behavior most; a score below resolution in one of the two is NaN in
-    both, and ranks last. candidates, labels: (k,).
+    both, and ranks last. candidates, labels: (k,). noun: what a label is called, and
+    the column of tables that holds it.
     """
 
     key: tuple
@@ -30,6 +31,7 @@ class Pair:
     ranks: np.ndarray
     candidates: np.ndarray
     labels: np.ndarray
+    noun: str = "label"
 
 
 def ranks(scores: np.ndarray) -> np.ndarray:
@@ -51,7 +53,7 @@ def _one(pair: Pair, query: int | None) -> tuple[np.ndarray, np.ndarray]:
 def ranking(pair: Pair, query: int | None) -> pd.DataFrame:
     """One row a candidate: its score and rank under both, sorted by the first rank."""
     scores, ranks = _one(pair, query)
-    frame = pd.DataFrame({"example": pair.candidates, "label": pair.labels, "rank_a": ranks[0], "rank_b": ranks[1],
+    frame = pd.DataFrame({"example": pair.candidates, pair.noun: pair.labels, "rank_a": ranks[0], "rank_b": ranks[1],
                           "score_a": scores[0], "score_b": scores[1]})
     return frame.dropna(subset=["score_a", "score_b"]).sort_values("rank_a", ignore_index=True)
 

@@ -104,6 +104,11 @@ class Dataset:
         pixels = np.rint(raw[index] * (255.0 / self.scale))
         return pixels.clip(0, 255).astype(np.uint8).reshape(self.image_shape)
 
+    @property
+    def noun(self) -> str:
+        """What a class of an example is called: a text has no label, but the answer that it states."""
+        return "label" if self.records is None else "answer"
+
     def record(self, split: str, index: int) -> Record | None:
         """One example as a text; None where examples are not records."""
         return None if self.records is None else self.records[_position(split)][index]
