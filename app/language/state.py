@@ -13,7 +13,7 @@ from app.widgets.language_model import model_name
 from app.widgets.selectors import pick, segments, text
 from engine.applications.language import rankings
 from engine.applications.language.methods import METHODS, REPSIM, Method
-from engine.applications.language.typed import typed
+from engine.applications.language.typed import Example, example, typed
 from engine.basics.errors import InvalidInput
 from engine.data import record_files
 from engine.data.records import Record
@@ -28,7 +28,7 @@ LAYER_TITLES = {0.25: "A quarter of the way up", 0.5: "Halfway up", 0.75: "Three
                 1.0: "The last layer"}
 FILTERS = {"all": "All records", "found": "Found by one behavior, missed by another"}
 ABOUT = {"task": "the task's held-out queries", "mine": "a prompt of mine"}
-CELL_STATE, ROW_STATE = "language:clicked", "language:row"
+CELL_STATE, ROW_STATE, FIRST = "language:clicked", "language:row", "language:first"
 
 
 def view() -> str:
@@ -130,7 +130,7 @@ def asked() -> Asked | None:
         choice.keep("seed", seed)
     try:
         file = _own_file() if chosen == "own" else ""
-        return None if file is None else Asked(chosen, model, records, seed, file, _typed())
+        return None if file is None else Asked(chosen, model, records, seed, file, _typed(model, file))
     except InvalidInput as error:
         st.error(str(error), icon=":material/error:")
         return None
@@ -160,20 +160,29 @@ def _own_file() -> str | None:
     return choice.one("file", None, record_files.path_of)
 
 
-def _typed() -> Record | None:
+def _typed(model: str, file: str) -> Record | None:
     """The typed query, or None for the task's own."""
     if segments("about", "Explain what the model does on", list(ABOUT), "task", ABOUT.get) == "task":
         return None
-    prompt = text("prompt", "Prompt", "Which of these is a liquid?\nA: a rock\nB: orange juice", 110)
-    response = text("response", "Response whose behavior is explained",
-                    "Explanation: Orange juice takes the shape of its container. The answer is B.", 90)
+    first = example(model, file)
+    _begin(first)
+    prompt = text("prompt", "Prompt", first.prompt, 110)
+    response = text("response", "Response whose behavior is explained", first.response, 90)
     left, right = st.columns([1, 3])
     with left:
-        answer = text("answer", "Answer letter (optional)", "B")
+        answer = text("answer", "Answer: its letter or word (optional)", first.answer)
     with right:
-        words = text("words", "Words of the response to explain (optional)",
-                     "Orange juice takes the shape of its container.")
+        words = text("words", "Words of the response to explain (optional)", first.words)
     return typed(prompt, response, answer, words)
+
+
+def _begin(first: Example) -> None:
+    """Where nobody has written anything yet, what stood there at first gives way to what other data begin with."""
+    before, st.session_state[FIRST] = st.session_state.get(FIRST, first), first
+    if before != first and all(choice.texts(name) in ([], [value]) for name, value in vars(before).items()):
+        for name in vars(before):
+            choice.keep(name, [])
+            st.session_state.pop(choice.widget(name), None)
 
 
 def found_and_missed(names: Sequence[str]) -> tuple[str, str] | None:

@@ -14,6 +14,7 @@ from engine.experiments import EXPERIMENTS, language, language_asked, publish
 from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
 from engine.models.causal import kept
+from engine.models.causal.catalogue import SMALL_MODEL
 from engine.runs import language as language_run
 from engine.store.results import Store
 from engine.store.results import home as results_home
@@ -163,6 +164,19 @@ def test_a_typed_query_is_part_of_the_run(ran):
     assert wanted.digest != ran.digest
     at = sound(support.open("language_models", show="records", about="mine", answer="Q", model=ran.model))
     assert any("does not stand in the response" in error.value for error in at.error)
+
+
+def test_a_query_begins_with_words_of_what_is_trained_on(home):
+    at = sound(support.open("language_models", show="records", about="mine", model="World-0.4M"))
+    assert "rock" not in at.text_area(key="choice:prompt").value and not at.error
+    known = at.text_area(key="choice:prompt").value
+    at.text_area(key="choice:prompt").set_value("Which is it?").run()
+    at.selectbox(key="choice:model").set_value(SMALL_MODEL).run()
+    assert at.text_area(key="choice:prompt").value == "Which is it?", "what was written stays"
+    at = sound(support.open("language_models", show="records", about="mine", model=SMALL_MODEL))
+    assert "rock" in at.text_area(key="choice:prompt").value
+    at.selectbox(key="choice:model").set_value("World-0.4M").run()
+    assert sound(at).text_area(key="choice:prompt").value == known
 
 
 def test_the_command_makes_the_same_run(ran):

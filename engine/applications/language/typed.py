@@ -1,13 +1,50 @@
-"""A record out of a prompt and a response that somebody typed."""
+"""A record out of a prompt and a response that somebody typed, and one to begin with."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from engine.basics.errors import InvalidInput
-from engine.data.records import Record
+from engine.data import world
+from engine.data.records import Record, read_jsonl
+from engine.data.tasks import own, wording
+from engine.models.causal.catalogue import is_embedded
+
+LETTERS = "ABCDE"
+
+
+@dataclass(frozen=True)
+class Example:
+    """What stands in the fields at first. answer, words: parts of the response, or empty."""
+
+    prompt: str
+    response: str
+    answer: str = ""
+    words: str = ""
+
+    @classmethod
+    def of(cls, record: Record) -> Example:
+        """A record as it would be typed."""
+        start, end = record.spans.get("explanation", (0, 0))
+        answer = record.answer if f" {record.answer}" in record.response else ""
+        return cls(record.prompt, record.response, answer, record.response[start:end].strip())
+
+
+SCHOOL = Example("Which of these is a liquid?\nA: a rock\nB: orange juice",
+                 "Explanation: Orange juice takes the shape of its container. The answer is B.", "B",
+                 "Orange juice takes the shape of its container.")
+
+
+def example(model: str, file: str = "") -> Example:
+    """One in the words of what is trained on: the first held-out record of a user's own `file`, for the embedded model
+    a question of its world, else one of school science. Raises as `read_jsonl` and `world.load` do."""
+    if file:
+        return Example.of(read_jsonl(file)[-own.SIZES["held"]:][0])
+    return Example.of(wording.record(world.load(1)[0])) if is_embedded(model) else SCHOOL
 
 
 def typed(prompt: str, response: str, answer: str, words: str) -> Record:
-    """answer: the letter to explain; words: a part of the response to explain; either may be empty.
+    """answer: the letter, or the word, to explain; words: a part of the response to explain; either may be empty.
 
     Raises `InvalidInput` where the letter or the words do not stand in the response.
     """
@@ -19,9 +56,15 @@ def typed(prompt: str, response: str, answer: str, words: str) -> Record:
         if at < 0:
             raise InvalidInput("The words to explain do not stand in the response; copy them from it.")
         spans["explanation"] = (at, at + len(words.strip()))
-    letters = tuple(letter for letter in "ABCDE" if f"\n{letter}:" in f"\n{prompt}")
     return Record.parse({"id": "typed", "prompt": prompt, "response": response, "spans": spans,
-                         "choices": letters if answer in letters else ("A", "B") if answer in ("A", "B") else ()})
+                         "choices": _choices(prompt, answer)})
+
+
+def _choices(prompt: str, answer: str) -> tuple[str, ...]:
+    """What the answer competes with: the letters before the prompt's lines, or the words that are lines of it."""
+    letters = tuple(letter for letter in LETTERS if f"\n{letter}:" in f"\n{prompt}")
+    words = tuple(dict.fromkeys(line.strip() for line in prompt.splitlines()[1:] if len(line.split()) == 1))
+    return next((found for found in (letters, words) if answer in found), ("A", "B") if answer in ("A", "B") else ())
 
 
 def _letter(response: str, answer: str) -> tuple[int, int]:

@@ -2,8 +2,12 @@
 
 import pytest
 
-from engine.applications.language.typed import typed
+from engine.applications.language.typed import SCHOOL, example, typed
 from engine.basics.errors import InvalidInput
+from engine.data import world
+from engine.data.tasks import wording
+from engine.models.causal import loading
+from engine.models.causal.catalogue import EMBEDDED_MODEL
 
 RESPONSE = "It is two. The answer is B."
 
@@ -23,3 +27,23 @@ def test_what_does_not_stand_in_the_response_is_refused(answer, words, said):
 
 def test_both_may_be_empty():
     assert typed("p", RESPONSE, "", " ").spans == {}
+
+
+def test_the_embedded_model_begins_with_words_that_it_knows():
+    first = example(EMBEDDED_MODEL)
+    record = typed(**vars(first))
+    asked = wording.record(world.load(1)[0])
+    assert (record.prompt, record.response, record.spans) == (asked.prompt, asked.response, asked.spans)
+    assert set(record.choices) == set(asked.choices) and record.answer in record.choices
+    tokenizer = loading.load(EMBEDDED_MODEL)[1]
+    for said in (record.prompt, record.response):
+        assert tokenizer.unk_token_id not in tokenizer(said)["input_ids"]
+    assert tokenizer.unk_token_id in tokenizer(SCHOOL.prompt)["input_ids"]
+
+
+def test_others_begin_with_school_science_and_files_with_their_own_words(tmp_path):
+    assert example("another/model") == SCHOOL
+    file = tmp_path / "mine.jsonl"
+    file.write_text("\n".join(f'{{"prompt": "What is {place}?", "response": "It is {place}."}}' for place in range(10)))
+    first = example(EMBEDDED_MODEL, str(file))
+    assert typed(**vars(first)).prompt == "What is 2?" and (first.answer, first.words) == ("", "")
