@@ -25,11 +25,15 @@ def show(found: Compared, names: Sequence[str]) -> None:
     """The score of every specification, once the models are trained; before that, a button that trains them."""
     glossary.markdown("**Do the scores predict models trained on subsets?**", help=DEFINITION)
     source = found.sources[0]
-    payload = datamodel_runs.payload(source, len(found.scores[0][0].candidates), SUBSETS)
-    job = desk().jobs.find(datamodel_runs.KIND, payload)
-    if desk().jobs.store.has(job_digest(datamodel_runs.KIND, payload)):
+    worded = [scoring.behavior for scoring in found.scorings if scoring.readout.words]
+    payload = datamodel_runs.payload(source, len(found.scores[0][0].candidates), SUBSETS, behaviors=worded)
+    if _trained(payload):
         _table(found, names, payload)
         return
+    others = {name: value for name, value in payload.items() if name != "behaviors"}
+    if worded and _trained(others):
+        _table(found, names, others)
+    job = desk().jobs.find(datamodel_runs.KIND, payload)
     if job is not None:
         job_panel.watch(Waiting(job.title, job=job.id))
         return
@@ -37,6 +41,10 @@ def show(found: Compared, names: Sequence[str]) -> None:
     st.button(f"Train {SUBSETS} models on random halves of the candidates", icon=":material/model_training:",
               on_click=job_panel.act, args=(desk().jobs.submit, datamodel_runs.KIND, payload, title),
               help="The linear datamodeling score compares summed scores with what such models really do.")
+
+
+def _trained(payload: dict) -> bool:
+    return desk().jobs.store.has(job_digest(datamodel_runs.KIND, payload))
 
 
 def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
@@ -51,12 +59,15 @@ def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
     except WhichfluenceError as error:
         st.info(str(error))
         return
-    if any(behavior.words for _, behavior in pairs):
-        chips.note("Spans and contrasts are left out: these models were asked for the other behaviors alone.")
+    told = {behavior.name for behavior in models.read}
+    pairs = [(place, behavior) for place, behavior in pairs if not behavior.words or behavior.name in told]
+    if any(scores.scoring.readout.words and scores.scoring.behavior not in told for scores in scored):
+        chips.note("Spans and contrasts are left out: these models were asked for the other behaviors alone. Train "
+                   "models once more to ask for them too.")
+    if not pairs:
+        return
     rows = []
     for place, behavior in pairs:
-        if behavior.words:
-            continue
         values = linear_datamodeling_score(scored[place], models.outcomes(behavior.name), models.kept)
         summary = summarize(values, interval_over="queries")
         rows.append({"specification": names[place], "behavior": behavior.title,

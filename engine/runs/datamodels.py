@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from engine.analysis.datamodels import Retrained, retrain, subsets
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
+from engine.question.behaviors import BEHAVIORS
+from engine.question.worded_behaviors import placed
 from engine.runs.prepared import first_candidates
 from engine.store.results import Result
 
@@ -20,18 +22,27 @@ SLICE = 5
 NUMERICS = 1
 
 
-def payload(source: ProblemSource, candidates: int, count: int = 30, share: float = 0.5, seed: int = 0
-            ) -> dict[str, Any]:
-    """What determines the models: source, how many of the drawn candidates, and the subsets of them."""
+def payload(source: ProblemSource, candidates: int, count: int = 30, share: float = 0.5, seed: int = 0,
+            behaviors: Sequence[str] = ()) -> dict[str, Any]:
+    """What determines the models: source, how many of the drawn candidates, and the subsets of them. behaviors: those
+    with a user's words that are read off the models beside the registered ones."""
+    worded = {"behaviors": sorted(set(behaviors))} if behaviors else {}
     return {"source": source.model_dump(mode="json"), "candidates": candidates, "subsets": count, "share": share,
-            "seed": seed, "contents": source.contents, "numerics": NUMERICS}
+            "seed": seed, "contents": source.contents, "numerics": NUMERICS, **worded}
 
 
 def load(result: Result) -> Retrained:
     """The models of a finished run."""
-    arrays = result.arrays()
+    arrays, names = result.arrays(), result.manifest.get("behaviors", [])
+    first = arrays["logits"].shape[-1] - len(names)
+    read = tuple(placed(BEHAVIORS[name], first + place) for place, name in enumerate(names))
     return Retrained(arrays["kept"], torch.as_tensor(arrays["logits"]), torch.as_tensor(arrays["labels"]),
-                     arrays["candidates"])
+                     arrays["candidates"], read)
+
+
+def _worded(data: Mapping[str, Any]) -> list[str]:
+    """The behaviors with words whose columns stand behind those of the registered ones, in this order."""
+    return list(data.get("behaviors", []))
 
 
 def plan(data: Mapping[str, Any]) -> list[str]:
@@ -45,7 +56,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     start = int(key) * SLICE
     kept = whole[start:start + SLICE]
     said = f"training models on subsets, {start + 1} to {start + len(kept)} of {len(whole)}"
-    found = retrain(problem, kept, context.computing(said, 0.1))
+    found = retrain(problem, kept, context.computing(said, 0.1), [BEHAVIORS[name] for name in _worded(data)])
     return Output(arrays={"kept": found.kept, "logits": found.logits.double().cpu().numpy(),
                           "labels": found.labels.cpu().numpy(), "candidates": found.candidates},
                   manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
@@ -58,6 +69,7 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
     return Output(arrays={**joined, **{name: pieces[0][name] for name in ("labels", "candidates")}},
                   manifest={"data": parts[0].manifest["data"], "device": parts[0].manifest["device"],
                             "source": data["source"], "seeds": [data["seed"]],
+                            **({"behaviors": _worded(data)} if _worded(data) else {}),
                             "subsets": {"count": data["subsets"], "share": data["share"]}})
 
 
