@@ -24,7 +24,7 @@ from safetensors.numpy import load as load_safetensors
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
 from engine.brought.header_row import AUTO, CHOICES, NAMES, SCORES, FirstRow, Numbering, judge, said
-from engine.brought.names import in_file_order, numbered, required
+from engine.brought.names import by_ids, in_file_order, numbered, required
 from engine.data.archive import FAULTS, megabytes, open_zip
 
 MOST_BYTES = 500_000_000
@@ -33,6 +33,8 @@ MOST_VALUES = MOST_BYTES // 4
 LONG = {"query": ("query", "query_index", "test", "test_index"),
         "candidate": ("candidate", "train", "train_index", "example", "index"),
         "score": ("score", "scores", "influence", "value", "attribution")}
+INDEX = ("index", "id", "record")
+"""What else the first column of a wide table is called where it names the rows."""
 PREFERRED = ("scores", "all_modules")
 """What the array is called in our own files, and in kronfluence's."""
 
@@ -42,8 +44,8 @@ class Table:
     """values (r, c) float64 as they stand in the file; name: of the array, where the file names it.
 
     candidates: the training examples the columns (or rows) are named by, where the file names them; rows: what the
-    rows are named by, where that is a number. first_row: how the first row of a CSV was read. remark: a sentence on
-    names that play no part.
+    rows are named by, where that is a number or a record's id. first_row: how the first row of a CSV was read.
+    remark: a sentence on names that play no part, or are ids.
     """
 
     values: np.ndarray
@@ -138,7 +140,7 @@ def _parquet(content: bytes, wanted: Wanted) -> Table:
         frame = parquet.read_table(io.BytesIO(content)).to_pandas()
     except (pyarrow.ArrowException, ValueError, OSError) as error:
         raise _unreadable(error) from None
-    return _frame(frame)
+    return _frame(frame, wanted.known)
 
 
 def _csv(content: bytes, wanted: Wanted) -> Table:
@@ -150,29 +152,33 @@ def _csv(content: bytes, wanted: Wanted) -> Table:
         frame = pd.read_csv(io.BytesIO(content), header=0 if read.kind == NAMES else None, encoding="utf-8-sig")
     except (ValueError, pd.errors.ParserError) as error:
         raise _unreadable(error) from None
-    return replace(_frame(frame), first_row=read)
+    return replace(_frame(frame, wanted.known), first_row=read)
 
 
-def _frame(frame: pd.DataFrame) -> Table:
+def _frame(frame: pd.DataFrame, known: Numbering | None) -> Table:
     """A wide table, or a long list of query, candidate and score."""
     columns = {str(name).strip().lower(): name for name in frame.columns}
     long = {part: next((columns[name] for name in names if name in columns), None) for part, names in LONG.items()}
     if all(name is not None for name in long.values()):
-        return _pivoted(frame, *(long[part] for part in ("query", "candidate", "score")))
+        return _pivoted(frame, known, *(long[part] for part in ("query", "candidate", "score")))
     first = str(frame.columns[0]).strip().lower()
-    if len(frame.columns) > 1 and (first in ("", *LONG["query"], "index") or first.startswith("unnamed")):
+    if len(frame.columns) > 1 and (first in ("", *LONG["query"], *INDEX) or first.startswith("unnamed")):
         frame = frame.set_index(frame.columns[0])
     _check_columns(frame)
-    titles = list(frame.columns)
-    named = numbered(titles)
-    counted = named is not None and np.array_equal(named, np.arange(len(named)))
     by_row = not isinstance(frame.index, pd.RangeIndex)
-    rows = numbered(frame.index) if by_row else None
-    told = [in_file_order(names, what) for names, what, matched in (
-        (frame.index, "rows", not by_row or rows is not None), (titles, "columns", named is not None)) if not matched]
-    in_order = rows is not None and np.array_equal(rows, np.arange(len(rows)))
-    return Table(frame.to_numpy(dtype=np.float64), candidates=None if counted else named,
-                 rows=None if in_order else rows, remark=" ".join(told))
+    rows, of_rows = _names(frame.index, "rows", known) if by_row else (None, "")
+    named, of_columns = _names(frame.columns, "columns", known)
+    return Table(frame.to_numpy(dtype=np.float64), candidates=named, rows=rows,
+                 remark=" ".join(told for told in (of_rows, of_columns) if told))
+
+
+def _names(names: pd.Index, what: str, known: Numbering | None) -> tuple[np.ndarray | None, str]:
+    """(numbers that name something, None for 0, 1, 2, … and for text; a sentence on names that are no numbers)."""
+    found = numbered(names)
+    if found is not None:
+        return (None if np.array_equal(found, np.arange(len(found))) else found), ""
+    matched = known.numbers(names, what) if known else None
+    return (None, in_file_order(names, what)) if matched is None else (matched, by_ids(what))
 
 
 def _check_columns(frame: pd.DataFrame) -> None:
@@ -184,13 +190,14 @@ def _check_columns(frame: pd.DataFrame) -> None:
                            "columns query, candidate and score.")
 
 
-def _pivoted(frame: pd.DataFrame, query: Hashable, candidate: Hashable, score: Hashable) -> Table:
+def _pivoted(frame: pd.DataFrame, known: Numbering | None, query: Hashable, candidate: Hashable,
+             score: Hashable) -> Table:
     if frame.duplicated([query, candidate]).any():
         raise InvalidInput("The list has a score for the same query and candidate twice; keep one of them.")
     _check_size(frame[query].nunique() * frame[candidate].nunique())
-    asked = required(frame[query].unique(), "the query", "number the queries by their rows of `x_query`, from 0")
-    named = required(frame[candidate].unique(), "the training example",
-                     "number the training examples by their rows of `x_train`, from 0")
+    asked = _listed(frame[query].unique(), known, "the query", "number the queries by their rows of `x_query`, from 0")
+    named = _listed(frame[candidate].unique(), known, "the training example",
+                    "number the training examples by their rows of `x_train`, from 0")
     try:
         wide = frame.pivot(index=query, columns=candidate, values=score)
         wide = wide.loc[frame[query].unique()[asked.argsort()], frame[candidate].unique()[named.argsort()]]
@@ -200,6 +207,12 @@ def _pivoted(frame: pd.DataFrame, query: Hashable, candidate: Hashable, score: H
     if frame[score].notna().all() and np.isnan(values).any():
         raise InvalidInput("The list has no score for some pairs of query and candidate; give every pair once.")
     return Table(values, candidates=np.sort(named), rows=np.sort(asked))
+
+
+def _listed(names: np.ndarray, known: Numbering | None, what: str, remedy: str) -> np.ndarray:
+    """The numbers of a long list's names."""
+    found = known.numbers(names, f"{what.removeprefix('the ')}s") if known and numbered(names) is None else None
+    return required(names, what, remedy) if found is None else found
 
 
 def _named(candidates: np.ndarray | None) -> np.ndarray | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
 
 if TYPE_CHECKING:
     from engine.problems import Problem
@@ -15,15 +19,33 @@ CHOICES = {NAMES: "the names of the columns", SCORES: "a row of scores"}
 
 @dataclass(frozen=True)
 class Numbering:
-    """What a table of a problem may look like. queries: m; candidates: their numbers (k,); n: training examples."""
+    """What a table of a problem may look like. queries: m; candidates: their numbers (k,); n: training examples.
+    ids: what records are called, of the training set and of the queries, each by its number; empty without records."""
 
     queries: int
     candidates: tuple[int, ...]
     n: int
+    ids: tuple[Mapping[str, int], ...] = ()
 
     @classmethod
     def of(cls, problem: Problem) -> Numbering:
-        return cls(len(problem.queries), tuple(problem.candidates.tolist()), problem.n)
+        ids = tuple({name: place for place, name in enumerate(names)} for names in problem.ids)
+        return cls(len(problem.queries), tuple(problem.candidates.tolist()), problem.n, ids)
+
+    def numbers(self, names: Iterable[object], what: str) -> np.ndarray | None:
+        """The numbers of records that are called by their ids, int64; None where no name is an id.
+
+        Raises `InvalidInput` where some are ids and others are not.
+        """
+        texts = [str(name).strip() for name in names]
+        known = max(self.ids, key=lambda ids: sum(text in ids for text in texts), default={})
+        odd = next((text for text in texts if text not in known), None)
+        if not any(text in known for text in texts):
+            return None
+        if odd is not None:
+            raise InvalidInput(f"The {what} are named by ids of records, but `{odd[:40]}` is none of this problem's; "
+                               "bring scores of this problem, or choose the problem that they were computed on.")
+        return np.array([known[text] for text in texts], dtype=np.int64)
 
     def fits(self, rows: int, columns: int) -> bool:
         """Whether a table of that shape is one of queries and training examples, either way round."""

@@ -37,3 +37,8 @@ def in_file_order(names: Iterable[object], what: str) -> str:
     first = str(next(iter(names)))[:40]
     return (f"The {what} are named by text (`{first}`, …), which is not matched: they are taken in the order of the "
             "file.")
+
+
+def by_ids(what: str) -> str:
+    """Says that names were matched by the ids of records."""
+    return f"The {what} are matched by the ids of the records."

@@ -141,6 +141,19 @@ class CausalProblem(ModuleProblem):
         return [f"{record.prompt}\n{record.response}" for record in self._texts.of(x)]
 
     @property
+    def ids(self) -> tuple[Sequence[str], Sequence[str]]:
+        """Those of the records, where their texts are at hand."""
+        train, queries = map(self._ids, (self.x, self.queries))
+        return train, queries
+
+    def _ids(self, x: Tensor) -> Sequence[str]:
+        try:
+            found = [record.id for record in self._texts.of(x)]
+        except InvalidInput:
+            return ()
+        return () if "" in found or len(set(found)) < len(found) else found
+
+    @property
     def _texts(self) -> RowTexts:
         if self.texts is None:
             raise InvalidInput("This language model's records are known as tokens alone, so their words cannot be "

@@ -229,6 +229,12 @@ class Problem(ABC):
             fits = ", ".join(f"`{name}`" for name in reading(self.reads))
             raise InvalidInput(f"The behavior `{behavior.name}` is not read off {self.noun}; use one of {fits}.")
 
+    @property
+    def ids(self) -> tuple[Sequence[str], Sequence[str]]:
+        """What the training examples and the queries are called in their source; empty where they have no names, or
+        two have the same."""
+        return (), ()
+
     def asking(self, behaviors: Sequence[Behavior]) -> tuple[Problem, list[Behavior]]:
         """The problem whose outputs these behaviors can be read off, with the behaviors as they read them there.
 

@@ -1,26 +1,35 @@
 """The pages on a language model: trained by a job, its texts shown as texts, and what does not fit is said."""
 
+import io
 import json
 import re
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from app.widgets.desk import desk
 from app.widgets.downloads import specs_json
 from app.widgets.language_presets import FIRST
 from app.widgets.preset import steps
 from app.widgets.presets import CONVEX, LANGUAGE
 from engine.analysis.error_curves import ETAS, differentiable, eta_scorings, step_pair
+from engine.brought import kept as kept_tables
+from engine.brought.files import read_table
+from engine.brought.header_row import Numbering
 from engine.cli import main
 from engine.data import uploads
 from engine.jobs import run_job
 from engine.problems import CausalProblem, ProblemSource
 from engine.question.behaviors import reading
 from engine.question.worded_behaviors import TITLES
+from engine.runs import datamodels as datamodel_runs
 from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
 from engine.scoring import codes
+from engine.scoring.compute import compute
+from engine.store import comparisons as saved
 from tests.pages import support
 from tests.pages.support import open, queued, says, sound, texts
 
@@ -243,3 +252,54 @@ def test_noisy_labels_leave_texts_out():
     at = sound(open("noisy_labels", settle=False, data="world_corruption"))
     assert says(at, "which was ignored") and not any("Texts" in option for option in at.selectbox(
         key="choice:data").options)
+
+
+def by_ids():
+    """The exact scores of the first specification as a CSV that names records by their ids, in another order; its
+    digest."""
+    problem, rng = SOURCE.build().problem, np.random.default_rng(0)
+    exact, (train, asked) = compute(problem, codes.decode(LISTED[0]))[0], problem.ids
+    frame = pd.DataFrame(exact.values, index=list(asked), columns=[train[row] for row in exact.candidates])
+    frame = frame.iloc[rng.permutation(len(frame)), rng.permutation(len(train))]
+    return kept_tables.keep(read_table(io.BytesIO(frame.to_csv().encode()), "mine.csv", known=Numbering.of(problem)),
+                            "mine.csv")
+
+
+@pytest.mark.slow
+def test_scores_that_name_records_by_their_ids_are_brought_and_saved(trained):
+    at = sound(open("compare", s=LISTED, brought=by_ids(), **SMALL))
+    assert not at.error and says(at, "The columns are matched by the ids of the records")
+    assert [metric.value for metric in at.metric if metric.label == "Kendall tau"][1] == "1.000"
+    at.text_input(key="saved:name").set_value("Mine").run()
+    next(button for button in at.button if button.label == "Save").click().run()
+    kept = saved.entries()[0].saved
+    assert "World questions" in kept.summary and "brought scores “mine”" in kept.summary
+    again = sound(open("compare", **kept.parameters))
+    assert not again.error and [metric.value for metric in again.metric] == [metric.value for metric in at.metric]
+
+
+def subset_models(at):
+    """What the job is told that the button for models on subsets asks for."""
+    sound(next(button for button in at.button if button.label.startswith("Train 3 models")).click().run())
+    job = next(job for job in desk().jobs.queue.jobs("queued") if job.kind == datamodel_runs.KIND)
+    return job.payload
+
+
+@pytest.mark.slow
+def test_models_on_subsets_are_asked_for_the_words_of_the_list(trained, monkeypatch):
+    monkeypatch.setattr("app.compare.datamodels.SUBSETS", 3)
+    at = sound(open("compare", s=[WORDED[0], LISTED[0]], **SMALL))
+    assert subset_models(at)["behaviors"] == ["span:The answer is"]
+
+
+@pytest.mark.slow
+def test_models_on_subsets_say_what_they_were_not_asked_for(trained, monkeypatch):
+    monkeypatch.setattr("app.compare.datamodels.SUBSETS", 3)
+    run_job(datamodel_runs.KIND, subset_models(sound(open("compare", s=LISTED, **SMALL))))
+    listed = {"s": [WORDED[0], LISTED[0]], **SMALL}
+    at = sound(open("compare", **listed))
+    assert says(at, "Spans and contrasts are left out")
+    run_job(datamodel_runs.KIND, subset_models(at))
+    at = sound(open("compare", **listed))
+    table = next(frame.value for frame in at.dataframe if "linear datamodeling score" in frame.value.columns)
+    assert list(table["behavior"]) == ["span “The answer is”", "response loss"] and not says(at, "are left out:")

@@ -225,3 +225,38 @@ def test_a_table_too_large_is_refused_before_it_is_made(tmp_path, name, monkeypa
     LARGE[name](tmp_path / name)
     with pytest.raises(InvalidInput, match="at most 3,000 are read"):
         read_table(tmp_path / name)
+
+
+NAMED = tuple(f"kinds-{place}" for place in (4, 1, 5, 0, 2, 3))
+RECORDS = Numbering(4, tuple(range(6)), 6, ({f"kinds-{place}": place for place in range(6)},
+                                            {f"sums-{place}": place for place in range(4)}))
+
+
+@pytest.mark.parametrize("first", ["", "query", "id"])
+def test_records_are_matched_by_their_ids(first):
+    frame = pd.DataFrame(SCORES, columns=NAMED, index=pd.Index([f"sums-{place}" for place in (2, 0, 3, 1)], name=first))
+    table = read_table(io.BytesIO(frame.to_csv().encode()), "a.csv", known=RECORDS)
+    assert table.candidates.tolist() == [4, 1, 5, 0, 2, 3] and table.rows.tolist() == [2, 0, 3, 1]
+    assert table.remark == ("The rows are matched by the ids of the records. "
+                            "The columns are matched by the ids of the records.")
+    turned = read_table(io.BytesIO(frame.T.to_csv().encode()), "a.csv", known=RECORDS)
+    assert turned.candidates.tolist() == [2, 0, 3, 1] and turned.rows.tolist() == [4, 1, 5, 0, 2, 3]
+
+
+def test_a_list_names_records_by_their_ids():
+    given = long(candidates=list(NAMED))
+    given["query"] = [f"sums-{query}" for query in given["query"]]
+    table = read_table(io.BytesIO(given.to_csv(index=False).encode()), "a.csv", known=RECORDS)
+    assert table.candidates.tolist() == list(range(6)) and table.rows.tolist() == list(range(4))
+    np.testing.assert_allclose(table.values, SCORES[:, np.argsort([4, 1, 5, 0, 2, 3])])
+
+
+def test_ids_of_other_records_are_refused_and_other_text_is_not_matched():
+    def read(names):
+        return read_table(io.BytesIO(pd.DataFrame(SCORES, columns=names).to_csv(index=False).encode()), "a.csv",
+                          known=RECORDS)
+
+    with pytest.raises(InvalidInput, match="`kinds-77` is none of this problem's"):
+        read(["kinds-77", *NAMED[1:]])
+    other = read([f"z{place}" for place in range(6)])
+    assert other.candidates is None and "is not matched" in other.remark
