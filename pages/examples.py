@@ -30,7 +30,7 @@ def _page(source, scorings) -> None:
     query = example_panel.query_picker(drawn, scorings)
     st.divider()
     n = example_panel.count()
-    example_panel.heads(scorings)
+    example_panel.heads(scorings, query)
     count = desk().candidate_count(source, scorings, pickers.optima_candidates())
     found = desk().scores(source, scorings, count)
     if isinstance(found, Waiting):

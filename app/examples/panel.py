@@ -34,6 +34,7 @@ SHOWN_SPECIFICATIONS = 3
 QUERIES_A_PAGE = 16
 FEWEST, MOST = 5, 20
 STEPS = (controlled.step_scoring("query_loss", 0.1), controlled.step_scoring("hard_margin", 0.1))
+DRAFTS, DRAFTED = "column:", "examples:drafted"
 QUERY, WRONG, PAGE, COUNT, EXAMPLE = "query", "misclassified", "page", "n", "example"
 
 
@@ -151,8 +152,9 @@ def count() -> int:
     return value
 
 
-def heads(scorings: Sequence[Scoring]) -> None:
+def heads(scorings: Sequence[Scoring], query: Query) -> None:
     """The specifications of the columns as chips, each with a way to change it."""
+    _forget_drafts(query, scorings)
     shown = scorings[:SHOWN_SPECIFICATIONS]
     varying = chips.differing(shown) if len(shown) > 1 else None
     for place, (column, scoring) in enumerate(zip(st.columns(len(shown), gap="medium"), shown, strict=True)):
@@ -166,11 +168,21 @@ def heads(scorings: Sequence[Scoring]) -> None:
             "its rank under all of them.")
 
 
+def _forget_drafts(query: Query, scorings: Sequence[Scoring]) -> None:
+    """What was begun in a column's fields and never shown gives way to what the column shows, once something else
+    is chosen."""
+    shown = query.place, tuple(codes.encode(scoring) for scoring in scorings)
+    if st.session_state.get(DRAFTED, shown) != shown:
+        for key in [key for key in st.session_state if str(key).startswith(DRAFTS)]:
+            del st.session_state[key]
+    st.session_state[DRAFTED] = shown
+
+
 def _editor(scorings: Sequence[Scoring], place: int) -> None:
     current = scorings[place]
     with st.popover("Change", icon=":material/tune:", key=f"change:{place}"), glossary.folded():
         glossary.markdown(f"**Column {place + 1}**")
-        wanted = pickers.scoring_picker(f"column:{place}:{codes.encode(current)}", current)
+        wanted = pickers.scoring_picker(f"{DRAFTS}{place}:{codes.encode(current)}", current)
         if wanted is None:
             return
         glossary.caption(wanted.question)

@@ -62,6 +62,16 @@ def test_choosing_a_query_moves_it_into_the_address():
     assert says(at, "<strong>Query 7</strong>")
 
 
+def test_fields_that_were_not_applied_say_what_the_column_shows_once_another_query_is_chosen():
+    at = sound(open("examples", s=[STEP], **SMALL))
+    field = f"column:0:{STEP}:B"
+    at.selectbox(key=field).set_value("hard_margin").run()
+    assert at.selectbox(key=field).value == "hard_margin"
+    at.button(key="query:7").click().run()
+    assert sound(at).selectbox(key=field).value == "query_loss"
+    assert not [caption for caption in at.caption if "strongest rival" in caption.value]
+
+
 def test_misclassified_only():
     at = sound(open("examples", s=[STEP], misclassified=1, **SMALL))
     shown = [button.key for button in at.button if button.key.startswith("query:")]
