@@ -19,10 +19,17 @@ T = TypeVar("T")
 _STORE, _SAID = "_choices", "_ignored"
 _SAID_SECONDS = 30.0
 _REPLACED, _ECHO_SECONDS = "_replaced", 3.0
+_LINKED = "_linked"
+"""Names of choices that a link made and that no page has taken over yet: of these alone a reader is told that the
+address was at fault. What a page itself kept, and what fits no longer, gives way without a word."""
 
 
 def _stored() -> dict[str, list[str]]:
     return st.session_state.setdefault(_STORE, {})
+
+
+def _linked() -> set[str]:
+    return st.session_state.setdefault(_LINKED, set())
 
 
 def _replaced() -> dict[str, list[tuple[list[str], float]]]:
@@ -43,6 +50,7 @@ def texts(name: str, default: Sequence[str] = ()) -> list[str]:
     stored, address = _stored(), st.query_params.get_all(name)
     if address and address != stored.get(name) and not _echo(name, address):
         stored[name] = address
+        _linked().add(name)
         st.session_state.pop(widget(name), None)
     return list(stored.get(name, default))
 
@@ -54,6 +62,7 @@ def keep(name: str, values: Sequence[str] | str | int | float) -> None:
     if before is not None and before != listed:
         _replaced().setdefault(name, []).append((before, time.monotonic()))
     _stored()[name] = listed
+    _linked().discard(name)
     if st.query_params.get_all(name) != listed:
         st.query_params[name] = listed
 
@@ -85,7 +94,7 @@ def several(name: str, parse: Callable[[str], T]) -> list[T]:
 
 
 def drop(name: str, why: str) -> None:
-    """Forget a choice that made no sense, and say so once on the page."""
+    """Forget a choice that makes no sense, and say so once on the page where a link made it."""
     text = (_stored().pop(name, None) or [""])[-1]
     st.query_params.pop(name, None)
     st.session_state.pop(widget(name), None)
@@ -93,6 +102,8 @@ def drop(name: str, why: str) -> None:
 
 
 def _ignored(name: str, text: str, why: str) -> None:
+    if name not in _linked():
+        return
     message = f"The address said `{name}={text[:60]}`, which was ignored: {why}"
     st.session_state.setdefault(_SAID, {})[message] = time.monotonic()
     st.warning(message, icon=":material/link_off:")

@@ -124,6 +124,12 @@ def test_every_choice_stands_in_the_address():
     assert {"alpha", "solver"} <= set(sound(at).query_params)
 
 
+def test_a_behavior_of_this_page_is_no_fault_of_the_address_on_another():
+    at = sound(open("approximation_error", draws=1, **SMALL))
+    at.switch_page("../pages/language_models.py").run()
+    assert not [warning.value for warning in sound(at).warning if "was ignored" in warning.value]
+
+
 def test_plain_words():
     said = " ".join(texts(sound(open("approximation_error", draws=1, **SMALL))))
     assert "Same question, worse and worse answer, as the step leaves the tangent point" in said

@@ -122,3 +122,28 @@ def test_a_switch_is_said_as_one_or_zero():
     for text in ("", "yes", "True", "2"):
         with pytest.raises(ValueError, match="choose one of 1, 0"):
             choice.on_off(text)
+
+
+def changing():
+    import streamlit as st
+
+    from app.widgets import choice
+
+    options = ["c", "d"] if st.session_state.get("other") else ["a", "b"]
+    key = choice.bound("letter", options[0], choice.from_options(options))
+    choice.keep("letter", st.radio("letter", options, key=key))
+
+
+def test_a_choice_of_the_page_that_fits_no_longer_gives_way_without_a_word():
+    at = AppTest.from_function(changing).run()
+    at.radio(key="choice:letter").set_value("b").run()
+    at.session_state["other"] = True
+    at.run()
+    assert not at.exception and not at.warning
+    assert at.radio(key="choice:letter").value == "c" and at.query_params["letter"] in ("c", ["c"])
+
+
+def test_a_link_that_fits_not_is_told():
+    at = AppTest.from_function(changing)
+    at.query_params["letter"] = "z"
+    assert "which was ignored" in at.run().warning[0].value
