@@ -66,4 +66,4 @@ with right:
     compare_panel.changes(found, ranked, pair, names, query)
 
 brought = bring_panel.show(found, names)
-saved_panel.keep(found, names, pair, brought)
+saved_panel.keep(found, names, pair, brought, query)

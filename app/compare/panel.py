@@ -129,6 +129,13 @@ def numbers(found: Compared, pair: tuple[int, int]) -> None:
     chips.note(text + f" · {dropped.n_seeds} seed{'s' if dropped.n_seeds != 1 else ''}")
 
 
+def query_words(found: Compared, query: int) -> str:
+    """What a query of the first seed is: its label, or its words."""
+    dataset, sample = desk().sample(found.sources[0])
+    record = dataset.record("test", int(sample.query_index[query]))
+    return f"“{dataset.class_names[sample.y_query[query]]}”" if record is None else record_text.short(record)
+
+
 def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | None:
     """One query of the first seed, or None for all of them."""
     agreement = found.comparison.per_query[metric][0, pair[0], pair[1]]
@@ -141,9 +148,7 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
             return f"all {len(agreement)} queries"
         value = agreement[int(text)]
         value = agreements.signed(value, 2) if value == value else "undefined"
-        record = dataset.record("test", int(sample.query_index[int(text)]))
-        named = f"“{names[labels[int(text)]]}”" if record is None else record_text.short(record)
-        return f"query {text} · {named} · {METRICS[metric].title} {value}"
+        return f"query {text} · {query_words(found, int(text))} · {METRICS[metric].title} {value}"
 
     key = choice.bound("ranks", ALL, choice.from_options(options))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,13 @@ td.n, th.n { text-align: right; white-space: nowrap; }
 
 
 def report(found: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str,
-           brought: Shown | None = None) -> str:
-    """The whole file. saved: its name and note; link: the full address of the view; brought: scores from elsewhere."""
+           brought: Shown | None = None, query: int | None = None) -> str:
+    """The whole file: the conclusion on the pair, the chosen query, then the rest. saved: its name and note; link: the
+    full address of the view; brought: scores from elsewhere; query: of the first seed (default: all of them)."""
     labels = numbered(short_labels(found.scorings))
-    parts = [_head(found, saved, link), _questions(found, labels), _agreement(found, labels, pair),
-             _pair(found, labels, pair), _explained(found, pair, explained), _brought(brought),
-             _manifests(found, labels, brought), _commands(found)]
+    parts = [_head(found, saved, link), _pair(found, labels, pair), _query(found, labels, pair, query),
+             _explained(found, pair, explained), _brought(brought), _agreement(found, labels, pair),
+             _questions(found, labels), _manifests(found, labels, brought), _commands(found)]
     style = theme.STYLE.replace("<style>", "").replace("</style>", "").replace("light-dark(#0072B2, #56B4E9)",
                                                                                "#0072B2")
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -142,6 +144,23 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
                           "Kendall's τ, query by query."))
     return (f"<h2>{escape(first)} against {escape(second)}</h2><p><strong>{escape(verdict.headline)}.</strong> "
             f"{chips.code(escape(verdict.reason))}</p>{_measures(found, pair)}{''.join(charts)}")
+
+
+def _query(found: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:
+    """What the two rankings say at one query; nothing where none was chosen."""
+    if query is None:
+        return ""
+    first, second = (labels[place] for place in pair)
+    ranked = comparisons.pair(found, *pair)
+    top = min(two_rankings.TOP, len(ranked.candidates))
+    values = {name: found.comparison.per_query[name][0, pair[0], pair[1]][query] for name in METRICS}
+    said = " · ".join(f"{METRICS[name].title} {plus_minus(float(value), nan)}" for name, value in values.items())
+    table = two_rankings.top_changes(ranked, query)
+    kept = int((table.kept == rank_change.KEPT[0]).sum())
+    chart = rank_change.rank_change(table, first, second, top, ranked.noun)
+    return (f"<h2>Query {query}</h2><p>{escape(compare_panel.query_words(found, query))}</p><p>{escape(said)}</p>"
+            + svg(chart, f"The top {top} under both for query {query}",
+                  f"The top {top} for query {query}: {kept} of {top} are in both."))
 
 
 def _measures(found: Compared, pair: tuple[int, int]) -> str:

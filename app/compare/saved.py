@@ -23,13 +23,16 @@ from engine.store.comparisons import Entry, Saved
 
 PAGE = "compare"
 FAULT, DONE = "saved:fault", "saved:done"
+NAMED, SUGGESTED = "saved:name", "saved:suggested"
 
 
-def keep(found: Compared, names: Sequence[str], pair: tuple[int, int], brought: Shown | None = None) -> None:
-    """Name, note, save, link and report of the comparison on the page, with the brought scores that it shows."""
+def keep(found: Compared, names: Sequence[str], pair: tuple[int, int], brought: Shown | None = None,
+         place: int | None = None) -> None:
+    """Name, note, save, link and report of the comparison on the page, with the brought scores that it shows. place:
+    the chosen query of the first seed (default: all of them)."""
     with st.expander("Save, share or export this comparison", icon=":material/bookmark:"):
-        name = st.text_input("Name", value=_suggested(found, names, pair), key="saved:name",
-                             max_chars=saved.LONGEST_NAME)
+        _suggest(_suggested(found, names, pair))
+        name = st.text_input("Name", key=NAMED, max_chars=saved.LONGEST_NAME)
         note = st.text_area("Note", key="saved:note", max_chars=saved.LONGEST_NOTE, height=80,
                             placeholder="What you looked for, and what you saw")
         query = saved.address(_parameters())
@@ -37,7 +40,7 @@ def keep(found: Compared, names: Sequence[str], pair: tuple[int, int], brought: 
         row = st.container(horizontal=True)
         row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=_save,
                    args=(name, note, query, summary))
-        _report_button(row, found, pair, name, note, query, summary, brought)
+        _report_button(row, found, pair, name, note, query, summary, brought, place)
         _said()
         glossary.caption("The link reopens this view, for everybody who reaches this server"
                          + (", where the file with the brought scores is kept:" if brought else ":"))
@@ -65,6 +68,14 @@ def link(query: str) -> str:
 
 def _parameters() -> dict[str, list[str]]:
     return {name: st.query_params.get_all(name) for name in st.query_params}
+
+
+def _suggest(name: str) -> None:
+    """Puts a name into its field, unless the reader has written one there."""
+    state = st.session_state
+    if NAMED not in state or state[NAMED] == state.get(SUGGESTED):
+        state[NAMED] = name
+    state[SUGGESTED] = name
 
 
 def _suggested(found: Compared, names: Sequence[str], pair: tuple[int, int]) -> str:
@@ -96,9 +107,9 @@ def _said() -> None:
 
 
 def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
-                   brought: Shown | None) -> None:
+                   brought: Shown | None, place: int | None) -> None:
     """The report is written when it is asked for: it takes a few seconds."""
-    asked = ("report", found.key, pair, name, note, query, brought and brought.scores.scoring.digest)
+    asked = ("report", found.key, pair, name, note, query, brought and brought.scores.scoring.digest, place)
     row.button("Write the report", icon=":material/description:", on_click=_ask, args=(asked,),
                help="One HTML file with charts, questions, verdicts, manifests and commands, that needs no network.")
     if st.session_state.get("saved:asked") != asked:
@@ -108,7 +119,7 @@ def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note:
         if isinstance(explained, Waiting):
             job_panel.watch(explained)
             return
-        text = _written(asked, found, pair, name, note, query, summary, explained, brought)
+        text = _written(asked, found, pair, name, note, query, summary, explained, brought, place)
     except WhichfluenceError as error:
         st.error(str(error), icon=":material/error:")
         return
@@ -122,10 +133,10 @@ def _ask(asked: tuple) -> None:
 
 @st.cache_data(show_spinner="Writing the report", max_entries=8)
 def _written(asked: tuple, _found: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
-             _explained, _brought: Shown | None) -> str:
+             _explained, _brought: Shown | None, place: int | None) -> str:
     described = Saved.parse({"name": name, "note": note, "address": query, "summary": summary,
                              "created": datetime.now(UTC).isoformat(timespec="seconds")})
-    return report.report(_found, pair, described, _explained, link(query), _brought)
+    return report.report(_found, pair, described, _explained, link(query), _brought, place)
 
 
 def _card(entry: Entry) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+from app.compare import report
 from app.widgets import specification_list
 from engine.store import comparisons as saved
 from tests.pages.support import open, says, sound
@@ -38,6 +39,17 @@ def test_a_saved_comparison_reopens_the_same_view(home):
     assert saved.entries() == [] and says(listed, "None yet.")
 
 
+def test_the_suggested_name_follows_the_pair_and_a_written_one_stays(home):
+    at = compared(pair="1-2")
+    before = at.text_input(key="saved:name").value
+    sound(at.selectbox(key="compare:second").set_value(3).run())
+    after = at.text_input(key="saved:name").value
+    assert before != after == compared(pair="1-4").text_input(key="saved:name").value
+    at.text_input(key="saved:name").set_value("Mine").run()
+    sound(at.selectbox(key="compare:second").set_value(2).run())
+    assert at.text_input(key="saved:name").value == "Mine"
+
+
 def test_a_name_that_is_none_is_a_sentence(home):
     at = compared()
     at.text_input(key="saved:name").set_value(" ").run()
@@ -58,7 +70,22 @@ def test_the_report_holds_everything_and_loads_nothing(home, monkeypatch):
     assert "<h1>&lt;b&gt;Name&lt;/b&gt;</h1>" in text and text.count("<svg") == 7
     assert "of the way is the training process" in text and "engine explain" in text and "engine compare" in text
     assert text.count("<details>") == 1 + 4 and "wall_seconds" in text and "Spearman rho" in text
+    order = [text.index(said) for said in ("against", "Why they disagree", "How far the rankings agree",
+                                           "The questions", "Manifests", "Recompute it")]
+    assert order == sorted(order) and "<h2>Query" not in text
     assert not re.search(r'(src|href)="(?!http://www\.w3\.org|/compare|http)[^#]', text) and "<script" not in text
     outside = set(re.findall(r'https?://[^"\s<)]+', text)) - {"http://www.w3.org/2000/svg",
                                                                "http://www.w3.org/1999/xlink"}
     assert not {address for address in outside if "localhost" not in address and "compare?" not in address}
+
+
+def test_the_report_shows_the_chosen_query_after_the_conclusion(home, monkeypatch):
+    texts = []
+    monkeypatch.setattr(report, "svg", lambda chart, alternative, caption="": f"<figure>{caption}</figure>")
+    written = report.report
+    monkeypatch.setattr(report, "report", lambda *arguments: texts.append(written(*arguments)) or texts[-1])
+    sound(button(compared(ranks=3), "Write the report").click().run())
+    text = texts[-1]
+    order = [text.index(said) for said in (" against ", "<h2>Query 3</h2>", "The top 20 for query 3",
+                                           "Why they disagree", "The questions")]
+    assert order == sorted(order)
