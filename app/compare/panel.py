@@ -22,6 +22,7 @@ from app.widgets import (
     two_rankings,
 )
 from app.widgets.desk import desk
+from app.widgets.selectors import segments
 from app.widgets.two_rankings import Pair
 from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS
@@ -32,6 +33,9 @@ from engine.scoring.scoring import Scoring
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 ALL = "all"
+RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all queries"),
+          two_rankings.OFTEN: ("by how often in the top", "by how often they are in a query's top")}
+"""What ranks the top list over all queries -> what it is called to choose from, and in a sentence."""
 
 
 def metric_switch() -> str:
@@ -194,7 +198,8 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
 def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequence[str], query: int | None) -> None:
     """The top of both rankings."""
     first, second = (labels[place] for place in places)
-    table = two_rankings.top_changes(pair, query)
+    by = _ranked_by() if query is None else two_rankings.MEAN
+    table = two_rankings.top_changes(pair, query, by=by)
     kept = int((table.kept == rank_change.KEPT[0]).sum())
     top = min(two_rankings.TOP, len(pair.candidates))
     glossary.markdown(
@@ -202,12 +207,21 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
                                    "dashed line are outside that side's top, in order but not to scale.")
     draw(rank_change.rank_change, table, first, second, top, pair.noun, key="compare:changes",
          alt=f"Slope chart of the top {top} training examples under {first} and under {second}: {kept} are in both.")
-    chips.note(f"{kept} of {top} are in both" + (", ranked by the mean score over all queries" if query is None else
-                                                 f", for query {query}") + f" · seed {found.sources[0].seed}")
+    over = (f", for query {query}" if query is not None else
+            f", ranked {RANKED[by][1]} · query by query, as the agreements above are, "
+            f"{two_rankings.shared(pair, top):.1f} of {top} on average")
+    chips.note(f"{kept} of {top} are in both{over} · seed {found.sources[0].seed}")
     shown = table.drop(columns=["place_a", "place_b"])
     downloads.chart_extras("top", shown, [found.scorings[place] for place in places],
                            command=downloads.score_commands(found.drawn_sources[0],
                                                             [found.scorings[place] for place in places]))
+
+
+def _ranked_by() -> str:
+    """What ranks the examples over all queries."""
+    return segments("ranked", "Ranked", list(RANKED), two_rankings.MEAN, lambda by: RANKED[by][0], help=(
+        "One order for all queries: by the mean score, to which queries with large scores give most, or by how often "
+        "an example is in the top of a query, to which every query gives the same."))
 
 
 def spread(found: Compared, pair: tuple[int, int], labels: Sequence[str], metric: str) -> None:

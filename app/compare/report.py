@@ -136,7 +136,8 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
         svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
             "Rank against rank, all queries: how often ranks fall together, against unrelated rankings."),
         svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
-            f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries."),
+            f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries. Query by query, "
+            f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average."),
     ]
     if agreement.mean == agreement.mean:
         bins = comparisons.histogram(values.agreement, "kendall_tau", int(found.trusted.sum()))

@@ -42,17 +42,31 @@ def ranks(scores: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _one(pair: Pair, query: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """(scores, ranks), each (2, k): of one query, or of the mean over queries."""
+MEAN, OFTEN = "mean", "often"
+"""What ranks the examples over all queries: their mean score, or at how many queries they are in the top."""
+
+
+def _one(pair: Pair, query: int | None, by: str) -> tuple[np.ndarray, np.ndarray]:
+    """(scores, ranks), each (2, k): of one query, of the mean over queries, or of the share of queries at which an
+    example is in the top, of equal ones the better mean rank first."""
     if query is not None:
         return pair.scores[:, query], pair.ranks[:, query]
+    if by == OFTEN:
+        share = (pair.ranks <= TOP).mean(1)
+        behind = pair.ranks.mean(1) / (pair.ranks.shape[-1] + 1)
+        return share, ranks(share * pair.ranks.shape[1] - behind)
     mean = np.nan_to_num(pair.scores).mean(1)
-    return mean, ranks(mean[:, None])[:, 0]
+    return mean, ranks(mean)
 
 
-def ranking(pair: Pair, query: int | None) -> pd.DataFrame:
-    """One row a candidate: its score and rank under both, sorted by the first rank."""
-    scores, ranks = _one(pair, query)
+def shared(pair: Pair, top: int) -> float:
+    """How many of the top examples are in both rankings, query by query: the mean over queries."""
+    return float((pair.ranks <= top).all(0).sum(-1).mean())
+
+
+def ranking(pair: Pair, query: int | None, by: str = MEAN) -> pd.DataFrame:
+    """One row a candidate: its score and rank under both, sorted by the first rank. by: of what, over all queries."""
+    scores, ranks = _one(pair, query, by)
     frame = pd.DataFrame({"example": pair.candidates, pair.noun: pair.labels, "rank_a": ranks[0], "rank_b": ranks[1],
                           "score_a": scores[0], "score_b": scores[1]})
     return frame.dropna(subset=["score_a", "score_b"]).sort_values("rank_a", ignore_index=True)
@@ -80,12 +94,12 @@ def _density(key: tuple, _ranks: np.ndarray) -> pd.DataFrame:
                          "to_b": edges[up + 1], "times": times.ravel().round(3)})
 
 
-def top_changes(pair: Pair, query: int | None, top: int = TOP) -> pd.DataFrame:
+def top_changes(pair: Pair, query: int | None, top: int = TOP, by: str = MEAN) -> pd.DataFrame:
     """The candidates in the top of either ranking, with a place to draw them at on each side.
 
     Inside the top, the place is the rank; those outside stand below it in the order of their ranks.
     """
-    frame = ranking(pair, query)
+    frame = ranking(pair, query, by)
     frame = frame[(frame.rank_a <= top) | (frame.rank_b <= top)].copy()
     inside_a, inside_b = frame.rank_a <= top, frame.rank_b <= top
     frame["kept"] = np.where(inside_a & inside_b, "in both", np.where(inside_a, "only in the first",

@@ -148,6 +148,15 @@ def test_reoptimisation_ranks_the_same_candidates_everywhere():
     assert says(at, "· 8 candidates ·") and says(at, "converged (gradient norm at most")
 
 
+def test_the_top_list_says_what_ranks_it_and_what_it_is_query_by_query():
+    at = opened()
+    assert says(at, "in both, ranked by the mean score over all queries · query by query, as the agreements above are")
+    at.segmented_control(key="choice:ranked").set_value("often").run()
+    assert says(sound(at), "ranked by how often they are in a query's top") and address(at, "ranked") == ["often"]
+    one = opened(ranks=3)
+    assert says(one, "are in both, for query 3") and "choice:ranked" not in [box.key for box in one.segmented_control]
+
+
 def test_several_seeds_are_averaged():
     at = opened(nseeds=2)
     assert says(at, "means over seeds 0, 1") and all("over seeds" in metric.delta for metric in at.metric)

@@ -99,6 +99,19 @@ def test_top_changes_holds_both_tops(pair):
     rank_change.rank_change(reversed_, "1. a", "2. b", 5).to_dict()
 
 
+def test_one_loud_query_turns_the_mean_and_not_how_often_examples_are_in_the_top():
+    calm = np.arange(40.0)[::-1]
+    first = np.tile(calm, (10, 1))
+    second = first.copy()
+    second[0] = -1e6 * calm
+    scores = np.stack([first, second])
+    loud = two_rankings.Pair(("loud",), scores, two_rankings.ranks(scores), np.arange(40), np.full(40, "a"))
+    assert not (two_rankings.top_changes(loud, None).kept == "in both").any()
+    often = two_rankings.top_changes(loud, None, by=two_rankings.OFTEN)
+    assert (often.kept == "in both").all() and often.score_b.tolist() == [0.9] * 20
+    assert often.rank_b.tolist() == list(range(1, 21)) and two_rankings.shared(loud, 20) == 18.0
+
+
 def test_points_hold_every_candidate(pair):
     spec = rank_scatter.points(two_rankings.ranking(pair, 2), "1. a", "2. b", 5).to_dict()
     assert max(len(rows) for rows in spec["datasets"].values()) == K
