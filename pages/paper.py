@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.paper import panel, state
+from app.paper import panel, state, statements
 from app.widgets import glossary, published
 from engine.experiments import EXPERIMENTS
 
@@ -10,6 +10,8 @@ st.title("Paper")
 glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's value, ours with its 95% interval over "
               "seeds, and the difference; below stands what our numbers were made from.")
 
+statements.show()
+st.subheader("Cell by cell")
 name = state.choose_experiment()
 preset = state.choose_preset(name)
 experiment = EXPERIMENTS[name]
@@ -17,6 +19,7 @@ model = state.choose_model(name, preset)
 found = published.of_model(name, preset, model) if model else published.reproduction(name, preset)
 joined = published.with_paper(experiment, found.table if found else None, model)
 
+panel.scale_notes(name, preset, found, model)
 if experiment.note:
     glossary.caption(experiment.note)
 panel.elsewhere(name)

@@ -13,7 +13,7 @@ from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
 from app.paper import state
 from app.paper import table as paper_table
-from app.widgets import chips, downloads, glossary, manifest_view, reproductions, specification_list
+from app.widgets import chips, downloads, glossary, manifest_view, published, reproductions, specification_list
 from app.widgets.published import Published
 from engine import data
 from engine.experiments import EXPERIMENTS, reproduction
@@ -28,6 +28,15 @@ def elsewhere(name: str) -> None:
     if any("model" in preset.settings for preset in EXPERIMENTS[name].presets.values()):
         st.page_link("../pages/language_models.py", label="See it as a heatmap on the Language models page",
                      icon=":material/forum:")
+
+
+def scale_notes(name: str, preset: str, found: Published | None, model: str = "") -> None:
+    """Whether the scale is a quick check, where it is too small, and how it differs from the paper's."""
+    presets = EXPERIMENTS[name].presets
+    if presets[preset].is_quick_check and len(presets) > 1:
+        glossary.caption("A quick check that everything works; it is not meant to show the paper's effects.")
+    if found is not None and (said := published.too_small(name, preset, found)):
+        st.warning(f"Too small to show the effect: {said}", icon=":material/zoom_out:")
 
 
 def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") -> None:

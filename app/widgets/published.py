@@ -15,6 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from engine.experiments import EXPERIMENTS, Experiment, contents, publish
+from engine.experiments.enough import Evidence
 from engine.jobs import job_digest
 from engine.store.results import Store, home
 
@@ -36,6 +37,11 @@ def folder() -> Path:
     """Where published results lie."""
     named = os.environ.get(FOLDER, "").strip()
     return Path(named) if named else publish.RESULTS
+
+
+def changed() -> tuple[int, ...]:
+    """When each published file was written last: what is read from them stays right until this differs."""
+    return tuple(path.stat().st_mtime_ns for path in sorted(folder().glob("*/*/*")))
 
 
 def results(name: str, preset: str) -> pd.DataFrame | None:
@@ -92,6 +98,19 @@ def _others_here(root: str, name: str, moment: int) -> list[tuple[str, str, str]
         if settings != own and {**settings, "model": ""} == {**own, "model": ""} and contents.unchanged(payload):
             found.append((result.digest, preset, publish.scale_folder(experiment, result, preset)))
     return found
+
+
+def too_small(name: str, preset: str, found: Published) -> str:
+    """Why a result cannot show the effect of its experiment; empty where it can."""
+
+    model = str(found.table["model"].iloc[0]) if "model" in found.table else ""
+
+    def evidence(other: str) -> Evidence | None:
+        beside = found if other == name else of_model(other, preset, model) if model else reproduction(other, preset)
+        return None if beside is None else Evidence(beside.table, beside.manifest, evidence)
+
+    given = evidence(name)
+    return EXPERIMENTS[name].too_small(given) if given else ""
 
 
 def with_paper(experiment: Experiment, table: pd.DataFrame | None, model: str = "") -> pd.DataFrame | None:

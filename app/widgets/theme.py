@@ -84,6 +84,10 @@ STYLE = """
 .wf-table thead th { font-weight: 600; border-bottom-color: color-mix(in srgb, currentColor 45%, transparent); }
 .wf-table th:first-child { text-align: left; font-weight: 400; white-space: normal; min-width: 11rem; }
 .wf-table thead th:first-child { font-weight: 600; }
+.wf-statements th, .wf-statements td { white-space: normal; text-align: left; vertical-align: top;
+  overflow-wrap: anywhere; }
+.wf-statements th:first-child { min-width: 6.2rem; width: 8.5rem; }
+.wf-statements summary { font-size: .87rem; opacity: .8; } .wf-statements details p { margin: .2rem 0 .2rem 1rem; }
 .wf-axis { color: #fff; border-radius: 4px; padding: 0 .38rem; font-size: .76rem; margin-right: .55rem; }
 .wf-second { display: inline-block; margin-left: .5rem; opacity: .8; }
 .wf-quiet { opacity: .72; }
@@ -123,7 +127,7 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   .st-key-wf-heatmap-wide { overflow-x: auto; } .st-key-wf-heatmap-wide > div { min-width: 580px; }
   [data-testid="stHeading"] h1 { font-size: 2.25rem; } .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }
   .wf-table th, .wf-table td { padding: .38rem .45rem; } .wf-table th:first-child { min-width: 9rem; }
-  .wf-second { display: block; margin-left: 0; }
+  .wf-statements th:first-child { min-width: 0; width: 6.2rem; } .wf-second { display: block; margin-left: 0; }
   .wf-glossary { grid-template-columns: 1fr; gap: 0; } .wf-glossary dd { margin-bottom: .5rem; }
   .wf-facts { grid-template-columns: 1fr; gap: 0; } .wf-facts dd { margin-bottom: .5rem; } }
 </style>

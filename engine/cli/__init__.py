@@ -19,6 +19,7 @@ from engine.cli import (
     path_integral,
     pretrain,
     reproduce,
+    statements,
 )
 from engine.cli.program import Commands, run
 
@@ -31,6 +32,7 @@ COMMANDS: Commands = {
     "bring": bring.bring,
     "path-integral": path_integral.path_integral,
     "reproduce": reproduce.reproduce,
+    "statements": statements.statements,
     "noisy-labels": noisy_labels.noisy_labels,
     "what-if-labels": noisy_labels.what_if_labels,
     "attribute": language.attribute,

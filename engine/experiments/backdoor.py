@@ -21,6 +21,7 @@ from engine.basics.provenance import device_name
 from engine.data.tasks.backdoor import ABLATION, SIZES
 from engine.experiments import language, response_corruption
 from engine.experiments.contents import check
+from engine.experiments.enough import learned_attack
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.models.causal import catalogue
@@ -218,19 +219,20 @@ TABLE_5_2 = Experiment(
     lambda tables: tables["detection"], ("method", "behavior", "metric"),
     "table_5_2_a12_a13_conditional_backdoor.csv",
     "With Gemma-2-9B-it it is Table A-12, with Llama-3.1-8B-Instruct Table A-13. RepSim at 50% reads halfway through "
-    "the model's layers, RepSim alone at the last one.", models=catalogue.ALL_MODELS)
+    "the model's layers, RepSim alone at the last one.", models=catalogue.ALL_MODELS, too_small=learned_attack)
 TABLE_A11 = Experiment(
     "table-a11", "Table A-11: what the fine-tuned models do", QUALITY.name, QUALITY_PRESETS,
     lambda tables: tables["quality"], ("task", "metric"), "table_a11_source_model_quality.csv",
     "Loss is the mean training loss since the checkpoint before the last. An answer counts as the model's where its "
-    "letter has the largest logit of all choices after the record's own explanation.", models=catalogue.ALL_MODELS)
+    "letter has the largest logit of all choices after the record's own explanation.", models=catalogue.ALL_MODELS,
+    too_small=learned_attack)
 TABLE_A14 = Experiment(
     "table-a14", "Table A-14: removal and retraining, conditional backdoor", REMOVAL.name, REMOVAL_PRESETS,
     lambda tables: tables["removal"], ("method", "behavior", "group", "metric"),
     "table_a14_backdoor_removal_retraining.csv", "The small preset retrains for three of its rows.",
-    models=catalogue.ALL_MODELS[:1])
+    models=catalogue.ALL_MODELS[:1], too_small=learned_attack)
 TABLE_A15 = Experiment(
     "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, PRESETS,
     lambda tables: tables["ablation"], ("method", "behavior", "query_trigger", "target", "metric"),
     "table_a15_reference_ablation.csv", "The paper does not name the metric of this table; it is AUPRC.",
-    models=catalogue.ALL_MODELS[:1])
+    models=catalogue.ALL_MODELS[:1], too_small=learned_attack)

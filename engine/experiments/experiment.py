@@ -11,7 +11,11 @@ import pandas as pd
 
 from engine.basics.errors import InvalidInput
 from engine.experiments.contents import contents
+from engine.experiments.enough import Evidence, nothing_to_ask
 from engine.scoring.scoring import Scoring
+
+QUICK = "small"
+"""The preset that takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,11 @@ class Preset:
     title: str
     seeds: int
     settings: Mapping[str, Any]
+
+    @property
+    def is_quick_check(self) -> bool:
+        """Whether it only shows that the machinery works: its results stand in where nothing larger is published."""
+        return self.name == QUICK
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,7 @@ class Experiment:
     pairs: the two scorings that a row compares, by its (axis, comparison, parameter). tolerance: how far a row
     may lie from the paper's before it has to be explained, set before anything ran; NaN where none was.
     models: the language models that the paper ran, by its names; empty where it ran none.
+    too_small: why a published run cannot show the effect, empty where it can.
     """
 
     name: str
@@ -47,6 +57,7 @@ class Experiment:
     pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]] = field(default_factory=dict)
     tolerance: Callable[[Mapping[str, str]], float] = lambda row: math.nan
     models: tuple[str, ...] = ()
+    too_small: Callable[[Evidence], str] = nothing_to_ask
 
     def beside(self, model: str) -> str:
         """A sentence where the paper did not run `model`, on whose numbers stand beside ours; empty where it did."""

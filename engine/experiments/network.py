@@ -36,6 +36,7 @@ from engine.experiments.agreements import (
 )
 from engine.experiments.contents import check
 from engine.experiments.controlled import BEHAVIORS
+from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
@@ -231,10 +232,12 @@ PRESETS = {"small": SMALL, "paper": PAPER}
 PAPER_TABLE = "table_a7_cifar10_specification_mismatch.csv"
 KEYS = ("axis", "comparison", "parameter", "metric")
 TABLE_A7 = Experiment("table-a7", "Table A-7: specification mismatch on CIFAR-10, a CNN", STUDY.name, PRESETS,
-                      _view("table_a7"), KEYS, PAPER_TABLE, pairs=pairs(), tolerance=tolerance)
+                      _view("table_a7"), KEYS, PAPER_TABLE, pairs=pairs(), tolerance=tolerance,
+                      too_small=learned_classes)
 FIGURE_A1 = Experiment("figure-a1", "Figure A-1: all comparisons on CIFAR-10", STUDY.name, PRESETS,
                        _view("table_a7", "figure_a1"), KEYS, PAPER_TABLE,
                        "Repeats Table A-7, and adds α = 1e-5 and the P rows with the factual model's drift removed.",
-                       pairs(), tolerance)
+                       pairs(), tolerance, too_small=learned_classes)
 FIGURE_A2 = Experiment("figure-a2", "Figure A-2: approximation error on CIFAR-10", STUDY.name, PRESETS,
-                       _view("figure_a2"), KEYS, None, "The paper prints no numbers for this figure.")
+                       _view("figure_a2"), KEYS, None, "The paper prints no numbers for this figure.",
+                       too_small=learned_classes)

@@ -21,6 +21,7 @@ from engine.applications.noisy_labels.scoring import AUGMENTED
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
 from engine.experiments.contents import check
+from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
 from engine.metrics.agreement import pairwise
@@ -168,22 +169,27 @@ def _view(*keys: str, augmented: bool = False):
 STUDY = JobKind("noisy_labels", plan, run_chunk, finish, weight)
 TABLE_5_1 = Experiment(
     "table-5-1", "Table 5-1: noisy label detection at ρ = 0.2", STUDY.name, MAIN_PRESETS, _view("metric"),
-    ("method", "behavior", "metric"), "table_5_1_noisy_label_rho02.csv", tolerance=tolerance)
+    ("method", "behavior", "metric"), "table_5_1_noisy_label_rho02.csv", tolerance=tolerance,
+    too_small=learned_classes)
 TABLE_A8 = Experiment(
     "table-a8", "Table A-8: noisy label detection across noise rates", STUDY.name, RATE_PRESETS, _view("rho", "metric"),
-    ("method", "behavior", "rho", "metric"), "table_a8_noisy_label_auprc_by_rho.csv", tolerance=tolerance)
+    ("method", "behavior", "rho", "metric"), "table_a8_noisy_label_auprc_by_rho.csv", tolerance=tolerance,
+    too_small=learned_classes)
 TABLE_A9 = Experiment(
     "table-a9", "Table A-9: noisy label detection across architectures", STUDY.name, ARCHITECTURE_PRESETS,
     _view("architecture", "metric"), ("method", "behavior", "architecture", "metric"),
     "table_a9_noisy_label_auprc_by_architecture.csv",
     "The small preset compares a CNN, an MLP and softmax regression, of which the paper has no numbers.",
-    tolerance=tolerance)
+    tolerance=tolerance,
+    too_small=learned_classes)
 TABLE_A16 = Experiment(
     "table-a16", "Table A-16: representation similarity with added signals", STUDY.name, MAIN_PRESETS,
     _view("metric", augmented=True), ("method", "behavior", "metric"),
     "table_a16_signal_augmented_noisy_label_rho02.csv",
-    "A low similarity counts as suspicious; the rows “sign of Eq. 6” have the opposite sign.", tolerance=tolerance)
+    "A low similarity counts as suspicious; the rows “sign of Eq. 6” have the opposite sign.", tolerance=tolerance,
+    too_small=learned_classes)
 FIGURE_5_1 = Experiment(
     "figure-5-1", "Figure 5-1: ranking agreement across methods and behaviors", STUDY.name, MAIN_PRESETS,
     lambda tables: tables["agreement"].reset_index(drop=True), ("a", "b", "metric"), None,
-    "Panel (a), for which the paper prints no numbers. Panel (b) repeats Table A-10, panel (c) Tables A-8 and A-9.")
+    "Panel (a), for which the paper prints no numbers. Panel (b) repeats Table A-10, panel (c) Tables A-8 and A-9.",
+    too_small=learned_classes)

@@ -96,6 +96,12 @@ def published(name: str, preset: str, out_dir: Path | str | None = None) -> tupl
     return read_table(folder / TABLE), record
 
 
+def scales(name: str, out_dir: Path | str | None = None) -> list[str]:
+    """The scales at which an experiment is published, as its folders are called."""
+    root = Path(RESULTS if out_dir is None else out_dir) / name
+    return sorted(path.parent.name for path in root.glob(f"*/{TABLE}"))
+
+
 def read_table(path: Path | str) -> pd.DataFrame:
     """A CSV of ours or of the paper: `NUMBERS` (NaN where empty) and `COUNTS` as such, all other columns as text."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")

@@ -1,10 +1,14 @@
 """Paper: empty, published, computed here, altered; every choice in the address."""
 
+from html import unescape
 from urllib.parse import unquote
 
 import pytest
 
 from engine.experiments import EXPERIMENTS, publish
+from engine.experiments.statements import STATEMENTS
+from engine.experiments.statements import told as in_words
+from engine.experiments.statements.findings import findings
 from engine.problems import SoftmaxProblem
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.verdict import verdict
@@ -103,3 +107,28 @@ def test_nonsense_in_the_address_is_said_and_ignored(published):
     at = sound(support.open("paper", experiment="table-99", preset="huge", measure="\0bad"))
     assert len([warning for warning in at.warning if "which was ignored" in warning.value]) == 3
     assert "0.757" in html(at)
+
+
+def test_the_page_opens_with_the_statements_of_the_command(monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(publish.RESULTS))
+    at = sound(support.open("paper", settle=False))
+    shown, found = unescape(html(at)), findings(STATEMENTS.values())
+    assert says(at, in_words.summary(found)) and shown.count('<th scope="row">') >= len(found)
+    places = [shown.index(finding.statement.sentence) for finding in found]
+    assert places == sorted(places)
+    for finding in found:
+        assert in_words.measured(finding) in shown and finding.why in shown and in_words.origin(finding) in shown
+        assert f"experiment={finding.statement.needs[0]}&preset={finding.preset}" in shown
+
+
+def test_without_results_no_statement_is_made():
+    assert says(sound(support.open("paper")), "Nothing is published yet")
+
+
+def test_a_scale_that_is_too_small_says_why(monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(publish.RESULTS))
+    at = sound(support.open("paper", settle=False, experiment="table-5-1", preset="small"))
+    assert says(at, "A quick check that everything works")
+    assert [warning for warning in at.warning if "the model reads 38% of the test examples right" in warning.value]
+    at = sound(support.open("paper", settle=False, experiment="table-a6", preset="paper"))
+    assert not at.warning and not says(at, "A quick check that everything works")

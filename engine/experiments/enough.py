@@ -1,0 +1,83 @@
+"""Whether a published run is large enough to show an effect: rules that read the run, not its name.
+
+Each rule gives the reason in one sentence, or nothing where the run is large enough or says nothing about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine.metrics.intervals import t_interval
+
+HALF = 0.5
+RANDOM = "Random"
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A published table, its manifest, and what another experiment published at the same scale (None: nothing)."""
+
+    table: pd.DataFrame
+    manifest: Mapping[str, Any]
+    beside: Callable[[str], Evidence | None] = lambda name: None
+
+
+def nothing_to_ask(evidence: Evidence) -> str:
+    """No rule: every size shows the effect."""
+    return ""
+
+
+def learned_classes(evidence: Evidence) -> str:
+    """The classifiers read at least half of the test examples, averaged over the runs."""
+    found = [run.get("test_accuracy", run.get("factual", {}).get("test_accuracy"))
+             for run in evidence.manifest.get("runs", ())]
+    known = [accuracy for accuracy in found if accuracy is not None]
+    if not known or np.mean(known) >= HALF:
+        return ""
+    return f"the model reads {np.mean(known):.0%} of the test examples right, less than half."
+
+
+def learned_attack(evidence: Evidence) -> str:
+    """The backdoor works on at least half of the prompts that should trigger it, before anything is removed.
+
+    Read from the manifest, or else from Table A-11 at the same scale.
+    """
+    rates = [run["ASR"] for run in evidence.manifest.get("factual", ())]
+    quality = None if rates else evidence.beside("table-a11")
+    if quality is not None:
+        rates = list(quality.table.loc[quality.table["metric"] == "ASR", "mean"])
+    if not rates or np.mean(rates) >= HALF:
+        return ""
+    return f"the attack succeeds for {np.mean(rates):.0%} of the triggered prompts, less than half."
+
+
+def found_something(evidence: Evidence) -> str:
+    """For every kind of corruption some ranking has an AUPRC above the random one's.
+
+    By t-intervals of the differences within seeds, at 1 − 0.05/k for k rankings; of Table A-17, which has no random
+    one, by Figure 5-2 at the same scale.
+    """
+    if RANDOM not in set(evidence.table["method"]):
+        ranked = evidence.beside("figure-5-2")
+        return "" if ranked is None else found_something(ranked)
+    missed = [kind for kind, rows in evidence.table.groupby("corruption", sort=False) if not _above_chance(rows)]
+    return f"no ranking finds the records with a wrong {' or '.join(missed)} better than chance." if missed else ""
+
+
+def _above_chance(rows: pd.DataFrame) -> bool:
+    rows = rows[rows["metric"] == "AUPRC"]
+    chance = next(_values(rows[rows["method"] == RANDOM]))
+    others = rows[rows["method"] != RANDOM]
+    intervals = (t_interval(values - chance, 1 - 0.05 / len(others)) for values in _values(others))
+    return any(mean - half > 0 for mean, half in intervals)
+
+
+def _values(rows: pd.DataFrame) -> Iterator[np.ndarray]:
+    """(seeds,) of every row."""
+    for text in rows["seed_means"]:
+        yield np.array([float(value) for value in str(text).split()])

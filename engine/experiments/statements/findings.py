@@ -1,0 +1,57 @@
+"""What the published results say of every statement, at every scale that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+
+from engine.experiments import EXPERIMENTS, publish
+from engine.experiments.enough import Evidence
+from engine.experiments.statements.rows import Missing, Rows
+from engine.experiments.statements.statement import Finding, Statement
+
+
+def findings(statements: Iterable[Statement], out_dir: Path | str | None = None) -> list[Finding]:
+    """One finding for each statement and scale; a quick check counts only where nothing larger is published.
+
+    A statement without published results has none. Raises `StoreError` for results that do not match their manifest.
+    """
+    found, read = [], cache(lambda name, scale: evidence(name, scale, out_dir))
+    for statement in statements:
+        own = [_finding(statement, scale, read) for scale in _scales(statement, out_dir)]
+        larger = [finding for finding in own if not _is_quick(finding)]
+        found += larger or own
+    return found
+
+
+def evidence(name: str, scale: str, out_dir: Path | str | None = None) -> Evidence | None:
+    """The published table and manifest of an experiment, with those of others at the same scale within reach."""
+    found = publish.published(name, scale, out_dir)
+    return None if found is None else Evidence(*found, beside=cache(lambda other: evidence(other, scale, out_dir)))
+
+
+def too_small(name: str, given: Evidence) -> str:
+    """Why this run of an experiment cannot show the effect; empty where it can."""
+    return EXPERIMENTS[name].too_small(given)
+
+
+def _scales(statement: Statement, out_dir: Path | str | None) -> list[str]:
+    """The scales at which all that a statement needs is published."""
+    every = [publish.scales(name, out_dir) for name in statement.needs]
+    return [scale for scale in every[0] if all(scale in names for names in every)]
+
+
+def _finding(statement: Statement, scale: str, read: Callable[[str, str], Evidence | None]) -> Finding:
+    given = {name: found for name in statement.needs if (found := read(name, scale)) is not None}
+    preset = str(given[statement.needs[0]].manifest["preset"])
+    short = next(filter(None, (too_small(name, found) for name, found in given.items())), "")
+    try:
+        clauses = statement.clauses({name: Rows.of(found.table) for name, found in given.items()})
+    except Missing as error:
+        return Finding(statement, scale, preset, short=short, lacks=str(error))
+    return Finding(statement, scale, preset, tuple(clauses), short)
+
+
+def _is_quick(finding: Finding) -> bool:
+    return EXPERIMENTS[finding.statement.needs[0]].presets[finding.preset].is_quick_check

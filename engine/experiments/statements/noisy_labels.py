@@ -1,0 +1,112 @@
+"""What the paper concludes about noisy labels: Tables 5-1, A-8, A-9, A-10 and A-16, Figure 5-1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from engine.experiments.statements.preferred import same_preference
+from engine.experiments.statements.rows import Row, Rows
+from engine.experiments.statements.statement import Clause, Statement
+
+LOSS, LOGIT, MARGIN = "Trusted loss", "Target logit", "Hard margin"
+LEARNING_BASED = {"GradSim": MARGIN, "TracIn": LOGIT, "LiSSA": MARGIN}
+"""Estimators that read labels, each with the behavior that the paper prefers for its AUPRC."""
+
+
+def _auprc(rows: Rows) -> Rows:
+    return rows.where(metric="AUPRC")
+
+
+def preferred(experiments: Mapping[str, Rows]) -> list[Clause]:
+    """The count of groups of Table 5-1 that agree with the paper's shading."""
+    return [same_preference(experiments["table-5-1"], "table_5_1_noisy_label_rho02.csv")]
+
+
+def opposite_preferences(experiments: Mapping[str, Rows]) -> list[Clause]:
+    """TracIn gains from the target logit in place of the loss, and LiSSA loses."""
+    rows = _auprc(experiments["table-5-1"])
+    gain = {method: rows.seeds(method=method, behavior=LOGIT) - rows.seeds(method=method, behavior=LOSS)
+            for method in ("TracIn", "LiSSA")}
+    return [Clause.of("TracIn, target logit − trusted loss", gain["TracIn"]),
+            Clause.of("LiSSA, trusted loss − target logit", -gain["LiSSA"])]
+
+
+def labels_beat_similarity(experiments: Mapping[str, Rows]) -> list[Clause]:
+    """Each learning-based estimator with its preferred behavior − representation similarity."""
+    rows = _auprc(experiments["table-5-1"])
+    similarity = rows.seeds(method="RepSim")
+    return [Clause.of(f"{method} − RepSim", rows.seeds(method=method, behavior=behavior) - similarity)
+            for method, behavior in LEARNING_BASED.items()]
+
+
+def _steady(rows: Rows, column: str, mark: str) -> list[Clause]:
+    """Of each word of a column: TracIn with the target logit − with the better of the two other behaviors."""
+    clauses = []
+    for word, own in _auprc(rows).where(method="TracIn").split(column):
+        other = np.maximum(own.seeds(behavior=LOSS), own.seeds(behavior=MARGIN))
+        clauses.append(Clause.of(f"{mark}{word}", own.seeds(behavior=LOGIT) - other))
+    return clauses
+
+
+def steady_over_rates(experiments: Mapping[str, Rows]) -> list[Clause]:
+    """Table A-8, rate by rate."""
+    return _steady(experiments["table-a8"], "rho", "ρ = ")
+
+
+def steady_over_networks(experiments: Mapping[str, Rows]) -> list[Clause]:
+    """Table A-9, network by network."""
+    return _steady(experiments["table-a9"], "architecture", "")
+
+
+def removal_gains(experiments: Mapping[str, Rows]) -> list[Clause]:
+    """Accuracy after removing the top 10% by TracIn with the target logit − at random, and − with the trusted loss."""
+    rows = experiments["table-a10"].where(topk="10%")
+    best = rows.seeds(method="TracIn", behavior=LOGIT)
+    return [Clause.of("against removal at random", best - rows.seeds(method="Random")),
+            Clause.of("against the trusted loss", best - rows.seeds(method="TracIn", behavior=LOSS))]
+
+
+def training_signal_helps(experiments: Mapping[str, Rows]) -> list[Clause]:
+    """RepSim with the training signal − RepSim alone."""
+    rows = _auprc(experiments["table-a16"])
+    return [Clause.of("with the training signal − alone",
+                      rows.seeds(method="RepSim + train (logit)") - rows.seeds(method="RepSim"))]
+
+
+def shared_parts_agree(experiments: Mapping[str, Rows]) -> list[Clause]:
+    """Mean τ over pairs with the same estimator, or the same behavior, − over pairs that share neither."""
+    rows = experiments["figure-5-1"].where(metric="Kendall tau")
+
+    def of(estimator: bool, behavior: bool) -> np.ndarray:
+        def keep(row: Row) -> bool:
+            (a, _, asked), (b, _, asked_too) = row["a"].partition(" · "), row["b"].partition(" · ")
+            return bool(asked and asked_too) and (a == b) == estimator and (asked == asked_too) == behavior
+
+        return rows.where(keep).mean()
+
+    neither = of(False, False)
+    return [Clause.of("same estimator", of(True, False) - neither),
+            Clause.of("same behavior", of(False, True) - neither)]
+
+
+_AUPRC = "difference of AUPRC"
+STATEMENTS = (
+    Statement("preferred-noisy-labels", "Each estimator finds wrong labels best with the trusted behavior that the "
+              "paper names for it.", ("table-5-1",), "share of (method, metric) groups that prefer it", preferred),
+    Statement("opposite-preferences", "No trusted behavior is best for every estimator: the target logit helps TracIn "
+              "and harms LiSSA.", ("table-5-1",), _AUPRC, opposite_preferences),
+    Statement("labels-beat-similarity", "Estimators that read the labels find wrong ones better than similarity does.",
+              ("table-5-1",), _AUPRC, labels_beat_similarity),
+    Statement("steady-over-rates", "TracIn is best with the target logit at every rate of wrong labels.",
+              ("table-a8",), _AUPRC, steady_over_rates),
+    Statement("steady-over-networks", "TracIn is best with the target logit in every network.", ("table-a9",), _AUPRC,
+              steady_over_networks),
+    Statement("removal-gains", "Training again without what TracIn finds with the target logit gains accuracy.",
+              ("table-a10",), "percentage points of accuracy", removal_gains),
+    Statement("training-signal-helps", "Similarity finds wrong labels better once it is given the training signal.",
+              ("table-a16",), _AUPRC, training_signal_helps),
+    Statement("shared-parts-agree", "Rankings agree more where they share the estimator or the behavior.",
+              ("figure-5-1",), "difference of Kendall τ", shared_parts_agree),
+)

@@ -1,0 +1,137 @@
+r"""A conclusion of the paper as a statement that published rows confirm, contradict or leave undecided.
+
+A statement is one or several clauses E[v] > beyond, each with a value v of every seed, taken pairwise within the seed
+where two rows are compared. With k clauses, t-intervals over the seeds decide:
+
+    confirmed      the 95% interval of every clause lies above `beyond` (an intersection–union test: Berger 1982)
+    contradicted   of some clause the interval at 1 − 0.05/k lies below it (Bonferroni)
+    undecided      otherwise, of a single seed, and of a run that is too small to show the effect
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.experiments.statements.rows import Rows
+from engine.metrics.intervals import t_interval
+
+CONFIRMED, CONTRADICTED, UNDECIDED = "confirmed", "contradicted", "undecided"
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Clause:
+    """What has to be larger than `beyond`: values, one a seed, and the words for them. note: more to say of them."""
+
+    title: str
+    values: tuple[float, ...]
+    beyond: float = 0.0
+    note: str = ""
+
+    @classmethod
+    def of(cls, title: str, values: Iterable[float], beyond: float = 0.0, note: str = "") -> Clause:
+        return cls(title, tuple(float(value) for value in np.asarray(values)), beyond, note)
+
+    def interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """Mean and half width over the seeds; the half width of one seed is NaN."""
+        return t_interval(self.values, level)
+
+    @property
+    def margin(self) -> float:
+        """How far the mean lies above what it has to exceed."""
+        return self.interval()[0] - self.beyond
+
+    @property
+    def holds(self) -> bool:
+        """Whether the 95% interval lies above; False where there is none."""
+        return self.margin - self.interval()[1] > 0
+
+    def fails(self, clauses: int) -> bool:
+        """Whether the interval at 1 − 0.05/clauses lies below; False where there is none."""
+        return self.margin + self.interval(1 - (1 - LEVEL) / clauses)[1] < 0
+
+
+@dataclass(frozen=True)
+class Statement:
+    """name: for the command line. sentence: what the paper concludes. needs: the experiments whose rows at one scale
+    decide it, the first one with the rows to look at. figure: what the values of its clauses are, in a few words.
+    clauses: the rows of each experiment needed -> clauses; a `Missing` row leaves the statement undecided.
+    """
+
+    name: str
+    sentence: str
+    needs: tuple[str, ...]
+    figure: str
+    clauses: Callable[[Mapping[str, Rows]], list[Clause]]
+
+
+def verdict(clauses: Iterable[Clause]) -> str:
+    """What the intervals decide, as the module says; undecided without a clause."""
+    clauses = list(clauses)
+    if clauses and all(clause.holds for clause in clauses):
+        return CONFIRMED
+    return CONTRADICTED if any(clause.fails(len(clauses)) for clause in clauses) else UNDECIDED
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one scale says of a statement. scale: the folder of the results, such as `small`; preset: its preset.
+
+    short: why the run is too small to show the effect, else empty. lacks: which row was not run, else empty.
+    """
+
+    statement: Statement
+    scale: str
+    preset: str
+    clauses: tuple[Clause, ...] = ()
+    short: str = ""
+    lacks: str = ""
+
+    @property
+    def verdict(self) -> str:
+        return UNDECIDED if self.short or self.lacks else verdict(self.clauses)
+
+    @property
+    def seeds(self) -> int:
+        """The least number of seeds behind a clause."""
+        return min((len(clause.values) for clause in self.clauses), default=0)
+
+    @property
+    def least(self) -> Clause | None:
+        """The clause with the smallest margin, which decides whether all hold."""
+        return min(self.clauses, key=lambda clause: clause.margin, default=None)
+
+    @property
+    def figure(self) -> str:
+        """`+0.25 ± 0.14`: of the least clause, with what it has to exceed unless that is 0."""
+        if self.least is None:
+            return ""
+        mean, half = self.least.interval()
+        digits = 3 if half < 0.1 else 2
+        spread = "" if math.isnan(half) else f" ± {half:.{digits}f}"
+        if self.least.beyond:
+            return f"{mean:.{digits}f}{spread} (more than {self.least.beyond:g} needed)"
+        return f"{mean:+.{digits}f}{spread}".replace("-", "−")
+
+    @property
+    def counted(self) -> str:
+        """How many clauses hold and which is the least; of a single clause its words."""
+        if self.least is None:
+            return ""
+        if len(self.clauses) == 1:
+            return "; ".join(filter(None, [self.least.title, self.least.note]))
+        holding = sum(clause.holds for clause in self.clauses)
+        return f"{holding} of {len(self.clauses)} comparisons hold; the least is {self.least.title}"
+
+    @property
+    def why(self) -> str:
+        """Why nothing is decided, where it is not for the interval; else empty."""
+        if self.short:
+            return f"Too small to show the effect: {self.short}"
+        if self.lacks:
+            return self.lacks
+        return "One seed has no interval." if self.seeds == 1 else ""
