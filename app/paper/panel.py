@@ -17,6 +17,7 @@ from app.widgets import chips, downloads, glossary, manifest_view, published, re
 from app.widgets.published import Published
 from engine import data
 from engine.experiments import EXPERIMENTS, reproduction
+from engine.experiments.differences import differences
 from engine.problems import ProblemSource
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scoring import Scoring
@@ -37,6 +38,9 @@ def scale_notes(name: str, preset: str, found: Published | None, model: str = ""
         glossary.caption("A quick check that everything works; it is not meant to show the paper's effects.")
     if found is not None and (said := published.too_small(name, preset, found)):
         st.warning(f"Too small to show the effect: {said}", icon=":material/zoom_out:")
+    if told := differences(EXPERIMENTS[name], preset):
+        with st.expander("How this scale differs from the paper's"):
+            glossary.markdown("\n".join(f"- {line}" for line in told))
 
 
 def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 from engine import data
 from engine.metrics.agreement import METRICS
 
-VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "difference", "tolerance", "within")
+VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "n_candidates", "difference", "tolerance", "within")
 CURVES = {"eta": "First order against the exact step, over the step size η",
           "alpha": "Inverse Hessian against re-optimisation, over the weight α (undamped)"}
 MARKS = {"rho": "ρ = ", "architecture": "", "topk": "top "}
@@ -42,10 +42,17 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     if pieces:
         rows = rows.assign(comparison=[first for first, _ in pieces], parameter=[rest for _, rest in pieces])
     several = "dataset" in rows and rows["dataset"].nunique() > 1
-    second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "") if part)
-              for row in rows.to_dict("records")]
+    second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "",
+                                           own_size(row, rows)) if part) for row in rows.to_dict("records")]
     labels = [f"{row}|{text}" if text else row for row, text in zip(rows["comparison"], second, strict=True)]
     return rows.assign(label=labels, second=second)
+
+
+def own_size(row: Mapping[str, object], rows: pd.DataFrame) -> str:
+    """`12 candidates`, where a row compares fewer than others do."""
+    if "n_candidates" not in rows or row["n_candidates"] == rows["n_candidates"].max() or pd.isna(row["n_candidates"]):
+        return ""
+    return f"{row['n_candidates']:.0f} candidates"
 
 
 def named(row: Mapping[str, object]) -> tuple[str, str]:

@@ -25,7 +25,7 @@ def choose_experiment() -> str:
 def choose_preset(name: str) -> str:
     """At which scale; the first that has results is the default."""
     presets = EXPERIMENTS[name].presets
-    order = sorted(presets, key=lambda preset: preset != FULL)
+    order = sorted(presets, key=lambda preset: (preset != FULL, presets[preset].is_quick_check))
     default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
     chosen = segments("preset", "Scale", order, default, scale_title)
     glossary.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")

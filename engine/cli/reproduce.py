@@ -15,7 +15,8 @@ from engine.cli.setting import Machine
 
 def reproduce(
     name: Annotated[str, typer.Argument(help="An experiment; `list` shows them.")],
-    preset: Annotated[str, typer.Option(help="The scale: small or paper.")] = "small",
+    preset: Annotated[str, typer.Option(help="The scale: small (a quick check), desk (two cores, hours), "
+                                              "paper (a GPU), or another that `list` shows.")] = "small",
     seeds: Annotated[int | None, typer.Option(help="How many seeds (default: those of the preset).", min=1,
                                               max=1000)] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for NAME/PRESET/results.csv and manifest.json (default: "

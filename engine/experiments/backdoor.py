@@ -32,6 +32,9 @@ TASK = {"name": "conditional_backdoor", "seed": 0}
 ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
 ALL_REMOVALS = [*([method.label, rankings.behavior_title(behavior)] for method, behavior in pairs(tuple(READOUTS))),
                 *(["Oracle", group] for group in ORACLES)]
+DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer logit"], ["TracIn", "Answer logit"],
+                 ["TracIn", "Response loss"], ["LESS", "Answer margin"], ["Oracle", "Harmful poison"]]
+"""One row an estimator, with the behavior that the paper prefers, TracIn with its default beside it, and both ends."""
 EMBEDDED = {"epochs": 6, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model: chosen on the records of seed 100 by attack success and accuracy alone, without a
 look at detection."""
@@ -39,16 +42,20 @@ SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
         {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
+    "desk": language.settings(
+        catalogue.SMALL_MODEL, {**TASK, "clean": 800, "poison": 100, "benign": 100, "test": 100, "longest": 200},
+        language.DESK_RECIPE, 2048),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
     "embedded": language.settings(
         catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", "hardest": 1, **SIZES}, EMBEDDED, 2048),
 }
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
-            "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS}
+            "desk": DESK_REMOVALS, "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS}
 TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
+          "desk": "1,000 short ScienceQA records and 4 × 100 queries, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts"}
-SEEDS = {"small": 2, "paper": 3, "embedded": 3}
+SEEDS = {"small": 2, "desk": 2, "paper": 3, "embedded": 3}
 PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
            for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
@@ -229,7 +236,8 @@ TABLE_A11 = Experiment(
 TABLE_A14 = Experiment(
     "table-a14", "Table A-14: removal and retraining, conditional backdoor", REMOVAL.name, REMOVAL_PRESETS,
     lambda tables: tables["removal"], ("method", "behavior", "group", "metric"),
-    "table_a14_backdoor_removal_retraining.csv", "The small preset retrains for three of its rows.",
+    "table_a14_backdoor_removal_retraining.csv",
+    "The small preset retrains for three of its rows, the desk preset for seven.",
     models=catalogue.ALL_MODELS[:1], too_small=learned_attack)
 TABLE_A15 = Experiment(
     "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, PRESETS,

@@ -13,17 +13,21 @@ published as the paper has them, against θ_D, and against the model after as ma
 intervention: the two differ by one number a query, which leaves τ and overlap as they are and decides the signs.
 
 Each seed is one `steps` chunk, one `response` chunk and several `optima` chunks, one a slice of the candidates.
+Searches and the inverse Hessian pass over all training examples many times for each candidate, so that a preset may
+leave them fewer candidates and another precision (`Searched`); each row says how many candidates it compares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from engine.basics.options import Options, Precision
 from engine.experiments.agreements import (
     Agreements,
     alpha_parameter,
@@ -39,7 +43,7 @@ from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
-from engine.problems import DrawnProblem, ProblemSource, build_kept
+from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
     DAMPING,
@@ -68,9 +72,29 @@ DRIFT_REMOVED = f"{LEAVE_ONE_OUT} (drift removed)"
 CIFAR = {"dataset": "cifar10", "model": "cnn"}
 PAPER = Preset("paper", "CIFAR-10 as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 100, "source": {
     **CIFAR, "n_train": 10_000, "n_test": 600, "n_queries": 500, "n_candidates": 500}})
+DESK = Preset("desk", "CIFAR-10 as in Appendix A-1, with fewer candidates where L-BFGS or the inverse Hessian runs", 3,
+              {"numerics": NUMERICS, "slice": 4, "source": PAPER.settings["source"],
+               "searched": {"n_candidates": 12, "precision": "float32"}})
 SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
     "numerics": NUMERICS, "slice": 10, "source": {
         **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})
+
+
+@dataclass(frozen=True)
+class Searched:
+    """How many candidates the searches and the inverse Hessian take, and in which precision of differences."""
+
+    n_candidates: int
+    precision: Precision = "auto"
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Searched:
+        """As the settings say; all candidates where they say nothing."""
+        return cls(**{"n_candidates": settings["source"]["n_candidates"], **settings.get("searched", {})})
+
+    def problem(self, drawn: DrawnProblem) -> Problem:
+        """The problem with these candidates alone."""
+        return drawn.problem.with_candidates(drawn.problem.candidates[:self.n_candidates])
 
 
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
@@ -85,7 +109,7 @@ def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
     settings = payload["settings"]
-    slices = -(-settings["source"]["n_candidates"] // settings["slice"])
+    slices = -(-Searched.of(settings).n_candidates // settings["slice"])
     return [f"{seed}/{part}" for seed in payload["seeds"]
             for part in ("steps", "response", *(f"optima/{number}" for number in range(slices)))]
 
@@ -96,13 +120,17 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
     drawn = build_kept(source, context.device, check=context.check,
                        progress=lambda share: context.progress(0.5 * share, f"training, seed {seed}"))
-    size = payload["settings"]["slice"]
-    return CHUNKS[kind](drawn, context, *(int(number) * size for number in part), *(size for _ in part))
+    if kind == "steps":
+        return _steps_chunk(drawn, context.computing("steps"))
+    searched, size = Searched.of(payload["settings"]), payload["settings"]["slice"]
+    options = replace(context.computing("L-BFGS" if part else "inverse Hessian"), precision=searched.precision)
+    problem = searched.problem(drawn)
+    return _optima_chunk(problem, options, int(part[0]) * size, size) if part else _response_chunk(problem, options)
 
 
-def _steps_chunk(drawn: DrawnProblem, context: Context) -> Output:
+def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
     """Agreement per query of the B axis, five steps, and every first-order curve; the one-step scores themselves."""
-    problem, options = drawn.problem, context.computing("steps")
+    problem = drawn.problem
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
     reference = exact["query_loss"].sharp
     found = {f"B|{behavior}": per_query(reference, exact[behavior].sharp) for behavior in BEHAVIORS[1:]}
@@ -115,16 +143,15 @@ def _steps_chunk(drawn: DrawnProblem, context: Context) -> Output:
     return Output(arrays={**stored(found), "step": reference}, manifest=_facts(drawn))
 
 
-def _response_chunk(drawn: DrawnProblem, context: Context) -> Output:
+def _response_chunk(problem: Problem, options: Options) -> Output:
     """dB/dα of the damped optimum for every behavior of the curves; the solve is shared."""
-    scores = compute(drawn.problem, [response(behavior) for behavior in CURVES], context.computing("inverse Hessian"))
+    scores = compute(problem, [response(behavior) for behavior in CURVES], options)
     arrays = {f"response|{behavior}": found.sharp for behavior, found in zip(CURVES, scores, strict=True)}
     return Output(arrays=arrays, manifest={"solver": scores[0].provenance["convergence"]})
 
 
-def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) -> Output:
+def _optima_chunk(whole: Problem, options: Options, start: int, size: int) -> Output:
     """Oriented scores of one slice of candidates under removal and upweighting, raw and with the drift removed."""
-    whole, options = drawn.problem, context.computing("L-BFGS")
     problem = whole.with_candidates(whole.candidates[start:start + size])
     scorings = {"remove": search_scoring(REMOVAL)}
     scorings |= {f"upweight|{alpha!r}": search_scoring(upweighting(alpha)) for alpha in ALPHAS}
@@ -141,9 +168,6 @@ def _optima_chunk(drawn: DrawnProblem, context: Context, start: int, size: int) 
                                        "median_gradient_norm": float(np.median(residuals)), "flagged": flagged}})
 
 
-CHUNKS: dict[str, Callable[..., Output]] = {"steps": _steps_chunk, "response": _response_chunk, "optima": _optima_chunk}
-
-
 def _facts(drawn: DrawnProblem) -> dict[str, Any]:
     factual = drawn.problem.facts
     return facts(drawn, gradient_norm=factual["factual_gradient_norm"], loss=factual["factual_loss"])
@@ -153,7 +177,11 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     """Agreement of every comparison, averaged over queries and seeds, as the table `figure_a`."""
     rows, runs = over_seeds(payload["settings"]["source"], payload["seeds"],
                             partial(_seed_agreements, payload, chunks), context.progress)
-    return Output({"agreement": pd.DataFrame(rows)}, manifest={
+    frame = pd.DataFrame(rows)
+    fewer = (frame["axis"] == "P") | (frame["comparison"] == INVERSE_HESSIAN) | (frame["curve"] == "alpha")
+    frame["n_candidates"] = np.where(fewer, Searched.of(payload["settings"]).n_candidates,
+                                     payload["settings"]["source"]["n_candidates"])
+    return Output({"agreement": frame}, manifest={
         "spec": _declared(), "seeds": payload["seeds"], "runs": runs, "device": runs[0]["device"]})
 
 
@@ -166,8 +194,9 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     scores = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "drift"}
     arrays, responses = steps.arrays(), solved.arrays()
     found = _from_steps(arrays)
-    found[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(arrays["step"],
-                                                                                 responses["response|query_loss"])
+    solved_for = responses["response|query_loss"]
+    found[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
+        arrays["step"][:, :solved_for.shape[1]], solved_for)
     found |= _from_optima(scores, pieces[0]["drift"], responses)
     optima = [part.manifest["optima"] for part in parts]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
@@ -228,7 +257,7 @@ def tolerance(row: Mapping[str, str]) -> float:
 
 
 STUDY = JobKind("controlled_cifar10", plan, run_chunk, finish)
-PRESETS = {"small": SMALL, "paper": PAPER}
+PRESETS = {"small": SMALL, "desk": DESK, "paper": PAPER}
 PAPER_TABLE = "table_a7_cifar10_specification_mismatch.csv"
 KEYS = ("axis", "comparison", "parameter", "metric")
 TABLE_A7 = Experiment("table-a7", "Table A-7: specification mismatch on CIFAR-10, a CNN", STUDY.name, PRESETS,

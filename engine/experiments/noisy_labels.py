@@ -35,14 +35,23 @@ NUMERICS = 1
 RATES = (0.05, 0.1, 0.2, 0.3, 0.4)
 RHO = 0.2
 OF_THE_PAPER = ("random", "repsim", "ntk", "gradsim", "tracin", "lissa")
-ARCHITECTURES = {"resnet18_cifar": "ResNet-18", "resnet18_quarter_cifar": "ResNet-18, a quarter as wide",
-                 "resnet50_cifar": "ResNet-50", "vgg19_bn_cifar": "VGG-19-BN", "mobilenet_v2_cifar": "MobileNetV2",
-                 "cnn": "CNN", "mlp": "MLP", "linear": "Softmax regression"}
+QUARTERS = {"resnet18_quarter_cifar": 0.05, "resnet50_quarter_cifar": 0.1, "vgg19_bn_quarter_cifar": 0.05,
+            "mobilenet_v2_quarter_cifar": 0.02}
+"""Narrow forms of the paper's networks, with its learning rates."""
+ARCHITECTURES = {"resnet18_cifar": "ResNet-18", "resnet50_cifar": "ResNet-50", "vgg19_bn_cifar": "VGG-19-BN",
+                 "mobilenet_v2_cifar": "MobileNetV2", "resnet18_quarter_cifar": "ResNet-18",
+                 "resnet50_quarter_cifar": "ResNet-50", "vgg19_bn_quarter_cifar": "VGG-19-BN",
+                 "mobilenet_v2_quarter_cifar": "MobileNetV2", "cnn": "CNN", "mlp": "MLP",
+                 "linear": "Softmax regression"}
 """Models as the tables name them."""
 
 CIFAR = {"dataset": "cifar10", "trusted": 500, "model": "resnet18_cifar", "recipe": PAPER_RESNET}
 LONG = PAPER_RESNET.model_copy(update={"epochs": 100})
 EXTENSION = {"resnet50_cifar": 0.1, "vgg19_bn_cifar": 0.05, "mobilenet_v2_cifar": 0.02}
+QUARTER = {**CIFAR, "model": "resnet18_quarter_cifar"}
+"""The paper's data and recipe for a ResNet-18 of a quarter of its width."""
+SHORT = PAPER_RESNET.model_copy(update={"epochs": 16})
+DESK_TITLE = "The paper's 45,000 training and 5,000 trusted CIFAR-10 pictures, networks of a quarter of their width"
 SMALL_RECIPE = Recipe(epochs=25, batch_size=32, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                       checkpoints=4)
 SUBSET = {"dataset": "cifar10", "n_train": 1_000, "n_test": 2_000, "trusted": 50, "pool": 2, "model": "cnn",
@@ -62,21 +71,26 @@ def settings(methods: tuple[str, ...], drawn: list[dict[str, Any]]) -> dict[str,
 
 
 def presets(methods: tuple[str, ...], paper: list[dict[str, Any]], small: list[dict[str, Any]],
-            title: str = SMALL_TITLE) -> dict[str, Preset]:
-    """The two scales of a table; `title` names the small one."""
+            desk: tuple[tuple[str, ...], list[dict[str, Any]], int], title: str = SMALL_TITLE) -> dict[str, Preset]:
+    """The scales of a table; `title` names the small one. desk: methods, sources and seeds in between."""
     return {"small": Preset("small", title, 3, settings(methods, small)),
+            "desk": Preset("desk", DESK_TITLE, desk[2], settings(*desk[:2])),
             "paper": Preset("paper", "CIFAR-10 as in Table A-3: 45,000 training and 5,000 trusted examples", 3,
                             settings(methods, paper))}
 
 
-MAIN_PRESETS = presets((*MAIN, AUGMENTED), sources(CIFAR), sources(SUBSET))
+MAIN_PRESETS = presets((*MAIN, AUGMENTED), sources(CIFAR), sources(SUBSET),
+                       ((*OF_THE_PAPER, AUGMENTED), sources(QUARTER), 3))
 RATE_PRESETS = presets(OF_THE_PAPER, sources(CIFAR, *({"noise": rate} for rate in RATES)),
-                       sources(SUBSET, *({"noise": rate} for rate in RATES)))
+                       sources(SUBSET, *({"noise": rate} for rate in RATES)),
+                       (OF_THE_PAPER, sources({**QUARTER, "recipe": SHORT}, *({"noise": rate} for rate in RATES)), 3))
 ARCHITECTURE_PRESETS = presets(
     OF_THE_PAPER,
     sources(CIFAR, {}, *({"model": model, "recipe": LONG.model_copy(update={"learning_rate": rate})}
                          for model, rate in EXTENSION.items())),
     sources(DIGITS, *({"model": model} for model in ("cnn", "mlp", "linear"))),
+    (OF_THE_PAPER, sources(CIFAR, *({"model": model, "recipe": SHORT.model_copy(update={"learning_rate": rate})}
+                                    for model, rate in QUARTERS.items())), 1),
     "Handwritten digits, 8×8 pixels, 1,000 training and 200 trusted examples")
 
 
@@ -84,10 +98,16 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
     return [f"{place}/{seed}" for place in range(len(payload["settings"]["sources"])) for seed in payload["seeds"]]
 
 
+PACE = {"linear": 40_000, "mlp": 20_000, "cnn": 5_000, "resnet18_quarter_cifar": 600, "resnet50_quarter_cifar": 190,
+        "vgg19_bn_quarter_cifar": 1_000, "mobilenet_v2_quarter_cifar": 200}
+"""Training examples a second in float32 on two processor cores; other models are as slow as ResNet-18."""
+
+
 def cost(source: Mapping[str, Any], trainings: float = 1.5) -> float:
     """Guessed seconds on two processor cores: trainings of so many examples and epochs."""
-    pace = {"linear": 40_000, "mlp": 20_000, "cnn": 5_000, "resnet18_quarter_cifar": 600}.get(source["model"], 40)
-    return trainings * (source["n_train"] or 45_000) * source["recipe"]["epochs"] / pace
+    gain = 2.0 if source["recipe"].get("precision") == "mixed" else 1.0
+    return trainings * (source["n_train"] or 45_000) * source["recipe"]["epochs"] / (gain * PACE.get(
+        source["model"], 40))
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
@@ -119,6 +139,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     for place, source in enumerate(payload["settings"]["sources"]):
         parts = [chunks[f"{place}/{seed}"] for seed in payload["seeds"]]
         columns = {"rho": f"{source['noise']:g}", "architecture": ARCHITECTURES.get(source["model"], source["model"]),
+                   "width": "a quarter of its width" if source["model"] in QUARTERS else "",
                    "dataset": source["dataset"]}
         tables = pd.concat([part.table("detection").assign(order=lambda frame: range(len(frame))) for part in parts])
         for (_, method, behavior, metric), own in tables.groupby(["order", "method", "behavior", "metric"]):
@@ -177,7 +198,7 @@ TABLE_A8 = Experiment(
     too_small=learned_classes)
 TABLE_A9 = Experiment(
     "table-a9", "Table A-9: noisy label detection across architectures", STUDY.name, ARCHITECTURE_PRESETS,
-    _view("architecture", "metric"), ("method", "behavior", "architecture", "metric"),
+    _view("architecture", "width", "metric"), ("method", "behavior", "architecture", "metric"),
     "table_a9_noisy_label_auprc_by_architecture.csv",
     "The small preset compares a CNN, an MLP and softmax regression, of which the paper has no numbers.",
     tolerance=tolerance,

@@ -34,14 +34,18 @@ SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "answer": 8, "rationale": 8, "validation": 8, "longest": 200},
         {"epochs": 2, "checkpoints": 2, "learning_rate": 5e-4, "context": 512}, 2048),
+    "desk": language.settings(
+        catalogue.SMALL_MODEL, {**TASK, "clean": 800, "answer": 100, "rationale": 100, "validation": 100,
+                                "longest": 200}, language.DESK_RECIPE, 2048),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
     "embedded": language.settings(catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", **SIZES}, EMBEDDED, 2048),
 }
 TITLES = {"small": "80 short records, two epochs with learning rate 5e-4",
+          "desk": "1,000 short ScienceQA records and 100 queries, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts"}
 PRESETS = {name: Preset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": language.LAYERS})
-           for name, seeds in (("small", 2), ("paper", 3), ("embedded", 3))}
+           for name, seeds in (("small", 2), ("desk", 2), ("paper", 3), ("embedded", 3))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:

@@ -30,7 +30,9 @@ for _name, _form in FORMS.items():
 TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
           "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18",
           "resnet18_quarter_cifar": "ResNet-18, a quarter as wide", "resnet50_cifar": "ResNet-50",
-          "vgg19_bn_cifar": "VGG-19-BN", "mobilenet_v2_cifar": "MobileNetV2"}
+          "resnet50_quarter_cifar": "ResNet-50, a quarter as wide", "vgg19_bn_cifar": "VGG-19-BN",
+          "vgg19_bn_quarter_cifar": "VGG-19-BN, a quarter as wide", "mobilenet_v2_cifar": "MobileNetV2",
+          "mobilenet_v2_quarter_cifar": "MobileNetV2, a quarter as wide"}
 
 
 def model_title(name: str) -> str:

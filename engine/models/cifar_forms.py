@@ -1,9 +1,9 @@
 """torchvision's networks in their CIFAR form, for small pictures: a 3 × 3 stem of stride 1 and no initial pooling.
 
     resnet18_cifar, resnet50_cifar   7 × 7 stem and max-pooling replaced, four stages as they are
-    resnet18_quarter_cifar           resnet18_cifar with a quarter of the channels, for a CPU
     vgg19_bn_cifar                   the convolutions as they are, mean over places, one linear layer
     mobilenet_v2_cifar               strides of the stem and of the second stage 1 instead of 2
+    *_quarter_cifar                  the same with a quarter of the channels, for a CPU
 
 They take pictures of any number of colours; the paper trains them on CIFAR-10 (Appendix A-2).
 """
@@ -11,8 +11,8 @@ They take pictures of any number of colours; the paper trains them on CIFAR-10 (
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from torch import nn
 
@@ -31,20 +31,15 @@ def resnet18_quarter_cifar(shape: Shape, classes: int) -> nn.Module:
     from torchvision.models.resnet import BasicBlock
 
     _check_shape("resnet18_quarter", shape)
-    stages: OrderedDict[str, nn.Module] = OrderedDict(
-        conv1=nn.Conv2d(shape[0], 16, 3, padding=1, bias=False), bn1=nn.BatchNorm2d(16), relu=nn.ReLU())
-    width = 16
-    for number, (wider, stride) in enumerate(((16, 1), (32, 2), (64, 2), (128, 2)), 1):
-        shortcut = None if width == wider else nn.Sequential(nn.Conv2d(width, wider, 1, stride, bias=False),
-                                                             nn.BatchNorm2d(wider))
-        stages[f"layer{number}"] = nn.Sequential(BasicBlock(width, wider, stride, shortcut), BasicBlock(wider, wider))
-        width = wider
-    model = nn.Sequential(OrderedDict(**stages, avgpool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(),
-                                      fc=nn.Linear(width, classes)))
-    for layer in model.modules():
-        if isinstance(layer, nn.Conv2d):
-            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
-    return model
+    return _narrow_resnet(BasicBlock, (2, 2, 2, 2), shape[0], classes)
+
+
+def resnet50_quarter_cifar(shape: Shape, classes: int) -> nn.Module:
+    """`resnet50_cifar` with 64 to 512 channels instead of 256 to 2,048: (b, *shape) -> (b, classes)."""
+    from torchvision.models.resnet import Bottleneck
+
+    _check_shape("resnet50_quarter", shape)
+    return _narrow_resnet(Bottleneck, (3, 4, 6, 3), shape[0], classes)
 
 
 def resnet50_cifar(shape: Shape, classes: int) -> nn.Module:
@@ -54,27 +49,69 @@ def resnet50_cifar(shape: Shape, classes: int) -> nn.Module:
 
 def vgg19_bn_cifar(shape: Shape, classes: int) -> nn.Module:
     """torchvision's VGG-19 with BatchNorm for pictures of at least 32 × 32 pixels: (b, *shape) -> (b, classes)."""
+    return _vgg("vgg19_bn", 1, shape, classes)
+
+
+def vgg19_bn_quarter_cifar(shape: Shape, classes: int) -> nn.Module:
+    """`vgg19_bn_cifar` with 16 to 128 channels instead of 64 to 512: (b, *shape) -> (b, classes)."""
+    return _vgg("vgg19_bn_quarter", 4, shape, classes)
+
+
+def mobilenet_v2_cifar(shape: Shape, classes: int) -> nn.Module:
+    """torchvision's MobileNetV2 for small pictures: (b, *shape) -> (b, classes)."""
+    return _mobilenet(shape, classes)
+
+
+def mobilenet_v2_quarter_cifar(shape: Shape, classes: int) -> nn.Module:
+    """`mobilenet_v2_cifar` at a quarter of its width, the last 1,280 channels as they are: (b, *shape) -> (b, classes).
+    """
+    return _mobilenet(shape, classes, width_mult=0.25)
+
+
+def _narrow_resnet(block: Any, counts: Sequence[int], colours: int, classes: int) -> nn.Module:
+    """A ResNet of four stages of so many blocks, with a quarter of torchvision's channels."""
+    width = 16
+    stages: OrderedDict[str, nn.Module] = OrderedDict(
+        conv1=nn.Conv2d(colours, width, 3, padding=1, bias=False), bn1=nn.BatchNorm2d(width), relu=nn.ReLU())
+    for number, (planes, stride, count) in enumerate(zip((16, 32, 64, 128), (1, 2, 2, 2), counts, strict=True), 1):
+        wider = planes * block.expansion
+        shortcut = None if width == wider and stride == 1 else nn.Sequential(
+            nn.Conv2d(width, wider, 1, stride, bias=False), nn.BatchNorm2d(wider))
+        stages[f"layer{number}"] = nn.Sequential(block(width, planes, stride, shortcut),
+                                                 *(block(wider, planes) for _ in range(count - 1)))
+        width = wider
+    model = nn.Sequential(OrderedDict(**stages, avgpool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(),
+                                      fc=nn.Linear(width, classes)))
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+    return model
+
+
+def _vgg(name: str, narrower: int, shape: Shape, classes: int) -> nn.Module:
+    """VGG-19 without the head for large pictures (124 million parameters), with so many times fewer channels."""
     from torchvision.models import vgg
 
-    _check_shape("vgg19_bn", shape, smallest=32)
-    features = vgg.make_layers(vgg.cfgs["E"], batch_norm=True)  # without the head for large pictures, 124 M parameters
-    features[0] = nn.Conv2d(shape[0], 64, 3, padding=1)
+    _check_shape(name, shape, smallest=32)
+    plan = [part if isinstance(part, str) else part // narrower for part in vgg.cfgs["E"]]
+    features = vgg.make_layers(plan, batch_norm=True)
+    features[0] = nn.Conv2d(shape[0], 64 // narrower, 3, padding=1)
     for layer in features:
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
     return nn.Sequential(OrderedDict(features=features, avgpool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(),
-                                     classifier=nn.Linear(512, classes)))
+                                     classifier=nn.Linear(512 // narrower, classes)))
 
 
-def mobilenet_v2_cifar(shape: Shape, classes: int) -> nn.Module:
-    """torchvision's MobileNetV2 for small pictures: (b, *shape) -> (b, classes)."""
-    model = _built("mobilenet_v2", shape, classes)
+def _mobilenet(shape: Shape, classes: int, **form: float) -> nn.Module:
+    model = _built("mobilenet_v2", shape, classes, **form)
     features = cast(nn.Sequential, model.features)
-    stem = nn.Conv2d(shape[0], 32, 3, stride=1, padding=1, bias=False)
+    first = cast(nn.Sequential, features[0])
+    stem = nn.Conv2d(shape[0], cast(nn.Conv2d, first[0]).out_channels, 3, stride=1, padding=1, bias=False)
     nn.init.kaiming_normal_(stem.weight, mode="fan_out")
-    cast(nn.Sequential, features[0])[0] = stem
+    first[0] = stem
     for layer in features[2].modules():
         if isinstance(layer, nn.Conv2d):
             layer.stride = (1, 1)
@@ -89,11 +126,11 @@ def _resnet(name: str, shape: Shape, classes: int) -> nn.Module:
     return model
 
 
-def _built(name: str, shape: Shape, classes: int) -> nn.Module:
+def _built(name: str, shape: Shape, classes: int, **form: float) -> nn.Module:
     from torchvision import models
 
     _check_shape(name, shape)
-    return models.get_model(name, weights=None, num_classes=classes)
+    return models.get_model(name, weights=None, num_classes=classes, **form)
 
 
 def _check_shape(name: str, shape: Shape, smallest: int = 8) -> None:
@@ -103,12 +140,12 @@ def _check_shape(name: str, shape: Shape, smallest: int = 8) -> None:
 
 
 FORMS: dict[str, Callable[[Shape, int], nn.Module]] = {
-    form.__name__: form for form in (resnet18_cifar, resnet18_quarter_cifar, resnet50_cifar, vgg19_bn_cifar,
-                                     mobilenet_v2_cifar)}
+    form.__name__: form for form in (
+        resnet18_cifar, resnet18_quarter_cifar, resnet50_cifar, resnet50_quarter_cifar, vgg19_bn_cifar,
+        vgg19_bn_quarter_cifar, mobilenet_v2_cifar, mobilenet_v2_quarter_cifar)}
 
-LAST_BLOCKS = {
-    "vgg19_bn_cifar": r"^(features\.(49|50)|classifier)\.",
-    "mobilenet_v2_cifar": r"^(features\.(17|18)|classifier)\.",
-}
+_VGG, _MOBILENET = r"^(features\.(49|50)|classifier)\.", r"^(features\.(17|18)|classifier)\."
+LAST_BLOCKS = {"vgg19_bn_cifar": _VGG, "vgg19_bn_quarter_cifar": _VGG,
+               "mobilenet_v2_cifar": _MOBILENET, "mobilenet_v2_quarter_cifar": _MOBILENET}
 """What `last_block` means where the module's own structure does not say it: the last convolution with its BatchNorm
 of VGG, the last inverted residual and the convolution after it of MobileNetV2, each with the head."""

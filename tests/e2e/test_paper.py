@@ -40,7 +40,7 @@ def sign_agreement(page, settle):
 def test_charts_and_table_show_every_cell(paper):
     page = paper
     assert page.locator('[data-testid="stVegaLiteChart"]').count() == 2
-    assert page.locator(".wf-table tbody tr").count() == 10
+    assert page.locator(".wf-scroll .wf-table tbody tr").count() == 10
     assert "0.747" in main(page).inner_text() and page.console_errors == []
 
 
@@ -49,7 +49,8 @@ def test_a_link_reopens_the_same_view(paper, open_page, settle):
     sign_agreement(page, settle)
     again = open_page(page.url.split("/", 3)[3])
     assert "Sign agreement: the paper and ours" in main(again).inner_text()
-    assert main(again).locator(".wf-table").inner_text() == main(page).locator(".wf-table").inner_text()
+    table = ".wf-scroll .wf-table"
+    assert main(again).locator(table).inner_text() == main(page).locator(table).inner_text()
 
 
 def test_notes_lead_from_a_cell_to_their_text(paper, settle):

@@ -9,9 +9,11 @@ from engine.models.cifar_forms import FORMS, LAST_BLOCKS
 from engine.models.network import LAST_BLOCK, selected
 
 COUNTS = {"resnet18_cifar": 11_173_962, "resnet18_quarter_cifar": 701_466, "resnet50_cifar": 23_520_842,
-          "vgg19_bn_cifar": 20_040_522, "mobilenet_v2_cifar": 2_236_682}
+          "vgg19_bn_cifar": 20_040_522, "mobilenet_v2_cifar": 2_236_682, "resnet50_quarter_cifar": 1_484_186,
+          "vgg19_bn_quarter_cifar": 1_256_922, "mobilenet_v2_quarter_cifar": 250_922}
 LAST = {"resnet18_cifar": (4, 4, 512), "resnet18_quarter_cifar": (4, 4, 128), "resnet50_cifar": (4, 4, 2048),
-        "vgg19_bn_cifar": (1, 1, 512), "mobilenet_v2_cifar": (4, 4, 1280)}
+        "vgg19_bn_cifar": (1, 1, 512), "mobilenet_v2_cifar": (4, 4, 1280), "resnet50_quarter_cifar": (4, 4, 512),
+        "vgg19_bn_quarter_cifar": (1, 1, 128), "mobilenet_v2_quarter_cifar": (4, 4, 1280)}
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -34,6 +36,9 @@ def test_one_colour():
 @pytest.mark.parametrize(("name", "starts"), [
     ("resnet18_cifar", ("layer4.1.", "fc.")), ("resnet18_quarter_cifar", ("layer4.1.", "fc.")),
     ("vgg19_bn_cifar", ("features.49.", "features.50.", "classifier.")),
+    ("resnet50_quarter_cifar", ("layer4.2.", "fc.")),
+    ("vgg19_bn_quarter_cifar", ("features.49.", "features.50.", "classifier.")),
+    ("mobilenet_v2_quarter_cifar", ("features.17.", "features.18.", "classifier.")),
     ("mobilenet_v2_cifar", ("features.17.", "features.18.", "classifier."))])
 def test_the_last_block_and_the_head(name, starts):
     module = build_model(name, (3, 32, 32), 10)

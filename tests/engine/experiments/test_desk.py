@@ -1,0 +1,98 @@
+"""The preset between small and paper: its sizes, how it differs from the paper's, and a rehearsal of it shrunk."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from engine.applications.noisy_labels.source import NoisySource
+from engine.experiments import EXPERIMENTS, Preset, network, noisy_labels, removal
+from engine.experiments.differences import differences
+from engine.jobs import KINDS, run_job
+from tests.engine.applications.noisy_labels.sources import RECIPE
+from tests.engine.experiments.test_network_study import SOURCE
+
+DESK = [name for name, experiment in EXPERIMENTS.items() if "desk" in experiment.presets]
+TINY = {"dataset": "digits", "n_train": 120, "n_test": 100, "trusted": 4, "model": "mlp", "recipe": RECIPE}
+
+
+def test_every_table_that_is_too_small_otherwise_has_it():
+    assert set(DESK) == {"table-a7", "figure-a1", "figure-a2", "table-5-1", "table-a8", "table-a9", "table-a10",
+                         "table-a16", "figure-5-1", "figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15",
+                         "table-a17"}
+
+
+@pytest.mark.parametrize("name", DESK)
+def test_it_is_planned_seed_by_seed(name):
+    experiment = EXPERIMENTS[name]
+    kind, payload = KINDS[experiment.study], experiment.payload("desk")
+    keys = kind.plan(payload)
+    assert len(keys) == len(set(keys)) >= len(payload["seeds"])
+    assert not kind.weight or sum(kind.weight(payload, key) for key in keys) > 0
+    for source in payload["settings"].get("sources", ()):
+        NoisySource.parse(source)
+
+
+def test_the_sizes_are_the_papers_where_they_fit():
+    cnn = EXPERIMENTS["table-a7"].presets
+    assert cnn["desk"].settings["source"] == cnn["paper"].settings["source"] and cnn["desk"].seeds == 3
+    main = NoisySource.parse(EXPERIMENTS["table-5-1"].presets["desk"].settings["sources"][0])
+    assert (main.n_train, main.trusted, main.noise, main.recipe.epochs, main.model) == (
+        None, 500, 0.2, 40, "resnet18_quarter_cifar") and main.recipe.mixed
+    rates = EXPERIMENTS["table-a8"].presets["desk"].settings["sources"]
+    assert [source["noise"] for source in rates] == [0.05, 0.1, 0.2, 0.3, 0.4]
+    models = EXPERIMENTS["table-a9"].presets["desk"].settings["sources"]
+    assert [noisy_labels.ARCHITECTURES[source["model"]] for source in models] == [
+        "ResNet-18", "ResNet-50", "VGG-19-BN", "MobileNetV2"]
+
+
+def test_differences_are_read_off_the_settings():
+    assert differences(EXPERIMENTS["table-a7"], "desk") == [
+        "candidates of L-BFGS and of the inverse Hessian: 12; the paper: all",
+        "precision of L-BFGS: float32; the paper: float64"]
+    assert "training examples: 10,000; the paper: all" in differences(EXPERIMENTS["table-a10"], "desk")
+    assert "epochs: 16; the paper: 40 / 100 / 100 / 100" in differences(EXPERIMENTS["table-a9"], "desk")
+    assert "backdoor, clean records: 800; the paper: 4,000" in differences(EXPERIMENTS["table-a11"], "desk")
+    assert "model: SmolLM2-135M-Instruct; the paper: Qwen3-8B" in differences(EXPERIMENTS["table-5-2"], "desk")
+    assert differences(EXPERIMENTS["table-a7"], "paper") == []
+    assert differences(EXPERIMENTS["mixed-precision"], "small") == []
+
+
+def test_a_changed_size_changes_its_line():
+    experiment = EXPERIMENTS["table-a7"]
+    settings = experiment.presets["desk"].settings
+    larger = Preset("desk", "", 4, {**settings, "searched": {"n_candidates": 50, "precision": "float32"}})
+    changed = dataclasses.replace(experiment, presets={**experiment.presets, "desk": larger})
+    assert differences(changed, "desk")[:1] == ["seeds: 4; the paper: 3"]
+    assert "candidates of L-BFGS and of the inverse Hessian: 50; the paper: all" in differences(changed, "desk")
+
+
+def test_searches_take_their_own_candidates_and_every_row_says_how_many(tmp_path):
+    """The rows of the searched candidates are those of a study of these candidates alone, and the others are not."""
+    def table(**more):
+        settings = {"numerics": network.NUMERICS, "slice": 2, "source": {**SOURCE, **more.pop("source", {})}, **more}
+        payload = {"study": network.STUDY.name, "preset": "desk", "seeds": [0], "settings": settings}
+        return run_job(network.STUDY.name, payload, tmp_path).table("agreement")
+
+    few, alone = table(searched={"n_candidates": 3}), table(source={"n_candidates": 3})
+    keys = ["table", "curve", "axis", "comparison", "parameter", "behavior", "metric"]
+    joined = few.merge(alone, on=keys, suffixes=("", "_alone"))
+    searched = joined["n_candidates"] == 3
+    assert set(joined["n_candidates"]) == {3, SOURCE["n_candidates"]} and (joined["n_candidates_alone"] == 3).all()
+    found = joined[searched]
+    assert set(found["axis"]) == {"P", "T", "approximation"} and set(found["curve"]) == {"", "drift", "alpha"}
+    np.testing.assert_allclose(found["mean"], found["mean_alone"], atol=1e-6)
+
+
+def test_removal_of_chosen_rows_with_an_oracle(tmp_path):
+    rows = [["Random", "none"], ["Oracle", "none"], ["GradSim", "Target logit"]]
+    settings = {**removal.settings(TINY), "methods": ["random", "gradsim"], "shares": [0.05, 0.1], "rows": rows}
+    tiny = dataclasses.replace(EXPERIMENTS["table-a10"], presets={"desk": Preset("desk", "tiny", 2, settings)})
+    result = run_job(tiny.study, tiny.payload("desk"), tmp_path)
+    table = result.table("removal")
+    assert [list(row) for row in table[["method", "behavior"]].drop_duplicates().to_numpy()] == rows
+    assert (table[table["method"] == "Oracle"]["wrong_removed"] == 1).all()
+    assert [run["seed"] for run in result.manifest["runs"]] == [0, 1]
+    assert all(0 <= run["test_accuracy"] <= 1 for run in result.manifest["runs"])
+    known = removal.known_wrong(np.array([True, False, True, False]), 0)
+    assert set(np.argsort(-known)[:2]) == {0, 2}
