@@ -1,4 +1,4 @@
-r"""The intervened objectives of a problem as functions of one flat θ (P,), in float64.
+r"""The intervened objectives of a problem as functions of one flat θ (P,), in float64 or the precision asked for.
 
     F_k(θ) = a · (1/n) Σ_i ℓ(z_i; θ) + Σ_j c_j ℓ(x_k, y_j; θ) + ½ λᵀθ² + (damping/2)‖θ − θ_D‖²
 
@@ -114,10 +114,10 @@ class Objective:
 
 
 class ModuleFamily(Family):
-    """A network in float64."""
+    """A network, in float64 unless another precision of differences is asked for."""
 
     def __init__(self, problem: ModuleProblem, damping: float, options: Options) -> None:
-        self.problem, self.options = problem.double(), options
+        self.problem, self.options = problem.for_differences(options.precision), options
         theta = self.problem.theta
         self._products: dict[int, Product] = {}
         super().__init__(theta, theta.new_full((), self.problem.l2), damping)

@@ -28,7 +28,8 @@ SEARCHED = "search_iterations"
 
 def local_search(problem: Problem, interventions: Sequence[Intervention], process: LocalSearch, candidates: Tensor,
                  options: Options) -> list[Response]:
-    """One response an intervention, for training examples `candidates` (b,), in float64.
+    """One response an intervention, for training examples `candidates` (b,), in float64; of a network in the precision
+    that `options` asks for.
 
     The search of a candidate ends before its last iteration only at an optimum, as `gradient_tolerance` counts one, or
     where no step leads down. `converged` says no more than that the iterate and its gradient are finite; the gradient

@@ -19,7 +19,8 @@ WORDS = {
     "dataset": "data", "noise": "share of wrong labels", "batch_size": "examples in a batch",
     "batch": "records in a batch", "learning_rate": "learning rate", "weight_decay": "weight decay",
     "searched n_candidates": "candidates of L-BFGS and of the inverse Hessian",
-    "searched precision": "precision of L-BFGS", "removals": "rows retrained for",
+    "searched precision": "precision of L-BFGS", "searched alphas": "weights α of L-BFGS",
+    "removals": "rows retrained for",
     "clean": "clean records", "answer": "records with a wrong answer",
     "rationale": "records with a foreign explanation", "poison": "poisoned records",
     "benign": "records with a benign trigger", "validation": "queries", "test": "queries of each kind",
@@ -81,7 +82,7 @@ def _one(key: str, value: Any) -> str:
     if value is None:
         return str(UNSAID.get(key) or UNSAID.get(key.rpartition(" ")[2], "all"))
     if isinstance(value, list):
-        return f"{len(value)}"
+        return " / ".join(map(str, value)) if key.endswith("alphas") else f"{len(value)}"
     if key.endswith("model"):
         return TITLES.get(value) or model_title(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -74,7 +74,7 @@ PAPER = Preset("paper", "CIFAR-10 as in Appendix A-1", 3, {"numerics": NUMERICS,
     **CIFAR, "n_train": 10_000, "n_test": 600, "n_queries": 500, "n_candidates": 500}})
 DESK = Preset("desk", "CIFAR-10 as in Appendix A-1, with fewer candidates where L-BFGS or the inverse Hessian runs", 3,
               {"numerics": NUMERICS, "slice": 4, "source": PAPER.settings["source"],
-               "searched": {"n_candidates": 12, "precision": "float32"}})
+               "searched": {"n_candidates": 8, "precision": "float32", "alphas": [1e-3, 1e-1]}})
 SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
     "numerics": NUMERICS, "slice": 10, "source": {
         **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})
@@ -82,18 +82,29 @@ SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training exampl
 
 @dataclass(frozen=True)
 class Searched:
-    """How many candidates the searches and the inverse Hessian take, and in which precision of differences."""
+    """What the searches and the inverse Hessian take.
+
+    n_candidates: how many candidates. precision: of the searches. alphas: of the P rows and of the curves over α.
+    """
 
     n_candidates: int
     precision: Precision = "auto"
+    alphas: tuple[float, ...] = ALPHAS
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Searched:
         """As the settings say; all candidates where they say nothing."""
-        return cls(**{"n_candidates": settings["source"]["n_candidates"], **settings.get("searched", {})})
+        told = {"n_candidates": settings["source"]["n_candidates"], **settings.get("searched", {})}
+        return cls(**{**told, "alphas": tuple(told.get("alphas", ALPHAS))})
+
+    def scorings(self) -> dict[str, Scoring]:
+        """Name -> what is searched."""
+        found = {"remove": search_scoring(REMOVAL)}
+        found |= {f"upweight|{alpha!r}": search_scoring(upweighting(alpha)) for alpha in self.alphas}
+        return found | {f"damped|{b}|{alpha!r}": damped_upweighting(b, alpha) for alpha in self.alphas for b in CURVES}
 
     def problem(self, drawn: DrawnProblem) -> Problem:
-        """The problem with these candidates alone."""
+        """The problem with its first candidates alone."""
         return drawn.problem.with_candidates(drawn.problem.candidates[:self.n_candidates])
 
 
@@ -123,9 +134,10 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     if kind == "steps":
         return _steps_chunk(drawn, context.computing("steps"))
     searched, size = Searched.of(payload["settings"]), payload["settings"]["slice"]
-    options = replace(context.computing("L-BFGS" if part else "inverse Hessian"), precision=searched.precision)
-    problem = searched.problem(drawn)
-    return _optima_chunk(problem, options, int(part[0]) * size, size) if part else _response_chunk(problem, options)
+    if kind == "response":
+        return _response_chunk(searched.problem(drawn), context.computing("inverse Hessian"))
+    options = replace(context.computing("L-BFGS"), precision=searched.precision)
+    return _optima_chunk(searched.problem(drawn), options, int(part[0]) * size, size, searched)
 
 
 def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
@@ -150,15 +162,13 @@ def _response_chunk(problem: Problem, options: Options) -> Output:
     return Output(arrays=arrays, manifest={"solver": scores[0].provenance["convergence"]})
 
 
-def _optima_chunk(whole: Problem, options: Options, start: int, size: int) -> Output:
+def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searched: Searched) -> Output:
     """Oriented scores of one slice of candidates under removal and upweighting, raw and with the drift removed."""
     problem = whole.with_candidates(whole.candidates[start:start + size])
-    scorings = {"remove": search_scoring(REMOVAL)}
-    scorings |= {f"upweight|{alpha!r}": search_scoring(upweighting(alpha)) for alpha in ALPHAS}
-    scorings |= {f"damped|{b}|{alpha!r}": damped_upweighting(b, alpha) for alpha in ALPHAS for b in CURVES}
+    scorings = searched.scorings()
     computed = dict(zip(scorings, compute(problem, list(scorings.values()), options), strict=True))
-    first = whole.with_candidates(whole.candidates[start:start + 1])
-    corrected = compute(first, search_scoring(REMOVAL, baseline="reoptimized"), options)[0]
+    one = whole.with_candidates(whole.candidates[start:start + 1])
+    corrected = compute(one, search_scoring(REMOVAL, baseline="reoptimized"), options)[0]
     drift = computed["remove"].values[:, :1] - corrected.values
     arrays = {name: scores.sharp for name, scores in computed.items()}
     residuals = np.concatenate([scores.residual for scores in computed.values()])
@@ -182,7 +192,8 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     frame["n_candidates"] = np.where(fewer, Searched.of(payload["settings"]).n_candidates,
                                      payload["settings"]["source"]["n_candidates"])
     return Output({"agreement": frame}, manifest={
-        "spec": _declared(), "seeds": payload["seeds"], "runs": runs, "device": runs[0]["device"]})
+        "spec": {**_declared(), "alphas": Searched.of(payload["settings"]).alphas}, "seeds": payload["seeds"],
+        "runs": runs, "device": runs[0]["device"]})
 
 
 def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], seed: int
@@ -221,7 +232,7 @@ def _from_optima(scores: Mapping[str, np.ndarray], drift: np.ndarray, responses:
                  ) -> Agreements:
     found: Agreements = {}
     removed = scores["remove"]
-    for alpha in ALPHAS:
+    for alpha in (alpha for alpha in ALPHAS if f"upweight|{alpha!r}" in scores):
         upweighted, label = scores[f"upweight|{alpha!r}"], alpha_parameter(alpha)
         found[("table_a7", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(upweighted, removed)
         found[("figure_a1", "drift", "P", DRIFT_REMOVED, label, "query_loss")] = per_query(upweighted - drift,

@@ -3,9 +3,12 @@
 from html import unescape
 from urllib.parse import unquote
 
+import pandas as pd
 import pytest
 
+from app.paper.rows import rows_of
 from engine.experiments import EXPERIMENTS, publish
+from engine.experiments.differences import differences
 from engine.experiments.statements import STATEMENTS
 from engine.experiments.statements import told as in_words
 from engine.experiments.statements.findings import findings
@@ -119,6 +122,18 @@ def test_the_page_opens_with_the_statements_of_the_command(monkeypatch):
     for finding in found:
         assert in_words.measured(finding) in shown and finding.why in shown and in_words.origin(finding) in shown
         assert f"experiment={finding.statement.needs[0]}&preset={finding.preset}" in shown
+
+
+def test_a_row_with_fewer_candidates_than_others_says_so():
+    table = pd.DataFrame({"metric": "m", "comparison": ["a", "b"], "parameter": "", "n_candidates": [500, 8]})
+    assert list(rows_of(table, "m", judge=False)["label"]) == ["a", "b|8 candidates"]
+
+
+def test_how_a_scale_differs_from_the_paper_is_listed():
+    at = sound(support.open("paper", settle=False, experiment="table-a7", preset="desk"))
+    for line in differences(EXPERIMENTS["table-a7"], "desk"):
+        assert says(at, line)
+    assert says(at, "python -m engine reproduce table-a7 --preset desk")
 
 
 def test_without_results_no_statement_is_made():

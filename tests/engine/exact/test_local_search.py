@@ -145,3 +145,14 @@ def test_refusals_progress_and_cancelling():
 
     with pytest.raises(Cancelled):
         local_search(problem, [Remove()], LocalSearch(), problem.candidates, Options(check=cancel))
+
+
+def test_a_network_is_searched_in_the_precision_asked_for():
+    """float32 ends near where float64 does, and float64 is what is asked for by default."""
+    problem = cases.problem(cases.smooth, (4,), dtype="float32")
+    process, rows = LocalSearch(iterations=5), torch.tensor([3])
+    values = [local_search(problem, [Upweight(alpha=1.0)], process, rows, Options(precision=precision))[0].scores(
+        LOSS, problem.query_labels) for precision in ("float64", "auto", "float32")]
+    assert_close(values[1], values[0].numpy(), 0.0, 0.0)
+    assert_close(values[2], values[0].numpy(), 1e-2, 1e-3)
+    assert not torch.equal(values[2].double(), values[0].double())

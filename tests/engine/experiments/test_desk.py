@@ -48,8 +48,8 @@ def test_the_sizes_are_the_papers_where_they_fit():
 
 def test_differences_are_read_off_the_settings():
     assert differences(EXPERIMENTS["table-a7"], "desk") == [
-        "candidates of L-BFGS and of the inverse Hessian: 12; the paper: all",
-        "precision of L-BFGS: float32; the paper: float64"]
+        "candidates of L-BFGS and of the inverse Hessian: 8; the paper: all",
+        "precision of L-BFGS: float32; the paper: float64", "weights α of L-BFGS: 0.001 / 0.1; the paper: all"]
     assert "training examples: 10,000; the paper: all" in differences(EXPERIMENTS["table-a10"], "desk")
     assert "epochs: 16; the paper: 40 / 100 / 100 / 100" in differences(EXPERIMENTS["table-a9"], "desk")
     assert "backdoor, clean records: 800; the paper: 4,000" in differences(EXPERIMENTS["table-a11"], "desk")
@@ -74,7 +74,8 @@ def test_searches_take_their_own_candidates_and_every_row_says_how_many(tmp_path
         payload = {"study": network.STUDY.name, "preset": "desk", "seeds": [0], "settings": settings}
         return run_job(network.STUDY.name, payload, tmp_path).table("agreement")
 
-    few, alone = table(searched={"n_candidates": 3}), table(source={"n_candidates": 3})
+    few, alone = table(searched={"n_candidates": 3, "alphas": [1e-3, 1e-1]}), table(source={"n_candidates": 3})
+    assert set(few[few["axis"] == "P"]["parameter"]) == {"alpha=0.001", "alpha=0.1"}
     keys = ["table", "curve", "axis", "comparison", "parameter", "behavior", "metric"]
     joined = few.merge(alone, on=keys, suffixes=("", "_alone"))
     searched = joined["n_candidates"] == 3
