@@ -43,7 +43,7 @@ SETTINGS = {
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
         {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
     "desk": language.settings(
-        catalogue.SMALL_MODEL, {**TASK, "clean": 800, "poison": 100, "benign": 100, "test": 100, "longest": 200},
+        catalogue.SMALL_MODEL, {**TASK, "clean": 800, "poison": 100, "benign": 100, "test": 100, "longest": 300},
         language.DESK_RECIPE, 2048),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
     "embedded": language.settings(

@@ -36,7 +36,7 @@ SETTINGS = {
         {"epochs": 2, "checkpoints": 2, "learning_rate": 5e-4, "context": 512}, 2048),
     "desk": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 800, "answer": 100, "rationale": 100, "validation": 100,
-                                "longest": 200}, language.DESK_RECIPE, 2048),
+                                "longest": 300}, language.DESK_RECIPE, 2048),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
     "embedded": language.settings(catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", **SIZES}, EMBEDDED, 2048),
 }

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine.applications.noisy_labels.source import NoisySource
+from engine.data import questions, tasks
 from engine.experiments import EXPERIMENTS, Preset, network, noisy_labels, removal
 from engine.experiments.differences import differences
 from engine.jobs import KINDS, run_job
@@ -44,6 +45,15 @@ def test_the_sizes_are_the_papers_where_they_fit():
     models = EXPERIMENTS["table-a9"].presets["desk"].settings["sources"]
     assert [noisy_labels.ARCHITECTURES[source["model"]] for source in models] == [
         "ResNet-18", "ResNet-50", "VGG-19-BN", "MobileNetV2"]
+
+
+@pytest.mark.parametrize("name", ["figure-5-2", "table-5-2"])
+def test_scienceqa_has_as_many_short_questions(name):
+    task = EXPERIMENTS[name].presets["desk"].settings["task"]
+    if not questions.of(task).available()[0]:
+        pytest.skip("ScienceQA is not on this machine")
+    built = tasks.build(task)
+    assert len(built.train) == 1_000 and len(built.queries[built.reference]) == 100
 
 
 def test_differences_are_read_off_the_settings():
