@@ -117,7 +117,7 @@ class ModuleFamily(Family):
     """A network, in float64 unless another precision of differences is asked for."""
 
     def __init__(self, problem: ModuleProblem, damping: float, options: Options) -> None:
-        self.problem, self.options = problem.for_differences(options.precision), options
+        self.problem, self.options = problem if options.precision == "float32" else problem.double(), options
         theta = self.problem.theta
         self._products: dict[int, Product] = {}
         super().__init__(theta, theta.new_full((), self.problem.l2), damping)

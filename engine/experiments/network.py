@@ -125,6 +125,17 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
             for part in ("steps", "response", *(f"optima/{number}" for number in range(slices)))]
 
 
+def weight(payload: Mapping[str, Any], key: str) -> float:
+    """Guessed seconds on two processor cores, in passes over all training pictures; `steps` also trains."""
+    source, searched = payload["settings"]["source"], Searched.of(payload["settings"])
+    pixels = 1.0 / source.get("pool", 1) ** 2
+    one_pass = 3e-4 * source["n_train"] * pixels * (1.0 if searched.precision == "float32" else 2.5)
+    if "steps" in key:
+        return 50 * one_pass + 8e-3 * pixels * source["n_queries"] * source["n_candidates"]
+    each = 100 if "response" in key else 25 * (1 + 2 * len(searched.alphas)) * payload["settings"]["slice"]
+    return one_pass * each * (searched.n_candidates if "response" in key else 1)
+
+
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     check(payload)
     seed, kind, *part = key.split("/")
@@ -267,7 +278,7 @@ def tolerance(row: Mapping[str, str]) -> float:
     return 0.15 if row["axis"] == "P" else 0.03
 
 
-STUDY = JobKind("controlled_cifar10", plan, run_chunk, finish)
+STUDY = JobKind("controlled_cifar10", plan, run_chunk, finish, weight)
 PRESETS = {"small": SMALL, "desk": DESK, "paper": PAPER}
 PAPER_TABLE = "table_a7_cifar10_specification_mismatch.csv"
 KEYS = ("axis", "comparison", "parameter", "metric")
