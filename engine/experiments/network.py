@@ -74,7 +74,7 @@ PAPER = Preset("paper", "CIFAR-10 as in Appendix A-1", 3, {"numerics": NUMERICS,
     **CIFAR, "n_train": 10_000, "n_test": 600, "n_queries": 500, "n_candidates": 500}})
 DESK = Preset("desk", "CIFAR-10 as in Appendix A-1, with fewer candidates where L-BFGS or the inverse Hessian runs", 3,
               {"numerics": NUMERICS, "slice": 4, "source": PAPER.settings["source"],
-               "searched": {"n_candidates": 8, "precision": "float32", "alphas": [1e-3, 1e-1]}})
+               "searched": {"n_candidates": 4, "precision": "float32", "alphas": [1e-3, 1e-1]}})
 SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
     "numerics": NUMERICS, "slice": 10, "source": {
         **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})

@@ -58,7 +58,7 @@ def test_scienceqa_has_as_many_short_questions(name):
 
 def test_differences_are_read_off_the_settings():
     assert differences(EXPERIMENTS["table-a7"], "desk") == [
-        "candidates of L-BFGS and of the inverse Hessian: 8; the paper: all",
+        "candidates of L-BFGS and of the inverse Hessian: 4; the paper: all",
         "precision of L-BFGS: float32; the paper: float64", "weights α of L-BFGS: 0.001 / 0.1; the paper: all"]
     assert "training examples: 10,000; the paper: all" in differences(EXPERIMENTS["table-a10"], "desk")
     assert "epochs: 16; the paper: 40 / 100 / 100 / 100" in differences(EXPERIMENTS["table-a9"], "desk")
