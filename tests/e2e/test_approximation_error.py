@@ -66,8 +66,7 @@ def test_a_link_reopens_the_same_view(open_page):
 
 @pytest.mark.slow  # all curves of the digits take a minute
 def test_the_first_view_stands_still_while_its_curves_grow(open_page, settle, shifts):
-    page = open_page("/approximation_error", size=(390, 844))
-    page.locator('[data-testid="stProgress"]').wait_for()
+    page = open_page("/approximation_error", size=(390, 844))  # at rest while they grow, or when all are there
     complete(page)
     settle(page)
     assert shifts(page)[0] <= 0.1, shifts(page)
