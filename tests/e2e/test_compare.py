@@ -57,13 +57,21 @@ def test_a_link_reopens_the_same_view(open_page, settle):
     assert "for query 5" in words(again) and chosen(again, "pair") == ["2-4"]
 
 
+ON_ANOTHER = """() => { const list = document.activeElement.getAttribute('aria-activedescendant');
+  const at = list && document.getElementById(list);
+  return Boolean(at) && at.getAttribute('aria-selected') === 'false' }"""
+
+
 def test_the_keyboard_reaches_a_pair(four, settle):
     page, before = four, chosen(four, "pair")
     box = page.get_by_label("Second specification", exact=False).first
     box.focus()
-    for key in ("ArrowDown", "ArrowUp", "Enter"):
-        page.keyboard.press(key)
-        page.wait_for_timeout(500)  # the list opens, and marks an entry, a moment after its key
+    for _ in range(6):  # the first opens the list, at whichever entry, a moment after the key
+        page.keyboard.press("ArrowUp")
+        page.wait_for_timeout(500)
+        if page.evaluate(ON_ANOTHER):
+            break
+    page.keyboard.press("Enter")
     settle(page)
     after = chosen(page, "pair")
     assert after != before and re.fullmatch("1-[234]", after[0])

@@ -32,7 +32,7 @@ OPERATED = {  # view: (control to operate, keys, what then holds in the address)
     "learn-second": (".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),
     "paper": (".st-key-choice-measure button", "ArrowRight Enter", "measure=Top"),
     "guide": (".st-key-wf-guide button:has-text('Next')", "Enter", "guide=explaining"),
-    "runs": ("[data-testid=stMain] summary", "Enter", ""),
+    "runs": (".st-key-choice-preset button", "ArrowRight Enter", "preset=paper"),
 }
 
 
@@ -42,7 +42,8 @@ def address(page: str) -> str:
 
 
 ADDRESSES = {**{page: address(page) for page in PAGES}, **FURTHER,
-             "approximation_error": f"/approximation_error?{SMALL}"}  # its first view grows for a minute
+             "approximation_error": f"/approximation_error?{SMALL}",  # its first view grows for a minute
+             "runs": "/runs?start=open"}
 
 
 def visits(views, *sizes: str) -> list[str]:
