@@ -13,6 +13,8 @@ from engine.experiments.statements import STATEMENTS, told
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Finding
 
+HEIGHT = 460
+"""Pixels of the list, which scrolls: what stands below it keeps its place while the list arrives."""
 MARKS = {CONFIRMED: "✓", CONTRADICTED: "✗", UNDECIDED: "?"}
 
 
@@ -29,8 +31,9 @@ def show() -> None:
                      "engine statements` prints the same.")
     if found:
         rows = "".join(_row(finding) for finding in found)
-        glossary.html('<table class="wf-table wf-statements"><thead><tr><th scope="col">Verdict</th><th scope="col">'
-                      f'Statement</th></tr></thead><tbody>{rows}</tbody></table>')
+        with st.container(height=HEIGHT, border=True, key="wf-concluded"):
+            glossary.html('<table class="wf-table wf-statements"><thead><tr><th scope="col">Verdict</th>'
+                          f'<th scope="col">Statement</th></tr></thead><tbody>{rows}</tbody></table>')
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

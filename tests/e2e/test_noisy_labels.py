@@ -43,7 +43,7 @@ def test_from_the_search_to_the_decision(open_page, settle, screenshot):
     assert review.value.suggested_filename == "review.csv" and [row["verdict"] for row in rows] == ["wrong"]
 
     again = open_page(page.url.split("/", 3)[3])  # another session: the decision was saved
-    assert "✗ wrong" in again.locator(MAIN).inner_text()
+    again.locator(MAIN).get_by_text("✗ wrong").first.wait_for()
     again.locator('[class*="st-key-pick-"] button').nth(3).click()
     settle(again)
     assert "4 of 10 flagged" in again.locator(MAIN).inner_text()
