@@ -78,13 +78,18 @@ class Convergence:
         """For a manifest: only an exact answer that ends at something has a number `converged`."""
         worse = {"worse_than_nothing": self.worse} if self.relative else {}
         count = "converged" if self.exact and not self.searched else "kept"
-        some = {"measured": self.known} if self.relative and self.known < self.of else {}
+        some = {"measured": self.known} if self.sampled else {}
         return {count: self.kept, "of": self.of, **some, "largest_residual": self.largest, **worse, **self.facts}
 
     @property
     def relative(self) -> bool:
         """Whether the residual is that of a linear system, relative to its right-hand side."""
         return bool(self.facts.get(RELATIVE))
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the relative residual was measured for some of the candidates only."""
+        return self.relative and self.known < self.of
 
     @property
     def searched(self) -> bool:
@@ -115,7 +120,8 @@ class Convergence:
     @property
     def summary(self) -> str:
         """One clause: how many converged and how far, or what an approximation leaves unsolved."""
-        left = f"{self.measure} at most {self.largest:.1e}{self._where}" if self.measure else ""
+        where = f", measured for {self.known:,} of {self.of:,}" if self.sampled else ""
+        left = f"{self.measure} at most {self.largest:.1e}{where}" if self.measure else ""
         goal = f"tolerance {short(self.facts['tolerance'])}" if "tolerance" in self.facts else ""
         if self.searched:
             return f"{self.facts[SEARCHED]:,.0f} iterations for every candidate; {left} where they end"
@@ -133,13 +139,9 @@ class Convergence:
     @property
     def _candidates(self) -> str:
         """Those that a residual speaks of."""
-        if self.relative and self.known < self.of:
+        if self.sampled:
             return f"the {self.known:,} candidates whose residual was measured"
         return f"{self.of:,} candidates"
-
-    @property
-    def _where(self) -> str:
-        return f", measured for {self.known:,} of {self.of:,}" if self.relative and self.known < self.of else ""
 
     def remarks(self, title: str) -> tuple[str, ...]:
         """What a reader must know before using the answer of the estimator `title`: a sentence each."""
