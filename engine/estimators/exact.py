@@ -1,4 +1,4 @@
-"""The exact route to every estimand: finite steps, factorised Hessians for linear responses, new optima, retraining."""
+"""The exact route to every estimand: finite steps, linear responses, new optima, retraining and its derivative."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from engine.estimators.estimator import Estimator
 from engine.exact.local_response import local_response
 from engine.exact.local_search import local_search
 from engine.exact.reoptimize import reoptimize
+from engine.exact.replay import replay
 from engine.exact.retrain import retrain
 from engine.exact.steps import trajectory, unrolled
 
@@ -14,5 +15,6 @@ EXACT = Estimator(
     "The estimand itself: the counterfactual model is computed, not approximated.",
     "paper, Eq. 1",
     routes={"one_step": unrolled, "unrolled": unrolled, "trajectory": trajectory, "local_response": local_response,
-            "reoptimize": reoptimize, "local_search": local_search, "retrain": retrain},
+            "reoptimize": reoptimize, "local_search": local_search, "retrain": retrain,
+            "replay": replay},
 )

@@ -22,6 +22,10 @@ LAST_DIGITS = 8.0
 class Summand(Protocol):
     """What a response adds up: any behavior can be read off it."""
 
+    @property
+    def count(self) -> int:
+        """b, the number of candidates."""
+
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b), for the queries' labels (m,)."""
 
@@ -136,11 +140,35 @@ class Given:
 
     values: Tensor
 
+    @property
+    def count(self) -> int:
+        return self.values.shape[1]
+
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return self.values
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
         return torch.zeros_like(self.values)
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean over the parts of equally likely seeds: the estimand's expectation."""
+
+    parts: tuple[Summand, ...]
+
+    @property
+    def count(self) -> int:
+        """b, the number of candidates."""
+        return self.parts[0].count
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): the mean of the seeds' scores."""
+        return total(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
+
+    def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
+        """(m, b): the mean of the seeds' errors."""
+        return total(part.errors(behavior, labels, enough) for part in self.parts) / len(self.parts)
 
 
 def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:

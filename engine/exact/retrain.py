@@ -23,10 +23,9 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.differences import SAFETY, neighbouring
 from engine.exact.intervened import check_labels
-from engine.exact.response import Part, Response, total
+from engine.exact.response import Average, Part, Response
 from engine.models.training import Diverged, train
 from engine.problems import ModuleProblem, Problem
-from engine.question.behavior import Behavior
 from engine.question.interventions import Intervention
 from engine.question.processes import Retrain
 
@@ -34,26 +33,6 @@ BATCH = 512
 """Queries at a time."""
 NEIGHBOUR: Literal["neighbour"] = "neighbour"
 """Instead of an intervention: initial weights that are neighbouring floating-point numbers."""
-
-
-@dataclass(frozen=True)
-class AveragePart:
-    """The mean over the parts of equally likely seeds: the estimand's expectation."""
-
-    parts: tuple[Part, ...]
-
-    @property
-    def count(self) -> int:
-        """b, the number of candidates."""
-        return self.parts[0].count
-
-    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
-        """(m, b): the mean of the seeds' scores."""
-        return total(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
-
-    def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
-        """(m, b): the mean of the seeds' errors."""
-        return total(part.errors(behavior, labels, enough) for part in self.parts) / len(self.parts)
 
 
 @singledispatch
@@ -143,7 +122,7 @@ def _response(logits: list[list[Tensor]], baselines: list[Tensor], noise: list[T
     parts = tuple(_part(torch.stack(row, 1) - baseline[:, None], baseline, moved)
                   for row, baseline, moved in zip(logits, baselines, noise, strict=True))
     converged = torch.stack([part.change.isfinite().all(-1).all(0) for part in parts]).all(0)
-    return Response((AveragePart(parts),), converged, torch.zeros(len(converged), device=converged.device).double(),
+    return Response((Average(parts),), converged, torch.zeros(len(converged), device=converged.device).double(),
                     {"seeds": len(parts)})
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value, canonical_json, short
+from engine.models.rules import Momentum, Rule
 
 
 class TrainingRecipe(Value, ABC):
@@ -42,6 +43,16 @@ class TrainingRecipe(Value, ABC):
     @abstractmethod
     def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Fresh, for the trained parameters."""
+
+    @property
+    @abstractmethod
+    def rule(self) -> Rule:
+        """What that optimizer does with a gradient, what `limit` does to it included, as a pure function."""
+
+    @property
+    def selection(self) -> str:
+        """The names of the trained parameters, as `engine.models.network.Network` reads them."""
+        return "all"
 
     @abstractmethod
     def rate_at(self, step: int, per_epoch: int) -> float:
@@ -141,6 +152,10 @@ class Recipe(TrainingRecipe):
     def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=self.momentum,
                                weight_decay=self.weight_decay)
+
+    @property
+    def rule(self) -> Rule:
+        return Momentum(self.momentum, self.weight_decay)
 
     def rate_at(self, step: int, per_epoch: int) -> float:
         return self.rate(step // per_epoch)

@@ -120,7 +120,7 @@ class Infinitesimal(_Intervention):
     """The derivative with respect to the upweighting scale at α = 0; scores are dB/dα."""
 
     kind: Literal["infinitesimal"] = "infinitesimal"
-    fits: ClassVar = ("local_response",)
+    fits: ClassVar = ("local_response", "replay")
     why: ClassVar = "a derivative at α = 0 is a linear response, not a finite move"
 
     @property

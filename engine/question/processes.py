@@ -20,8 +20,8 @@ class _Process(Value, ABC):
     """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
     system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
     examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
-    one_model: B is read at one counterfactual model, not summed over several. double: it is a search that only
-    float64 carries to its end.
+    one_model: B is read at one counterfactual model, not summed over several. double: it takes so many steps
+    that only float64 carries to their end.
     """
 
     kind: str
@@ -323,8 +323,45 @@ class Retrain(_Process):
         return r"\mathrm{train}\left[{P}\right]\ \text{from scratch}"
 
 
-Process = Annotated[OneStep | Unrolled | Trajectory | LocalResponse | Reoptimize | LocalSearch | Retrain,
+class Replay(_Process):
+    """The derivative of the whole training run: how where it ends starts to move, through every one of its steps.
+
+    Initial weights, batches, learning rates and masks of dropout stay those of a seed; the expectation runs over
+    `seeds` of them. A network repeats its own recipe. Softmax regression has none: it descends from zero in `steps`
+    full-batch steps of size η, which a network does not read.
+    """
+
+    kind: Literal["replay"] = "replay"
+    derivative: ClassVar = True
+    random: ClassVar = True
+    one_model: ClassVar = False
+    double: ClassVar = True
+    damping: ClassVar[float] = 0.0
+    seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
+    eta: Eta = 1.0
+    steps: Annotated[Count, Field(ge=1, le=100_000)] = 500
+
+    @property
+    def title(self) -> str:
+        return "replay" if self.seeds == 1 else f"replay, {self.seeds} seeds"
+
+    @property
+    def clause(self) -> str:
+        runs = "" if self.seeds == 1 else f", on average over {self.seeds} seeds"
+        return f"as the whole training run is repeated with the same initial weights and batches{runs}"
+
+    @property
+    def factual_latex(self) -> str:
+        return r"\theta_T"
+
+    @property
+    def latex(self) -> str:
+        return (r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}\mathrm{train}\left[L_{\mathcal D}(\theta)"
+                r"+\alpha\,\ell(z_k;\theta)\right]")
+
+
+Process = Annotated[OneStep | Unrolled | Trajectory | LocalResponse | Reoptimize | LocalSearch | Retrain | Replay,
                     Field(discriminator="kind")]
 PROCESSES: dict[str, type[Process]] = {
     cls.model_fields["kind"].default: cls
-    for cls in (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, LocalSearch, Retrain)}
+    for cls in (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, LocalSearch, Retrain, Replay)}

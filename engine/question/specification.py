@@ -138,7 +138,8 @@ class Specification(Value):
         theta = self.process.latex.replace("{P}", self.intervention.latex)
         theta += "".join(rf"\ \text{{({departure.title})}}" for departure in self.departures)
         if self.process.derivative:
-            return (r"I_{\mathcal S}(q,k)=\nabla_\theta B(q;\theta_{\mathcal D})^\top\frac{d\theta_k}{d\alpha},"
+            return (rf"I_{{\mathcal S}}(q,k)=\nabla_\theta B(q;{self.process.factual_latex})^\top"
+                    r"\frac{d\theta_k}{d\alpha},"
                     rf"\quad B={behavior},\quad \frac{{d\theta_k}}{{d\alpha}}={theta}")
         return (rf"I_{{\mathcal S}}(q,k)=B(q;\theta_k^{{\mathrm{{cf}}}})-B(q;{self.process.factual_latex}),"
                 rf"\quad B={behavior},\quad \theta_k^{{\mathrm{{cf}}}}={theta}")

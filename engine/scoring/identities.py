@@ -18,7 +18,16 @@ from engine.estimators import ESTIMATORS
 from engine.estimators.influence_function import InfluenceFunction
 from engine.problems import Problem
 from engine.question.interventions import Infinitesimal, Remove, Upweight
-from engine.question.processes import LocalResponse, LocalSearch, OneStep, Reoptimize, Retrain, Trajectory, Unrolled
+from engine.question.processes import (
+    LocalResponse,
+    LocalSearch,
+    OneStep,
+    Reoptimize,
+    Replay,
+    Retrain,
+    Trajectory,
+    Unrolled,
+)
 from engine.scoring.scoring import Scoring
 
 LARGEST_STEP = 100
@@ -184,6 +193,14 @@ def _trajectory_size(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     return None
 
 
+def _own_recipe(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
+    process = scoring.process
+    if not facts.kept_checkpoints or not isinstance(process, Replay):
+        return None
+    read = Replay(seeds=process.seeds)
+    return _as(scoring, process=read) if process != read else None
+
+
 def _one_optimum(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     if facts.convex and scoring.exact and isinstance(scoring.process, Retrain):
         return _as(scoring, process=Reoptimize())
@@ -274,6 +291,8 @@ IDENTITIES = (
              "kept, whatever the number of steps between them", _every),
     Identity("trajectory's step size", Gives.PROPORTIONAL, "the checkpoints are those that training kept, and to first "
              "order the step size is only a factor", _trajectory_size),
+    Identity("own recipe", Gives.EQUAL, "this model repeats the recipe that it was trained by, whatever the η and the "
+             "number of steps that are written down", _own_recipe),
     Identity("one optimum", Gives.EQUAL, "the objective has one optimum, at which re-optimising and training from "
              "scratch end alike, whatever the seed", _one_optimum),
     Identity("linear retraining", Gives.EQUAL, "the linear response is that of the optimum, whether re-optimising, a "

@@ -6,7 +6,7 @@ together:
 
 - one more occurrence, answered by what minimises the objective, is upweighting by α = 1/n;
 - an infinitesimal weight, answered by re-optimisation, is the local response under the same damping;
-- a weight, answered by the local response, scales the infinitesimal one, so that it ranks alike.
+- a weight, answered by the local response or by replay, scales the infinitesimal one, so that it ranks alike.
 
 Where the objective has one optimum and training ends there (softmax regression with λ > 0), two more hold:
 
@@ -16,10 +16,12 @@ Where the objective has one optimum and training ends there (softmax regression 
 - removal or relabelling, answered by the local response, is the derivative of the optimum of L_D + t·(L_k − L_D) at
   t = 0, with L_k the changed objective: its linear response by a factorised Hessian.
 
-A network has no such reading of retraining. The derivative of where a run of stochastic gradient descent ends is a
-product of Jacobians over all of its steps, which the inverse Hessian at the end does not tell, and a difference
-quotient of retrained networks is dominated by how far runs part from one another: two tiny changes of α end in two
-different networks. So it keeps its bracket.
+Where it has not (a network):
+
+- an infinitesimal weight, answered by retraining, is the derivative of the training run, `replay` of the same seeds;
+- removal, answered by the local response, ranks as the infinitesimal weight: its linear response is −1/n or −1/(n − 1)
+  times that one, plus what re-weighting all others does, which is one number a query;
+- removal with the mean over n, answered by replay, is −1/n times the derivative by the weight.
 """
 
 from __future__ import annotations
@@ -28,14 +30,12 @@ from dataclasses import dataclass
 
 from engine.basics.errors import InvalidInput
 from engine.question.interventions import AddOccurrence, Infinitesimal, Intervention, Relabel, Remove, Upweight
-from engine.question.processes import LocalResponse, Process, Reoptimize, Retrain
+from engine.question.processes import LocalResponse, Process, Reoptimize, Replay, Retrain
 from engine.question.specification import fitting, misfit
 from engine.scoring.scoring import Scoring
 
 LINEAR = "cholesky"
 """The estimator that is the linear response of a finite change itself, to rounding error."""
-THROUGH_TRAINING = ("the derivative of a network trained from scratch runs through every step of its training, which "
-                    "the local response at its end does not tell")
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,9 @@ def intermediate(behavior: str, intervention: Intervention, process: Process, n:
         if process.kind in fitting(intervention.kind):
             return Intermediate(Scoring.of(behavior, intervention, process))
         found = _weighed(behavior, intervention, process, n) or (
-            _at_one_optimum(behavior, intervention, process) if convex else None)
+            _at_one_optimum if convex else _through_training)(behavior, intervention, process)
     except InvalidInput as error:
         return Intermediate(None, str(error))
-    if found is None and isinstance(intervention, Infinitesimal) and isinstance(process, Retrain):
-        return Intermediate(None, THROUGH_TRAINING)
     return found or Intermediate(None, misfit(intervention.kind, process.kind))
 
 
@@ -78,7 +76,7 @@ def _weighed(behavior: str, intervention: Intervention, process: Process, n: int
             "damping."))
     if isinstance(intervention, AddOccurrence | Upweight) and process.derivative:
         return Intermediate(Scoring.of(behavior, Infinitesimal(), process), (
-            "A weight on the example, answered by the local response, is read as the infinitesimal weight: the one is "
+            f"A weight on the example, answered by {_called(process)}, is read as the infinitesimal weight: the one is "
             "a multiple of the other, and they rank alike."))
     return None
 
@@ -95,3 +93,22 @@ def _at_one_optimum(behavior: str, intervention: Intervention, process: Process)
             "its linear response: how the optimum starts to move as the objective changes into that of the "
             "intervention."))
     return None
+
+
+def _through_training(behavior: str, intervention: Intervention, process: Process) -> Intermediate | None:
+    """The readings that hold where training ends wherever its steps lead."""
+    if isinstance(intervention, Infinitesimal) and isinstance(process, Retrain):
+        return Intermediate(Scoring.of(behavior, intervention, Replay(seeds=process.seeds)), (
+            "An infinitesimal weight, answered by retraining, is read as replay: the derivative of the training run "
+            "with the same initial weights and batches."))
+    over_n = isinstance(intervention, Remove) and intervention.normalization == "n"
+    if over_n and isinstance(process, Replay) or isinstance(intervention, Remove) and isinstance(
+            process, LocalResponse):
+        return Intermediate(Scoring.of(behavior, Infinitesimal(), process), (
+            f"Removal, answered by {_called(process)}, is read as the infinitesimal weight: to first order the one is "
+            "a negative multiple of the other, but for one number a query, and they rank alike."))
+    return None
+
+
+def _called(process: Process) -> str:
+    return "the local response" if isinstance(process, LocalResponse) else process.title

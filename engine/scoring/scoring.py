@@ -109,6 +109,12 @@ class Scoring(Specification):
         return self.exact and not self.process.derivative
 
     @property
+    def wide(self) -> bool:
+        """Whether it is computed in float64 unless another precision is asked for: what is subtracted, and what is
+        carried through many steps."""
+        return self.finite or (self.exact and self.process.double)
+
+    @property
     def counterfactual(self) -> tuple[Hashable, ...]:
         """What scorings have in common that are read off the same counterfactual models.
 

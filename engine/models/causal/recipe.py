@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from engine.basics.values import Count, Number, short
 from engine.models.recipe import TrainingRecipe
+from engine.models.rules import AdamW, Rule
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 ADAPTER_NAME = r"\.lora_[AB]\."
@@ -64,7 +65,6 @@ class FineTuning(TrainingRecipe):
 
     @property
     def selection(self) -> str:
-        """The names of the trained parameters, as `engine.models.network.Network` reads them."""
         return ADAPTER_NAME if self.rank else "all"
 
     def free(self, module: nn.Module) -> None:
@@ -74,6 +74,10 @@ class FineTuning(TrainingRecipe):
     def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=self.learning_rate, betas=BETAS, eps=EPSILON,
                                  weight_decay=self.weight_decay)
+
+    @property
+    def rule(self) -> Rule:
+        return AdamW(self.weight_decay, self.clip, BETAS, EPSILON)
 
     def moments(self, optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
         """AdamW's first and second moments of the trained parameters, and how many steps they saw."""

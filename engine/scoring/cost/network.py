@@ -9,13 +9,15 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine.curvature.cg import ITERATIONS
 from engine.exact.network_optima import DENSE
 from engine.problems import ModuleProblem
-from engine.question.processes import LocalSearch, Process, Retrain
+from engine.question.processes import LocalSearch, Process, Replay, Retrain
 from engine.scoring.scoring import Scoring
 
 NETWORK = 50e9
 """Floating-point operations a second of two CPU cores in a network's passes, in float32."""
 AT_A_TIME = 10
 """Examples whose gradients are written out by one call."""
+BATCH = 128
+"""Examples a step of training."""
 READ = 60e9
 """Behaviors read off query logits, operations a second."""
 CALL = 1e-3
@@ -48,7 +50,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, 
         if key not in seen:
             examples, calls = _passes_of(scoring, n, queries, candidates, parameters, epochs)
         read = FORWARD_AND_BACKWARD * queries  # the gradient of one more behavior
-        slower = DOUBLE if scoring.finite else 1.0
+        slower = DOUBLE if scoring.wide else 1.0
         if scoring.route.for_each_output:
             examples, calls = examples * outputs, calls * outputs * candidates / AT_A_TIME
         total += slower * (examples + read) * flops / NETWORK + calls * CALL + 100.0 * queries * candidates / READ
@@ -62,6 +64,10 @@ def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, paramete
     process = scoring.process
     if not scoring.exact and not process.linear:
         return FORWARD_AND_BACKWARD * process.models * (candidates + queries), 2.0 * process.models
+    if isinstance(process, Replay):
+        columns = min(candidates, queries)
+        steps = process.seeds * epochs * n / BATCH
+        return BATCH * steps * (2 * FORWARD_AND_BACKWARD + CURVATURE * columns), steps * (10 + columns / 8)
     if scoring.exact and process.derivative:
         return CURVATURE * n * parameters, parameters / 16
     if not scoring.exact:
@@ -77,7 +83,7 @@ def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, paramete
 def _rounds(process: Process, n: int, candidates: int, parameters: int, epochs: int) -> tuple[float, float]:
     """(how often a candidate's search passes over all n examples, as often as in float32; in how many batches)."""
     if isinstance(process, Retrain):
-        return epochs, n / 128
+        return epochs, n / BATCH
     if isinstance(process, LocalSearch):
         return DOUBLE * EVALUATIONS * process.iterations, n / 256
     own = PRECONDITIONED if parameters <= DENSE else OF_A_CANDIDATE

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from engine.question.interventions import Upweight
-from engine.question.processes import LocalSearch
+from engine.question.processes import LocalSearch, Replay
 from engine.scoring.cost.kinds import is_searched
 from engine.scoring.scoring import Scoring
 
@@ -26,6 +26,8 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
         key = (scoring.intervention, scoring.counterfactual)
         if is_searched(scoring) and key not in seen:
             total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
+        elif isinstance(scoring.process, Replay):
+            total += min(candidates, queries) * scoring.process.steps * one_pass / DOUBLE
         elif scoring.process.linear and key not in seen:
             total += candidates * (one_pass + dense) / DOUBLE
         total += 300.0 * queries * candidates / DOUBLE

@@ -16,15 +16,18 @@ from engine.analysis.explanation import ERROR_A, ERROR_B, Seed, chain, explain, 
 from engine.basics.errors import InvalidInput
 from engine.curvature.solution import RELATIVE
 from engine.metrics.kendall import distance
+from engine.models.recipe import Recipe
+from engine.models.training import train
 from engine.problems import ModuleProblem
 from engine.question.behaviors import BEHAVIORS
-from engine.question.interventions import INTERVENTIONS, Infinitesimal, Upweight
-from engine.question.processes import PROCESSES, LocalResponse, LocalSearch, Retrain
+from engine.question.interventions import INTERVENTIONS, Infinitesimal, Relabel, Remove, Upweight
+from engine.question.processes import PROCESSES, LocalResponse, LocalSearch, Replay, Retrain
 from engine.scoring.compute import compute
 from engine.scoring.intermediate import intermediate
 from engine.scoring.named import NAMED
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
+from tests.engine.exact import network_cases
 from tests.engine.problems_for_tests import arrays, assert_close, intervened, optimum, problem, values
 from tests.engine.single_thread import one_thread  # noqa: F401
 
@@ -207,7 +210,29 @@ def test_a_finite_change_under_the_local_response_is_its_derivative(small, inter
         "data_weight": 1 + t * (change.get("data_weight", 1.0) - 1),
         "extra": [(k, label, t * weight) for k, label, weight in change["extra"]]})) for t in (step, -step)]
     assert_close(compute(small, found.scoring)[0].values[:, row], (ends[0] - ends[1]) / (2 * step), 1e-6)
-    assert intermediate("query_loss", changed, LocalResponse(), small.n).scoring is None  # of a network
+
+
+@pytest.mark.parametrize(("intervention", "process"), [
+    (Remove(), LocalResponse(damping=0.1)), (Remove(normalization="n"), LocalResponse(damping=0.1)),
+    (Remove(normalization="n"), Replay())], ids=lambda value: value.title)
+def test_removal_from_a_network_to_first_order_ranks_as_a_weight(intervention, process):
+    found = intermediate("query_loss", intervention, process, 10)
+    assert found.scoring == Scoring.of("query_loss", {"kind": "infinitesimal"}, process) and found.reading
+    assert intermediate("query_loss", Relabel(label=1), process, 10).scoring is None
+    assert intermediate("query_loss", Remove(), Replay(), 10).scoring is None  # batches lose no member
+
+
+def test_a_small_weight_against_removal_over_n_along_a_run():
+    """Really trained, with a weight a little below one: what is taken for the first-order term of a removal."""
+    network = replayed_network()
+    change = compute(network, Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"}))[0].values
+    weights = torch.ones(network.n, dtype=torch.float64)
+    weights[4] = 1 - 1e-4
+    behavior = BEHAVIORS["query_loss"]
+    before, after = (behavior.value(ended(network, used), network.query_labels)
+                     for used in (torch.ones_like(weights), weights))
+    place = network.candidates.tolist().index(4)
+    assert_close((after - before) / 1e-4, -change[:, place] / network.n, 1e-2)
 
 
 def test_iterations_that_reach_no_optimum_have_no_derivative_in_the_table():
@@ -215,9 +240,33 @@ def test_iterations_that_reach_no_optimum_have_no_derivative_in_the_table():
     assert found.scoring is None and "`local_search`" in found.reading
 
 
-def test_a_network_keeps_its_bracket_with_the_reason():
-    found = intermediate("query_loss", Infinitesimal(), Retrain(), 10)
-    assert found.scoring is None and "every step of its training" in found.reading
+def test_retraining_a_network_under_an_infinitesimal_weight_is_replay():
+    found = intermediate("query_loss", Infinitesimal(), Retrain(seeds=2), 10)
+    assert found.scoring == Scoring.of("query_loss", Infinitesimal(), Replay(seeds=2)) and "replay" in found.reading
+
+
+def test_leave_one_out_and_influence_functions_of_a_network_are_told_apart():
+    """No bracket: retraining, its derivative, the local response."""
+    network = replayed_network()
+    found = explain(network, NAMED["loo"].implied(),
+                    Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response", "damping": 0.1}))
+    assert [link.causes for link in found.links] == [("P",), ("T",)]
+    assert all(found.bracket(cause)[0] == found.bracket(cause)[1] for cause in ("P", "T"))
+    assert "together" not in found.sentence
+
+
+def replayed_network():
+    recipe = Recipe(epochs=2, batch_size=4, learning_rate=0.2, momentum=0.5)
+    return network_cases.problem(network_cases.smooth, (4,), recipe=recipe, build=network_cases.smooth, n=10,
+                                 queries=4, candidates=range(3, 9))
+
+
+def ended(network, weights):
+    recipe, build = network.training()
+    module = train(build, network.x, network.y, recipe, network.seed, weights=weights, normalization="n",
+                   dtype=torch.float64).module
+    with torch.no_grad():
+        return module(network.queries)
 
 
 def test_leave_one_out_against_influence_functions_is_told_apart(small):

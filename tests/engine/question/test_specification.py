@@ -35,6 +35,7 @@ PROCESSED = [
     *({"kind": "local_search", "iterations": count, "baseline": baseline, "damping": damping} for count in (1, 20, 21)
       for baseline in ("factual", "reoptimized") for damping in (0, 0.01)),
     *({"kind": "retrain", "seeds": seeds} for seeds in (1, 2, 12)),
+    *({"kind": "replay", "seeds": seeds} for seeds in (1, 2, 12)),
 ]
 
 
@@ -42,7 +43,7 @@ def every_valid():
     """Each behavior under each pair of the lists above that fits."""
     for behavior, intervention, process in itertools.product(BEHAVIORS, INTERVENED, PROCESSED):
         if process["kind"] in fitting(intervention["kind"]):
-            if behavior == "correct" and process["kind"] == "local_response":
+            if behavior == "correct" and PROCESSES[process["kind"]].derivative:
                 continue
             yield Specification.of(behavior, intervention, process)
 
@@ -125,7 +126,7 @@ def test_latex_is_balanced_and_names_both_sides():
         assert depth == 0 and "{P}" not in latex, latex
         assert latex.count(r"\left") == latex.count(r"\right"), latex
         assert latex.startswith(r"I_{\mathcal S}(q,k)=") and spec.readout.formula in latex
-        if spec.process.kind not in ("local_response",):
+        if not spec.process.derivative:
             assert spec.intervention.latex in latex
 
 

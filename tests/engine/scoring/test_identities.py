@@ -28,7 +28,8 @@ PROCESSES = (
     {"kind": "reoptimize"}, {"kind": "reoptimize", "baseline": "reoptimized"},
     {"kind": "local_search", "iterations": 3, "damping": 3.0},
     *({"kind": "local_search", "iterations": 2, "baseline": baseline} for baseline in ("factual", "reoptimized")),
-    *({"kind": "retrain", "seeds": seeds} for seeds in (1, 2)))
+    *({"kind": "retrain", "seeds": seeds} for seeds in (1, 2)),
+    *({"kind": "replay", "seeds": seeds, "eta": 0.2, "steps": steps} for seeds, steps in ((1, 5), (1, 7), (2, 5))))
 ROUTES = ("exact", "first_order", "cosine", "representer", "ntk", "ntk_last_layer", "cholesky", "cg", "lissa", "kfac",
           "trak")
 

@@ -30,6 +30,7 @@ PROCESSES = {
     "local_search": {"iterations": st.integers(1, 10_000), "baseline": st.sampled_from(["factual", "reoptimized"])},
     "reoptimize": {"baseline": st.sampled_from(["factual", "reoptimized"]), "damping": st.sampled_from([0.0, 0.01])},
     "retrain": {"seeds": st.integers(1, 9)},
+    "replay": {"seeds": st.integers(1, 9), "eta": number, "steps": st.integers(1, 10_000)},
 }
 
 

@@ -1,0 +1,82 @@
+r"""Full-batch descent of softmax regression from zero, W_{t+1} = W_t − η ∇L_D(W_t), and the derivative of its end.
+
+In closed form, in float64, for many columns at once (paper, the objective of Eq. 2; the run is that of `trajectory`):
+
+    tangent   D_{t+1} = D_t − η (H_t D_t + x_k ⊗ s_ℓ(z_k; W_t)),     D_0 = 0, a column a candidate
+    adjoint   U_t = U_{t+1} − η H_t U_{t+1}, dB/dα gains −η ⟨U_{t+1}, x_k ⊗ s_ℓ(z_k; W_t)⟩, a column a query
+
+with H_t V = (1/n) Xᵀ (p ∘ (XV − Σ_c p_c (XV)_c)) + λ ∘ V, and s_ℓ = p − e_y. As t grows, D_t tends to the local
+response −H⁻¹∇ℓ(z_k) where η is below 2 over the largest eigenvalue of the Hessian.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.exact.points import Points
+from engine.models import softmax
+from engine.problems import SoftmaxProblem
+
+
+class DifferentiatedDescent:
+    """The descent of a problem in so many steps of size η, run once."""
+
+    def __init__(self, problem: SoftmaxProblem, eta: float, steps: int, options: Options) -> None:
+        self.problem, self.eta, self.steps = problem, eta, steps
+        start = problem.x.new_zeros(problem.dimension, problem.classes)
+        self.points = Points(start, self._advanced, steps, start.nbytes, options.budget // 8)
+        self.end = self.points.end
+
+    def _advanced(self, weights: Tensor, place: int) -> Tensor:
+        problem = self.problem
+        return weights - self.eta * softmax.gradient(weights, problem.x, problem.y, problem.penalty)
+
+    def tangent(self, candidates: Tensor, options: Options) -> Tensor:
+        """The first-order change of the query logits at the end by α of training examples (b,): (m, b, C)."""
+        problem, weights = self.problem, self.points.kept[0]
+        x, columns = problem.x[candidates], problem.x.new_zeros(problem.dimension, problem.classes, len(candidates))
+        for place in range(self.steps):
+            options.check()
+            signal = self._signals(weights)
+            own = x.T[:, None] * signal[candidates].T
+            read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
+            columns = columns - self.eta * (self._curved(columns, read, self._of(signal)) + own)
+            weights = self._advanced(weights, place)
+            options.progress((place + 1) / self.steps)
+        moved = problem.queries @ columns.flatten(1)
+        return moved.view(-1, problem.classes, len(candidates)).transpose(1, 2)
+
+    def adjoint(self, signal: Tensor, options: Options) -> Tensor:
+        """dB/dα of all n examples for signals s_B (m, C) at the end: (m, n)."""
+        problem = self.problem
+        columns = problem.queries.T[:, None] * signal.T
+        found = signal.new_zeros(len(signal), problem.n)
+        for place, weights in self.points.backwards():
+            options.check()
+            own = self._signals(weights)
+            read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
+            found -= self.eta * torch.einsum("ncm,nc->mn", read, own)
+            columns = columns - self.eta * self._curved(columns, read, self._of(own))
+            options.progress(1.0 - place / self.steps)
+        return found
+
+    def _curved(self, columns: Tensor, read: Tensor, probabilities: Tensor) -> Tensor:
+        """H V for V (D, C, r) with XV (n, C, r) at hand."""
+        problem, p = self.problem, probabilities[:, :, None]
+        bent = p * (read - (p * read).sum(1, keepdim=True))
+        pulled = (problem.x.T @ bent.flatten(1)).view_as(columns)
+        return pulled / problem.n + problem.penalty[:, None, None] * columns
+
+    def _signals(self, weights: Tensor) -> Tensor:
+        """s_ℓ of all training examples, (n, C)."""
+        found = (self.problem.x @ weights).softmax(-1)
+        found[torch.arange(self.problem.n, device=found.device), self.problem.y] -= 1.0
+        return found
+
+    def _of(self, signal: Tensor) -> Tensor:
+        """The probabilities that signals belong to."""
+        found = signal.clone()
+        found[torch.arange(self.problem.n, device=found.device), self.problem.y] += 1.0
+        return found

@@ -1,0 +1,114 @@
+r"""`replay`: the derivative of the whole training run by an example's weight, dB(q; θ_T(α))/dα at α = 0.
+
+θ_T(α) is where the training ends on L_D + α ℓ(z_k) with everything else as it was: initial weights, batches, rates and
+masks of dropout of a seed. Denominators are those of the training as it was, so that it is what `remove` with the mean
+over n and `upweight` do to first order. A network repeats its own recipe, in the precision of the problem; softmax
+regression has none, and descends from zero with full batches, as `Replay` says.
+
+There are two exact routes, whose costs are a column a candidate and a column a query; the cheaper one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, singledispatch
+
+import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact.differentiated_descent import DifferentiatedDescent
+from engine.exact.differentiated_run import DifferentiatedRun
+from engine.exact.response import Average, GradientPart, Part, Response, Summand
+from engine.gradients.directional import derivatives_of, logits_alone
+from engine.gradients.vectorised import along_signal, gradients_of
+from engine.models.network import Network
+from engine.models.training import Training
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.interventions import Intervention
+from engine.question.processes import Replay
+
+
+@singledispatch
+def replay(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
+           options: Options) -> list[Response]:
+    """One response an intervention, which is `infinitesimal`, for training examples `candidates` (b,).
+
+    Raises `InvalidInput` where it is not known how the model was trained, where the training diverges or cannot be
+    differentiated, and where its derivative is too large for a number.
+    """
+    raise TypeError(f"no training run is known for {problem.noun}")
+
+
+@replay.register
+def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
+               options: Options) -> list[Response]:
+    """The mean over the seeds problem.seed, problem.seed + 1, …, each at the end of its own run."""
+    seeds = range(problem.seed, problem.seed + process.seeds)
+    parts = [_part(problem, seed, candidates, options.share(place, len(seeds))) for place, seed in enumerate(seeds)]
+    return [_response(parts, candidates) for _ in interventions]
+
+
+def _response(parts: Sequence[Summand], candidates: Tensor) -> Response:
+    return Response((Average(tuple(parts)),), torch.ones(len(candidates), dtype=torch.bool, device=candidates.device),
+                    torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device))
+
+
+def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options) -> Summand:
+    """Of one run, by the cheaper route."""
+    run, network = _run(problem, seed, options)
+    logits = network.predict(problem.queries)
+    if len(candidates) <= len(problem.queries):
+        moved = _finite(run.tangent(candidates, options))
+        targets = torch.zeros(len(problem.queries), device=problem.device)
+        change = derivatives_of(network, problem.queries, targets, logits_alone, moved, check=options.check)
+        return Part(change.transpose(0, 1), logits, linear=True)
+    return GradientPart(logits, partial(_backwards, problem, seed, run, network, candidates, options), len(candidates))
+
+
+def _run(problem: ModuleProblem, seed: int, options: Options) -> tuple[DifferentiatedRun, Network]:
+    """The run of a seed with the network at its end, kept on the problem: the latest of them."""
+    def build() -> tuple[DifferentiatedRun, Network]:
+        recipe, make = problem.training()
+        training = Training(make, problem.x, problem.y, recipe, seed, None, "n", problem.loss, problem.network.dtype,
+                            exact=True)
+        run = DifferentiatedRun(training, options)
+        if not run.end.isfinite().all():
+            raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
+        return run, run.steps.trained(run.end)
+
+    return problem.memo("replayed", build, seed)
+
+
+def _backwards(problem: ModuleProblem, seed: int, run: DifferentiatedRun, network: Network, candidates: Tensor,
+               options: Options, signal: Tensor) -> Tensor:
+    """dB/dα (m, b) for signals s_B (m, C) at the end of the run; all n examples' are kept for further candidates."""
+    def build() -> Tensor:
+        slopes = gradients_of(network, problem.queries, signal.to(network.dtype), along_signal, check=options.check)
+        return _finite(run.adjoint(slopes, options))
+
+    key = seed, signal.cpu().numpy().tobytes()
+    return problem.memo("replayed backwards", build, key)[:, candidates]
+
+
+def _finite(found: Tensor) -> Tensor:
+    if not found.isfinite().all():
+        raise InvalidInput("The derivative of this training run is too large for a number: its steps blow small changes"
+                           " up. Choose a smaller learning rate, or the process `local_response`.")
+    return found
+
+
+@replay.register
+def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
+                options: Options) -> list[Response]:
+    run = problem.memo("replayed", lambda: DifferentiatedDescent(problem, process.eta, process.steps, options),
+                       (process.eta, process.steps))
+    if not run.end.isfinite().all():
+        raise InvalidInput("Descent from zero diverged; choose a smaller η.")
+    logits = problem.outputs(problem.queries, run.end.flatten())
+    if len(candidates) <= len(problem.queries):
+        part: Summand = Part(run.tangent(candidates, options), logits, linear=True)
+    else:
+        part = GradientPart(logits, lambda signal: run.adjoint(signal, options)[:, candidates], len(candidates))
+    return [_response([part], candidates) for _ in interventions]

@@ -1,0 +1,120 @@
+r"""What optimizers do with a gradient, as pure functions of numbers: (θ_t, s_t, g_t) -> (θ_{t+1}, s_{t+1}).
+
+    momentum   v_{t+1} = μ v_t + g_t + λ θ_t,        θ_{t+1} = θ_t − η_t v_{t+1}      (Polyak 1964; `torch.optim.SGD`)
+    AdamW      m_{t+1} = β₁ m_t + (1 − β₁) g_t,      v_{t+1} = β₂ v_t + (1 − β₂) g_t²
+               θ_{t+1} = (1 − η_t λ) θ_t − η_t m̂/(√v̂ + ε)     (Loshchilov and Hutter 2019; `torch.optim.AdamW`)
+
+with m̂ = m_{t+1}/(1 − β₁ᵗ⁺¹) and v̂ likewise; AdamW's gradient is first cut to the length `clip`. Everything is
+differentiable: √v̂ has the derivative zero where v̂ is zero, as m̂ is zero there too and the update does not move.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.func import jvp, vjp, vmap
+
+State = tuple[Tensor, ...]
+"""What an optimizer remembers, each (P,)."""
+Moment = tuple[Tensor, ...]
+"""θ and state, and before a step the gradient, each (P,)."""
+Columns = tuple[Tensor, ...]
+"""A small change of each, or a derivative by each, (r, P)."""
+CLIPPED = 1e-6
+"""What torch adds to a gradient's length before it divides by it."""
+
+
+class Rule(ABC):
+    """One step of an optimizer."""
+
+    @property
+    @abstractmethod
+    def remembers(self) -> int:
+        """How many vectors (P,) its state has; zeros before the first step."""
+
+    @abstractmethod
+    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int) -> tuple[Tensor, State]:
+        """θ and state after step number `count` = 1, 2, … at a learning rate, from those before and the gradient of the
+        batch's loss without penalty, each (P,)."""
+
+    def fresh(self, theta: Tensor) -> State:
+        """Before the first step."""
+        return tuple(torch.zeros_like(theta) for _ in range(self.remembers))
+
+    def forward(self, before: Moment, tangents: Columns, rate: float, count: int) -> Columns:
+        """What a step makes of small changes (r, P) of θ, the state and the gradient: those of θ and the state."""
+        return vmap(lambda own: jvp(self._stepped(rate, count), before, own)[1])(tangents)
+
+    def back(self, before: Moment, cotangents: Columns, rate: float, count: int) -> Columns:
+        """The transpose: of derivatives (r, P) by θ and state after the step, those by θ, state and gradient before."""
+        pull = vjp(self._stepped(rate, count), *before)[1]
+        return vmap(pull)(cotangents)
+
+    def _stepped(self, rate: float, count: int) -> Callable[..., Moment]:
+        def run(*before: Tensor) -> Moment:
+            theta, state = self.step(before[0], before[1:-1], before[-1], rate, count)
+            return theta, *state
+
+        return run
+
+
+@dataclass(frozen=True)
+class Momentum(Rule):
+    """Gradient descent with momentum μ and weight decay λ in the gradient."""
+
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+
+    @property
+    def remembers(self) -> int:
+        return 1 if self.momentum else 0
+
+    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int) -> tuple[Tensor, State]:
+        pull = gradient + self.weight_decay * theta
+        if not self.momentum:
+            return theta - rate * pull, ()
+        velocity = self.momentum * state[0] + pull
+        return theta - rate * velocity, (velocity,)
+
+    def forward(self, before: Moment, tangents: Columns, rate: float, count: int) -> Columns:
+        """A step is linear in all of them."""
+        theta, state = self.step(tangents[0], tangents[1:-1], tangents[-1], rate, count)
+        return theta, *state
+
+    def back(self, before: Moment, cotangents: Columns, rate: float, count: int) -> Columns:
+        theta, *velocity = cotangents
+        pull = sum(velocity, start=-rate * theta)
+        return theta + self.weight_decay * pull, *(self.momentum * pull for _ in velocity), pull
+
+
+@dataclass(frozen=True)
+class AdamW(Rule):
+    """Adam with decoupled weight decay λ and gradients of the length `clip` at most."""
+
+    weight_decay: float = 0.0
+    clip: float = float("inf")
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+
+    @property
+    def remembers(self) -> int:
+        return 2
+
+    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int) -> tuple[Tensor, State]:
+        if self.clip < float("inf"):
+            gradient = gradient * (self.clip / (_root(gradient.square().sum()) + CLIPPED)).clamp(max=1.0)
+        first = self.betas[0] * state[0] + (1 - self.betas[0]) * gradient
+        second = self.betas[1] * state[1] + (1 - self.betas[1]) * gradient.square()
+        spread = _root(second / (1 - self.betas[1] ** count)) + self.epsilon
+        moved = first / (1 - self.betas[0] ** count) / spread
+        return (1 - rate * self.weight_decay) * theta - rate * moved, (first, second)
+
+
+def _root(x: Tensor) -> Tensor:
+    """√x, with the derivative zero at zero."""
+    there = x > 0
+    return torch.where(there, torch.where(there, x, 1.0).sqrt(), 0.0)

@@ -1,0 +1,109 @@
+r"""A training as a sequence of pure steps: (θ_t, s_t) -> (θ_{t+1}, s_{t+1}) on batch M_t at rate η_t.
+
+What decides a training (`engine.models.training.Training`) is fixed: its initial weights, its batches with their order,
+its rates and masks of dropout. What may vary are the weights w of the examples,
+
+    g_t(θ, w) = (1/|M_t|) Σ_{i ∈ M_t} w_i ∇ℓ(z_i; θ),        w_i = 1 in the training as it was,
+
+under a fixed denominator, so that the run is a function of w that can be differentiated. Passes are in the precision of
+the training throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from engine.basics.errors import InvalidInput
+from engine.models.layout import layout_for
+from engine.models.network import Network
+from engine.models.randomness import own_randomness, seed_generators
+from engine.models.rules import Moment
+from engine.models.training import Training
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: the rows M_t (b,), the learning rate, what the masks of dropout are drawn from, and its number from
+    1."""
+
+    rows: Tensor
+    rate: float
+    seed: int
+    count: int
+
+
+class Steps:
+    """The steps of a training, with θ as one flat vector (P,) of what its recipe trains.
+
+    Raises `InvalidInput` for a module whose buffers move while it is trained, such as the statistics of BatchNorm:
+    they would be a part of the model that no step here updates. Use it within `own_randomness`.
+    """
+
+    def __init__(self, training: Training) -> None:
+        self.training, recipe = training, training.recipe
+        self.rule = recipe.rule
+        with own_randomness(training.device):
+            module = training.start()
+            self.layout = layout_for(module, training.x)
+            _refuse_moving_buffers(module, self.layout(training.x[:2]))
+        self.network = Network(module, recipe.selection, device=training.device, dtype=training.precision)
+        self.network.module.train()
+        self.start = self.network.theta
+        per_epoch = training.per_epoch
+        self.all = [Step(rows, recipe.rate_at(epoch * per_epoch + number, per_epoch),
+                         training.batch_seed(epoch, number), epoch * per_epoch + number + 1)
+                    for epoch, batches in enumerate(training.batches()) for number, rows in enumerate(batches)]
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    @property
+    def beginning(self) -> Moment:
+        """θ and the optimizer's state before the first step."""
+        return self.start, *self.rule.fresh(self.start)
+
+    def losses(self, values: Mapping[str, Tensor], step: Step) -> Tensor:
+        """ℓ(z_i; θ) of the rows of a step, (b,), for θ as one tensor a name; differentiable."""
+        training = self.training
+        seed_generators(training.device, step.seed)
+        logits = functional_call(self.network.module, dict(values), (self.layout(training.x[step.rows]),))
+        return training.loss(logits, training.y[step.rows])
+
+    def gradient(self, theta: Tensor, step: Step) -> Tensor:
+        """g_t(θ, 1), (P,)."""
+        values = {name: part.detach().requires_grad_() for name, part in self.network.unflatten(theta).items()}
+        with torch.enable_grad():
+            found = torch.autograd.grad(self.losses(values, step).mean(), list(values.values()), materialize_grads=True)
+        return self.network.flatten(dict(zip(values, found, strict=True)))
+
+    def advance(self, moment: Moment, step: Step, gradient: Tensor | None = None) -> Moment:
+        """θ and state after a step; gradient: g_t where it is known."""
+        theta, *state = moment
+        found = self.gradient(theta, step) if gradient is None else gradient
+        moved, further = self.rule.step(theta, tuple(state), found, step.rate, step.count)
+        return moved, *further
+
+    def trained(self, theta: Tensor) -> Network:
+        """The network at θ, in evaluation mode."""
+        found = Network(self.network.module, self.network.selection, device=theta.device, dtype=theta.dtype)
+        with torch.no_grad():
+            for name, value in found.unflatten(theta).items():
+                found.module.get_parameter(name).copy_(value)
+        found.theta = theta.clone()
+        return found
+
+
+def _refuse_moving_buffers(module: nn.Module, x: Tensor) -> None:
+    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    with torch.no_grad():
+        module(x)
+    moved = [name for name, buffer in module.named_buffers() if not torch.equal(buffer, before[name])]
+    if moved:
+        raise InvalidInput(f"While this model is trained it also moves `{moved[0]}`, which is no parameter, so that "
+                           "its training cannot be differentiated; use a model without batch statistics (GroupNorm or "
+                           "LayerNorm in place of BatchNorm), or the process `retrain`.")

@@ -1,0 +1,204 @@
+"""The derivative of a training run against central differences of real trainings, and its two routes against each
+other."""
+
+import pytest
+import torch
+from torch import nn
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact import differentiated_run
+from engine.exact.differentiated_descent import DifferentiatedDescent
+from engine.exact.differentiated_run import DifferentiatedRun
+from engine.exact.local_response import local_response
+from engine.exact.points import Points
+from engine.exact.replay import replay
+from engine.models.recipe import Recipe
+from engine.models.training import Training, train
+from engine.question.behaviors import BEHAVIORS
+from engine.question.class_behaviors import CLASS_BEHAVIORS
+from engine.question.interventions import Infinitesimal
+from engine.question.processes import LocalResponse, Replay
+from tests.engine.exact import network_cases as cases
+from tests.engine.problems_for_tests import assert_close, gradient, problem, values
+from tests.truth import language_cases
+
+DOUBLE = torch.float64
+RECIPES = {
+    "descent": Recipe(epochs=3, batch_size=4, learning_rate=0.2),
+    "momentum": Recipe(epochs=3, batch_size=4, learning_rate=0.1, momentum=0.9, weight_decay=0.01, schedule="cosine"),
+}
+STEP, ADAMS = 1e-3, 1e-5  # Adam's steps are close to linear over a hundredth of the weights of descent's only
+DIFFERENTIABLE = [behavior for behavior in CLASS_BEHAVIORS if behavior.differentiable]
+
+
+def dropping():
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 3))
+
+
+def normed():
+    return nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6), nn.GELU(), nn.Linear(6, 3))
+
+
+def convolving():
+    return nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(36, 5),
+                         nn.Tanh(), nn.Dropout(0.5), nn.Linear(5, 3))
+
+
+def trained_problem(architecture=cases.smooth, shape=(4,), recipe="momentum", **options):
+    found = cases.problem(architecture, shape, recipe=RECIPES[recipe], build=architecture, **options)
+    found.seed = 3
+    return found
+
+
+def ends(problem, k, weight, seed):
+    """The query logits of a model that is really trained with w_k."""
+    recipe, build = problem.training()
+    weights = torch.ones(problem.n, dtype=DOUBLE)
+    weights[k] = weight
+    module = train(build, problem.x, problem.y, recipe.model_copy(update={"checkpoints": 1}), seed, weights=weights,
+                   normalization="n", loss=problem.loss, exact=True, dtype=DOUBLE).module
+    with torch.no_grad():
+        return module(problem.queries)
+
+
+def quotient(read, problem, k, seeds=(3,), step=STEP):
+    """dB/dα by central differences of step h and h/2, of which h² is removed: (m,)."""
+    def difference(h):
+        return sum(read(ends(problem, k, 1 + h, seed)) - read(ends(problem, k, 1 - h, seed))
+                   for seed in seeds) / (2 * h * len(seeds))
+
+    return problem.n * (4 * difference(step / 2) - difference(step)) / 3
+
+
+def both_routes(problem, candidates, behavior, process=None):
+    """By columns of candidates, and by columns of queries: (m, b) each."""
+    few = [replay(problem, [Infinitesimal()], process or Replay(), torch.tensor([k]), Options())[0] for k in candidates]
+    rows = torch.tensor(candidates).repeat(len(problem.queries))
+    many = replay(problem, [Infinitesimal()], process or Replay(), rows, Options())[0]
+    return (torch.cat([one.scores(behavior, problem.query_labels) for one in few], 1),
+            many.scores(behavior, problem.query_labels)[:, :len(candidates)])
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize(("build", "shape"), [(cases.smooth, (4,)), (convolving, (2, 6, 6)), (dropping, (4,)),
+                                              (normed, (4,))], ids=["smooth", "convolutional", "dropout", "layer norm"])
+def test_it_is_what_a_little_weight_does_to_a_real_training(build, shape, recipe):
+    trained = trained_problem(build, shape, recipe, queries=2).double()
+    for behavior in DIFFERENTIABLE:
+        read = lambda logits: behavior.value(logits, trained.query_labels)  # noqa: B023, E731
+        expected = torch.stack([quotient(read, trained, k) for k in (5, 1)], 1)
+        tangent, adjoint = both_routes(trained, [5, 1], behavior)
+        assert_close(tangent, expected, 1e-6, 1e-9)
+        assert_close(adjoint, tangent, 1e-10, 1e-12)
+
+
+@pytest.mark.parametrize("which", ["adapters", "all parameters"])
+def test_a_language_model_trained_by_adamw(which):
+    trained = language_cases.problem(which)
+    recipe, _ = trained.training()
+    assert recipe.clip < 10 and recipe.weight_decay >= 0
+    behavior = BEHAVIORS["answer_margin"]
+    tangent, adjoint = both_routes(trained, [4, 0], behavior)
+    read = lambda logits: behavior.value(logits, trained.query_labels)  # noqa: E731
+    expected = torch.stack([quotient(read, trained, k, (trained.seed,), ADAMS) for k in (4, 0)], 1)
+    assert_close(tangent, expected, 1e-6, 1e-9)
+    assert_close(adjoint, tangent, 1e-9, 1e-12)
+
+
+def test_the_expectation_is_over_seeds():
+    trained = trained_problem(queries=2).double()
+    behavior = BEHAVIORS["query_loss"]
+    read = lambda logits: behavior.value(logits, trained.query_labels)  # noqa: E731
+    expected = quotient(read, trained, 5, seeds=(3, 4))[:, None]
+    for found in both_routes(trained, [5], behavior, Replay(seeds=2)):
+        assert_close(found, expected, 1e-6, 1e-9)
+
+
+def test_states_between_kept_ones_are_computed_again():
+    found = Points(0, lambda state, t: state + t + 1, 10, each=1, room=3)
+    assert found.every == 4 and len(found.kept) == 3 and found.end == 55
+    assert list(found.backwards()) == [(t, t * (t + 1) // 2) for t in reversed(range(10))]
+    assert Points(0, lambda state, t: state + 1, 10, each=1, room=10).every == 1
+
+
+def test_less_memory_gives_the_same():
+    trained = trained_problem().double()
+    recipe, build = trained.training()
+    training = Training(build, trained.x, trained.y, recipe, 3, None, "n", trained.loss, DOUBLE)
+    slopes = torch.randn(2, trained.parameters, dtype=DOUBLE, generator=torch.Generator().manual_seed(0))
+    roomy, tight = DifferentiatedRun(training, Options()), DifferentiatedRun(training, Options(budget=1 << 12))
+    assert roomy.points.every == 1 < tight.points.every
+    assert torch.equal(roomy.adjoint(slopes, Options()), tight.adjoint(slopes, Options()))
+
+
+def test_the_run_ends_where_the_training_does():
+    trained = trained_problem().double()
+    recipe, build = trained.training()
+    run = DifferentiatedRun(Training(build, trained.x, trained.y, recipe, 3, None, "n", trained.loss, DOUBLE),
+                            Options())
+    module = train(build, trained.x, trained.y, recipe, 3, dtype=DOUBLE).module
+    assert_close(run.end, torch.cat([part.flatten() for part in module.parameters()]), 1e-13)
+
+
+def descended(soft, k, alpha, eta, steps):
+    weights = torch.zeros(soft.dimension, soft.classes, dtype=DOUBLE)
+    for _ in range(steps):
+        weights = weights - eta * gradient(weights, soft, extra=[(k, int(soft.y[k]), alpha)])
+    return weights
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_softmax_regression_by_central_differences_of_its_descent(intercept):
+    soft, process = problem(n=30, queries=3, intercept=intercept), Replay(eta=0.5, steps=25)
+    for behavior in DIFFERENTIABLE:
+        found = both_routes(soft, [7, 2], behavior, process)
+        expected = torch.stack([
+            (values(behavior, soft, descended(soft, k, 1e-5, 0.5, 25))
+             - values(behavior, soft, descended(soft, k, -1e-5, 0.5, 25))) / 2e-5 for k in (7, 2)], 1)
+        for route in found:
+            assert_close(route, expected, 1e-7, 1e-9)
+
+
+def test_softmax_regression_trained_for_long_meets_the_local_response():
+    soft, rows = problem(n=30, queries=3, l2=0.1), torch.tensor([7, 2])
+    behavior = BEHAVIORS["soft_margin"]
+    expected = local_response(soft, [Infinitesimal()], LocalResponse(), rows, Options())[0]
+    apart = []
+    for steps in (20, 100, 2_000):
+        found = replay(soft, [Infinitesimal()], Replay(eta=0.5, steps=steps), rows, Options())[0]
+        apart.append((found.scores(behavior, soft.query_labels)
+                      - expected.scores(behavior, soft.query_labels)).abs().max().item())
+    assert apart[0] > apart[1] > 100 * apart[2] and apart[2] < 1e-9
+
+
+def test_a_descent_in_little_memory():
+    soft = problem(n=30, queries=3)
+    signal = torch.randn(3, soft.classes, dtype=DOUBLE, generator=torch.Generator().manual_seed(0))
+    roomy, tight = (DifferentiatedDescent(soft, 0.5, 30, Options(budget=budget)) for budget in (4 << 30, 1 << 12))
+    assert roomy.points.every == 1 < tight.points.every
+    assert torch.equal(roomy.adjoint(signal, Options()), tight.adjoint(signal, Options()))
+
+
+def test_statistics_of_batches_are_refused():
+    trained = trained_problem(cases.convolutional, (2, 6, 6))
+    with pytest.raises(InvalidInput, match="also moves `1.running_mean`, which is no parameter"):
+        replay(trained, [Infinitesimal()], Replay(), torch.tensor([1]), Options())
+
+
+def test_an_unknown_training_is_refused():
+    with pytest.raises(InvalidInput, match="How this model was trained is not known"):
+        replay(cases.problem(cases.smooth, (4,)), [Infinitesimal()], Replay(), torch.tensor([1]), Options())
+
+
+def test_a_derivative_beyond_numbers_is_refused(monkeypatch):
+    monkeypatch.setattr(differentiated_run.DifferentiatedRun, "tangent",
+                        lambda self, candidates, options: torch.full((1, self.steps.start.numel()), torch.inf))
+    with pytest.raises(InvalidInput, match="too large for a number"):
+        replay(trained_problem().double(), [Infinitesimal()], Replay(), torch.tensor([1]), Options())
+
+
+def test_training_that_diverges_is_refused():
+    soft = problem(n=30, queries=3, l2=0.1)
+    with pytest.raises(InvalidInput, match="Descent from zero diverged"):
+        replay(soft, [Infinitesimal()], Replay(eta=100, steps=5_000), torch.tensor([1]), Options())
