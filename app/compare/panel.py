@@ -110,7 +110,7 @@ def _resolution(seeds: Sequence[Scores]) -> str:
 def _scale(scoring: Scoring) -> str:
     """What a score measures, and its sign."""
     title = scoring.readout.title
-    if scoring.process.kind == "local_response":
+    if scoring.process.derivative:
         return f"Scores are rates, d({title})/dα at α = 0."
     if scoring.orientation < 0:
         return f"Scores are changes of {title} with the sign turned, so that positive examples support it."

@@ -220,8 +220,8 @@ def columns(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Colum
 
 def scale(scores: Scores, column: Column) -> str:
     """What a column's scores are: how many, in which unit, from where to where, and who has no rank."""
-    behavior, process = scores.scoring.readout.title, scores.scoring.process.kind
-    unit = f"change of {behavior} per unit of weight" if process == "local_response" else f"change of {behavior}"
+    behavior, process = scores.scoring.readout.title, scores.scoring.process
+    unit = f"change of {behavior} per unit of weight" if process.derivative else f"change of {behavior}"
     unsolved = int((~scores.converged).sum())
     small = len(scores.candidates) - column.scored - unsolved
     how = "exact" if scores.scoring.exact else "approximate"

@@ -301,11 +301,16 @@ def _select(name: str, axis: str, label: str, options: list, value, title):
     return inputs.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
 
 
+def _of_descent(kind) -> tuple[str, ...]:
+    """What a process of this kind reads only where it trains the model itself; nothing of an intervention."""
+    return kind.of_descent if kind in PROCESSES.values() else ()
+
+
 def _parameters(name: str, kind, default) -> dict:
     """Inputs for the parameters of an intervention or a process."""
     chosen = {}
     for field in kind.model_fields:
-        if field == "kind":
+        if field == "kind" or (field in _of_descent(kind) and problem_class().kept_checkpoints):
             continue
         key = f"{name}:{kind.__name__}:{field}"
         current = getattr(default, field) if isinstance(default, kind) else None
@@ -318,6 +323,8 @@ def _parameters(name: str, kind, default) -> dict:
         label, value, low, high = PARAMETERS[field]
         if field == "checkpoints" and problem_class().reads == "tokens":
             value = language_presets.CHECKPOINTS
+        elif not kind.model_fields[field].is_required():
+            value = type(value)(kind.model_fields[field].default)
         st.session_state.setdefault(key, type(value)(current if current is not None else value))
         small = isinstance(value, float)
         chosen[field] = inputs.number_input(label, low, high, key=key, format="%g" if small else "%d",

@@ -104,6 +104,13 @@ def _networks() -> tuple[Preset, ...]:
         Preset("vary-t", "Vary T", "How training answers: a step, several steps, a trajectory, the local response, a "
                "search nearby. P changes too where a process can only carry out another intervention.",
                _processes(controlled.response(), NETWORK_SOLVED), (0, 3)),
+        Preset("training", "Through the training", "The whole training run repeated without the example, and the "
+               "derivative of that run by the example's weight: nearly the same answer. Beside them what its end "
+               "alone can tell: the inverse Hessian, and one step from there. Training anew takes a while, and few "
+               "candidates are tried.",
+               (Scoring.of("query_loss", {"kind": "remove", "normalization": "n"}, {"kind": "retrain"}),
+                Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"}), controlled.response(),
+                *steps("query_loss")), (1, 2)),
         Preset("table-a7", "Table A-7", "Every specification of the paper's Table A-7: four behaviors after one step, "
                "five steps, the damped local response, and 20 L-BFGS iterations after leave-one-out and three "
                "upweightings.", _table_a7(), (0, 1)),

@@ -97,7 +97,7 @@ def _known(stations: Mapping[frozenset[str], Scoring], facts: ProblemFacts) -> l
     for here, after in combinations(stations, 2):
         causes = after - here
         found = relation(stations[here], stations[after], facts) if len(causes) == 1 and here < after else None
-        if found is not None:
+        if found is not None and found.reasons:  # one scoring, read twice, has none
             said.append(f"The {AXIS_NAMES[next(axis for axis in AXES if axis in causes)]} changes no ranking: "
                         f"{'; '.join(found.reasons)}.")
     return said

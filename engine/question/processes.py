@@ -21,7 +21,7 @@ class _Process(Value, ABC):
     system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
     examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
     one_model: B is read at one counterfactual model, not summed over several. double: it takes so many steps
-    that only float64 carries to their end.
+    that only float64 carries to their end. of_descent: parameters that a model with a recipe of its own does not read.
     """
 
     kind: str
@@ -32,6 +32,7 @@ class _Process(Value, ABC):
     random: ClassVar[bool] = False
     one_model: ClassVar[bool] = True
     double: ClassVar[bool] = False
+    of_descent: ClassVar[tuple[str, ...]] = ()
 
     @property
     def title(self) -> str:
@@ -336,10 +337,11 @@ class Replay(_Process):
     random: ClassVar = True
     one_model: ClassVar = False
     double: ClassVar = True
+    of_descent: ClassVar = ("eta", "steps")
     damping: ClassVar[float] = 0.0
     seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
     eta: Eta = 1.0
-    steps: Annotated[Count, Field(ge=1, le=100_000)] = 500
+    steps: Annotated[Count, Field(ge=1, le=10_000)] = 500
 
     @property
     def title(self) -> str:

@@ -78,6 +78,14 @@ def test_compare_answers_a_preset_of_networks(trained):
     assert says(at, "Different question") and says(at, "60 training examples")
 
 
+def test_the_derivative_of_a_training_stands_beside_the_training_itself(trained):
+    at = open("compare", s=[codes.encode(scoring) for scoring in NETWORKS["training"].scorings], pair="1-2", **SMALL)
+    at = scored(at)
+    assert says(at, "Different question") and says(at, "d(query loss)/dα at α = 0")
+    tau = next(float(metric.value) for metric in at.metric if metric.label.startswith("Kendall"))
+    assert tau > 0.7  # the sixtieth part of the data does nearly what the derivative promises
+
+
 def test_a_preset_of_softmax_regression_becomes_that_of_networks():
     first = CONVEX["first"]
     at = open("compare", s=[codes.encode(scoring) for scoring in first.scorings], settle=False, **SMALL)

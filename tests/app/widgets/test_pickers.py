@@ -1,7 +1,10 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app.widgets import pickers
 from engine.estimators import ESTIMATORS
+from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.question.processes import Replay
 from engine.question.specification import fitting
 from engine.scoring import codes
 
@@ -29,6 +32,7 @@ def opened(default="query_loss/add_occurrence/one_step;eta=0.1"):
     "query_loss/add_occurrence/one_step;eta=0.1", "hard_margin/upweight;alpha=0.01/reoptimize/cg",
     "query_loss/infinitesimal/local_response;damping=0.5", "query_loss/remove;normalization=n/reoptimize",
     "query_loss/relabel;label=3/retrain", "correct/add_occurrence/unrolled;eta=0.2;steps=7",
+    "query_loss/infinitesimal/replay;eta=0.5;steps=70",
     "query_loss/add_occurrence/trajectory;checkpoints=3;eta=0.1/first_order"])
 def test_the_default_comes_back_as_it_was(code):
     assert opened(code).session_state["found"] == codes.encode(codes.decode(code))
@@ -41,6 +45,15 @@ def test_only_processes_that_fit_are_offered(kind):
     assert not at.exception
     assert len(at.selectbox(key="x:T").options) == len(fitting(kind))
     assert f"/{kind}" in at.session_state["found"]
+
+
+@pytest.mark.parametrize(("model", "asked"), [(ModuleProblem, {"seeds"}), (SoftmaxProblem, {"seeds", "eta", "steps"})])
+def test_only_a_model_without_a_recipe_is_asked_how_it_descends(model, asked, monkeypatch):
+    monkeypatch.setattr(pickers, "problem_class", lambda: model)
+    at = opened("query_loss/infinitesimal/replay;seeds=2")
+    assert {box.key.rpartition(":")[2] for box in at.number_input} == asked
+    scoring = codes.decode(at.session_state["found"])
+    assert scoring.process == Replay(seeds=2), "the defaults are those of the process"
 
 
 def test_only_estimators_that_can_target_it_are_offered():

@@ -252,7 +252,7 @@ def test_leave_one_out_and_influence_functions_of_a_network_are_told_apart():
                     Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response", "damping": 0.1}))
     assert [link.causes for link in found.links] == [("P",), ("T",)]
     assert all(found.bracket(cause)[0] == found.bracket(cause)[1] for cause in ("P", "T"))
-    assert "together" not in found.sentence
+    assert "together" not in found.sentence and not any("no ranking: ." in note for note in found.notes)
 
 
 def replayed_network():
