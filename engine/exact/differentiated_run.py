@@ -100,7 +100,7 @@ class _Graph:
     def __post_init__(self) -> None:
         steps, rows = self.steps, self.step.rows
         self.leaves = [part.detach().clone().requires_grad_() for part in steps.network.unflatten(self.theta).values()]
-        self.weights = self.theta.new_ones(len(rows), requires_grad=True)
+        self.weights = steps.weights(self.step).clone().requires_grad_()
         self.nbytes = 0
         try:
             with twice_differentiable(), torch.autograd.graph.saved_tensors_hooks(self._counted, lambda part: part):

@@ -1,9 +1,9 @@
 r"""A training as a sequence of pure steps: (θ_t, s_t) -> (θ_{t+1}, s_{t+1}) on batch M_t at rate η_t.
 
 What decides a training (`engine.models.training.Training`) is fixed: its initial weights, its batches with their order,
-its rates and masks of dropout. What may vary are the weights w of the examples,
+its rates and masks of dropout. What may vary are the weights w of the examples, those of the training to begin with,
 
-    g_t(θ, w) = (1/|M_t|) Σ_{i ∈ M_t} w_i ∇ℓ(z_i; θ),        w_i = 1 in the training as it was,
+    g_t(θ, w) = (1/|M_t|) Σ_{i ∈ M_t} w_i ∇ℓ(z_i; θ)
 
 under a fixed denominator, so that the run is a function of w that can be differentiated. Passes are in the precision of
 the training throughout.
@@ -74,11 +74,17 @@ class Steps:
         logits = functional_call(self.network.module, dict(values), (self.layout(training.x[step.rows]),))
         return training.loss(logits, training.y[step.rows])
 
+    def weights(self, step: Step) -> Tensor:
+        """w_i of the rows of a step, (b,)."""
+        given = self.training.weights
+        return self.start.new_ones(len(step.rows)) if given is None else given[step.rows].to(self.start)
+
     def gradient(self, theta: Tensor, step: Step) -> Tensor:
-        """g_t(θ, 1), (P,)."""
+        """g_t(θ, w), (P,)."""
         values = {name: part.detach().requires_grad_() for name, part in self.network.unflatten(theta).items()}
         with torch.enable_grad():
-            found = torch.autograd.grad(self.losses(values, step).mean(), list(values.values()), materialize_grads=True)
+            found = torch.autograd.grad((self.weights(step) * self.losses(values, step)).mean(), list(values.values()),
+                                        materialize_grads=True)
         return self.network.flatten(dict(zip(values, found, strict=True)))
 
     def advance(self, moment: Moment, step: Step, gradient: Tensor | None = None) -> Moment:

@@ -1,0 +1,38 @@
+"""`linear-range`: how far the derivative of a training run reaches, against real trainings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.basics.files import atomic_write
+from engine.cli.setting import Data, Setting
+
+
+def linear_range(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Table to write: a row for each candidate and change.", metavar="CSV")],
+    behavior: Annotated[str, typer.Option(help="A behavior with a gradient; `list` shows them.")] = "query_loss",
+    candidates: Annotated[int, typer.Option(help="How many of the candidates are tried; each is trained again ten "
+                                                 "times.", min=1, max=1_000)] = 3,
+    setting: Setting = Setting(),
+) -> None:
+    """Check `replay`: what the derivative of a network's training tells of real trainings with other weights."""
+    from engine.analysis import linear_range as checked
+    from engine.cli.problem import read_problem
+    from engine.cli.progress import progress
+    from engine.cli.score_files import check_output
+
+    check_output(out, ".csv", inputs=(data,))
+    problem = read_problem(data, setting)
+    with progress("trainings with other weights") as move:
+        found = checked.linear_range(problem.with_candidates(problem.candidates[:candidates]), behavior,
+                                     options=setting.options(move))
+    atomic_write(out, found.table.to_csv(index=False, lineterminator="\n"))
+    print(found.sentence)
+    turned = ", ".join(f"{cosine:.3f} after {h:g}" for h, cosine in found.smoothness.items())
+    print(f"smoothness: cosine {turned}")
+    if found.precision == found.precision:
+        print(f"precision: float32 is off by {found.precision:.1e} of float64")

@@ -1,0 +1,118 @@
+"""How far the derivative of a training reaches: errors against trainings of the tests' own, and what is said of them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from engine.analysis.linear_range import LEAVING_OUT, LinearRange, linear_range
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact.differentiated_run import DifferentiatedRun
+from engine.models.recipe import Recipe
+from engine.models.training import Training, train
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+from tests.engine import problems_for_tests as naive
+from tests.engine.exact import network_cases
+
+RECIPE = Recipe(epochs=3, batch_size=4, learning_rate=0.2, momentum=0.5)
+REPLAY = {"kind": "infinitesimal"}, {"kind": "replay"}
+
+
+def kinked():
+    return nn.Sequential(nn.Linear(4, 24), nn.ReLU(), nn.Linear(24, 24), nn.ReLU(), nn.Linear(24, 3))
+
+
+def network(build=network_cases.smooth, recipe=RECIPE, **options):
+    return network_cases.problem(build, (4,), recipe=recipe, build=build, n=10, queries=4, candidates=[3, 7], **options)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return linear_range(network(), "query_loss")
+
+
+def test_errors_are_those_of_real_trainings(found):
+    problem, behavior = network(), BEHAVIORS["query_loss"]
+    rate = compute(problem, Scoring.of("query_loss", *REPLAY))[0].values
+    for place, candidate in enumerate((3, 7)):
+        for epsilon in (-1.0, 0.1):
+            ends = []
+            for weight in (1.0, 1.0 + epsilon):
+                weights = torch.ones(problem.n, dtype=torch.float64)
+                weights[candidate] = weight
+                module = train(problem.build, problem.x, problem.y, RECIPE, problem.seed, weights=weights,
+                               normalization="n", dtype=torch.float64).module
+                with torch.no_grad():
+                    ends.append(behavior.value(module(problem.queries), problem.query_labels).numpy())
+            told = epsilon / problem.n * rate[:, place]
+            expected = np.linalg.norm(ends[1] - ends[0] - told) / np.linalg.norm(told)
+            rows = found.table[(found.table["candidate"] == candidate) & (found.table["epsilon"] == epsilon)]
+            assert rows["error"].item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_errors_of_a_smooth_training_shrink_with_the_change(found):
+    errors = found.errors
+    assert list(errors) == [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
+    for small, large in ((1e-4, 1e-3), (1e-3, 1e-2)):
+        assert errors[large] / errors[small] == pytest.approx(10, rel=0.2)
+    assert found.told[:4] == (1e-4, 1e-3, 1e-2, 1e-1) and np.isnan(found.precision)
+    assert all(cosine > 0.99 for cosine in found.smoothness.values())
+
+
+def test_a_rough_training_turns_its_derivative_more():
+    rough = linear_range(network(kinked, Recipe(epochs=40, batch_size=2, learning_rate=0.5, momentum=0.9)),
+                         "query_loss", epsilons=(1e-2,))
+    assert min(rough.smoothness.values()) < 0.9 and not rough.told and rough.sentence.startswith("Rough: ")
+
+
+def test_single_precision_is_compared_with_double():
+    single = linear_range(network(dtype="float32"), "query_loss", epsilons=(0.1,))
+    assert 1e-9 < single.precision < 1e-3
+
+
+def test_a_run_with_other_weights_is_differentiated_there():
+    """Weights of two fit the run in which an example stands twice in every batch."""
+    problem = network()
+    weights = torch.ones(problem.n, dtype=torch.float64)
+    weights[3], step = 2.0, 1e-4
+    recipe, build = problem.training()
+
+    def run(given):
+        return DifferentiatedRun(Training(build, problem.x, problem.y, recipe, 0, given, "n", problem.loss,
+                                          torch.float64), Options())
+
+    slope = torch.randn(1, problem.parameters, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    moved = [weights.index_add(0, torch.tensor([5]), torch.tensor([sign * step]).double()) for sign in (1, -1)]
+    quotient = ((run(moved[0]).end - run(moved[1]).end) @ slope[0]) / (2 * step)
+    assert run(weights).adjoint(slope, Options())[0, 5].item() == pytest.approx(problem.n * quotient.item(), rel=1e-5)
+
+
+def by_hand(errors):
+    table = pd.DataFrame([{"candidate": 1, "epsilon": epsilon, "error": error} for epsilon, error in errors.items()])
+    return LinearRange("query_loss", table, {}, float("nan"))
+
+
+@pytest.mark.parametrize(("errors", "said"), [
+    ({-0.1: 0.02, 0.1: 0.04, LEAVING_OUT: 0.05},
+     "The derivative is within 10% of real trainings for every change of a weight that was tried, 0.1 and 1; where an "
+     "example is left out, it is off by 5%."),
+    ({0.01: 0.3, 0.1: 0.04}, "within 10% of real trainings for changes of a weight by 0.1; it is off by 30% for 0.01. "),
+    ({0.01: 0.3, 0.1: 0.4}, "Rough: for no change of a weight that was tried, 0.01 and 0.1, is the derivative within"),
+    ({0.01: np.nan}, "nothing can be said")])
+def test_a_sentence_says_what_was_measured(errors, said):
+    assert said in by_hand(errors).sentence
+
+
+def test_softmax_regression_has_no_run_to_check():
+    with pytest.raises(InvalidInput, match="one optimum"):
+        linear_range(naive.problem(), "query_loss")
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.5, -0.1])
+def test_changes_beyond_leaving_out_are_refused(epsilon):
+    with pytest.raises(InvalidInput, match="at most 1"):
+        linear_range(network(), "query_loss", epsilons=(epsilon,))
