@@ -5,9 +5,9 @@ r"""Whether a training run can be differentiated for practical purposes: what it
     error(k, ±ε) = ‖[B(w_k = 1 ± ε) − B(w_k = 1)] ∓ (ε/n) dB/dα‖ / ‖(ε/n) dB/dα‖,      norms over the queries
 
 ε = 1 with the lower sign leaves the example out, with the mean over n. A change ε is *told* where the middle error,
-over candidates and both signs, is within TOLERANCE. That is no threshold below which all is well: a ReLU that turns in some
-step makes a training jump by as much whatever ε was, so that small changes can be told worse than large ones. Beside it
-stand two further measures of the same run:
+over candidates and both signs, is within TOLERANCE. That is no threshold below which all is well: a ReLU that turns in
+some step makes a training jump by as much whatever ε was, so that small changes can be told worse than large ones.
+Beside it stand two further measures of the same run:
 
     smoothness   the cosine between the derivatives by all n weights of the mean behavior, at w = 1 and after a step of
                  root-mean-square size h along them (cf. metasmoothness, Engstrom et al. 2025): 1 where they do not turn

@@ -24,6 +24,9 @@ CALL = 1e-3
 """Seconds that a pass costs however small it is."""
 FORWARD_AND_BACKWARD, CURVATURE = 3, 5
 """What a gradient, and a product with the Hessian, cost in forward passes of the same examples."""
+RUN, THROUGH = 15, 12
+"""What a training with the graphs of its steps, and a column through them, cost in forward passes of the same examples.
+"""
 PRODUCTS = {"cg": ITERATIONS, "cg_gauss_newton": ITERATIONS, "lissa": 10, "arnoldi": 4, "ekfac": 2, "datainf": 2}
 """Products with the curvature of all n examples that a solver needs for one column, the residual included."""
 DOUBLE = 3.0
@@ -47,7 +50,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, 
     for scoring in scorings:
         key = (scoring.intervention, scoring.counterfactual)
         examples = calls = 0.0
-        if key not in seen:
+        if key not in seen or _backwards(scoring, queries, candidates):
             examples, calls = _passes_of(scoring, n, queries, candidates, parameters, epochs)
         read = FORWARD_AND_BACKWARD * queries  # the gradient of one more behavior
         slower = DOUBLE if scoring.wide else 1.0
@@ -56,6 +59,11 @@ def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, 
         total += slower * (examples + read) * flops / NETWORK + calls * CALL + 100.0 * queries * candidates / READ
         seen.add(key)
     return total
+
+
+def _backwards(scoring: Scoring, queries: int, candidates: int) -> bool:
+    """Whether a replay goes back through the training from every behavior."""
+    return isinstance(scoring.process, Replay) and queries < candidates
 
 
 def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, parameters: int,
@@ -67,7 +75,7 @@ def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, paramete
     if isinstance(process, Replay):
         columns = min(candidates, queries)
         steps = process.seeds * epochs * n / BATCH
-        return BATCH * steps * (2 * FORWARD_AND_BACKWARD + CURVATURE * columns), steps * (10 + columns / 8)
+        return BATCH * steps * (RUN + THROUGH * columns), steps * (20 + columns / 2)
     if scoring.exact and process.derivative:
         return CURVATURE * n * parameters, parameters / 16
     if not scoring.exact:

@@ -14,6 +14,8 @@ DOUBLE, SINGLE = 60e9, 90e9  # flops a second of two CPU cores, in float64 and i
 PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15, 100.0: 25, math.inf: 40}
 """Passes over the data a candidate, for |α| up to the key."""
 DENSE = 12_000
+STEP, COLUMN = 1e-3, 4.0
+"""Of a replay: seconds a step takes however small it is, and what a column costs in passes."""
 EVALUATIONS = 1.2
 """Of an objective, in every iteration of L-BFGS; each costs about a pass."""
 
@@ -27,7 +29,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
         if is_searched(scoring) and key not in seen:
             total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
         elif isinstance(scoring.process, Replay):
-            total += min(candidates, queries) * scoring.process.steps * one_pass / DOUBLE
+            total += scoring.process.steps * (STEP + COLUMN * min(candidates, queries) * one_pass / DOUBLE)
         elif scoring.process.linear and key not in seen:
             total += candidates * (one_pass + dense) / DOUBLE
         total += 300.0 * queries * candidates / DOUBLE

@@ -51,6 +51,18 @@ def test_words_of_a_users_cost_steps_of_their_own_and_share_trainings():
     assert asked(train, "response_loss", "span:a") == asked(train, "response_loss", "answer_logit")
 
 
+@pytest.mark.parametrize(("queries", "candidates", "shared"), [(5, 50, False), (50, 5, True)])
+def test_a_replay_costs_a_column_for_the_fewer_and_backwards_one_for_each_behavior(queries, candidates, shared):
+    def cost(*behaviors, **sizes):
+        return network.seconds([Scoring.of(name, {"kind": "infinitesimal"}, {"kind": "replay"}) for name in behaviors],
+                               **{**SIZES, "queries": queries, "candidates": candidates, **sizes})
+
+    alone = cost("query_loss")
+    assert cost("query_loss", **{("queries" if shared else "candidates"): 60}) == pytest.approx(alone, rel=0.1)
+    assert cost("query_loss", **{("candidates" if shared else "queries"): 10}) > 1.4 * alone
+    assert cost("query_loss", "soft_margin") == pytest.approx(alone if shared else 2 * alone, rel=0.1)
+
+
 def test_a_cheap_solver_is_cheaper_and_the_whole_hessian_is_dear():
     assert network.seconds([response(solver="ekfac")], **SIZES) < network.seconds([SOLVE], **SIZES) / 10
     dense = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
