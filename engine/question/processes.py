@@ -20,8 +20,9 @@ class _Process(Value, ABC):
     """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
     system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
     examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
-    one_model: B is read at one counterfactual model, not summed over several. double: it takes so many steps
-    that only float64 carries to their end. of_descent: parameters that a model with a recipe of its own does not read.
+    one_model: B is read at one counterfactual model, not summed over several. double: it takes so many steps that only
+    float64 carries to their end. of_descent: parameters that a model with a recipe of its own does not read. at_once:
+    one computation answers for all candidates.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class _Process(Value, ABC):
     one_model: ClassVar[bool] = True
     double: ClassVar[bool] = False
     of_descent: ClassVar[tuple[str, ...]] = ()
+    at_once: ClassVar[bool] = False
 
     @property
     def title(self) -> str:
@@ -338,6 +340,7 @@ class Replay(_Process):
     one_model: ClassVar = False
     double: ClassVar = True
     of_descent: ClassVar = ("eta", "steps")
+    at_once: ClassVar = True
     damping: ClassVar[float] = 0.0
     seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
     eta: Eta = 1.0

@@ -69,9 +69,16 @@ def _candidates(data: Mapping[str, Any]) -> int:
     return min(drawn or asked, asked or drawn)
 
 
+def _slices(data: Mapping[str, Any], members: Sequence[int]) -> list[slice]:
+    """Which candidates each chunk of a group scores: all at once where one computation answers for all of them."""
+    count, process = _candidates(data), scorings_of(data)[members[0]].process
+    width = count if process.at_once else SLICE
+    return [slice(start, start + width) for start in range(0, count, width)]
+
+
 def plan(data: Mapping[str, Any]) -> list[str]:
-    slices = range(-(-_candidates(data) // SLICE))
-    return [f"{group}/{part}" for group in range(len(_groups(data))) for part in slices]
+    return [f"{group}/{part}" for group, members in enumerate(_groups(data))
+            for part in range(len(_slices(data, members)))]
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -79,8 +86,8 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     context.progress(0.0, "training the model")
     problem = drawn_problem(data, context, 0.5).problem
     whole = problem.with_candidates(problem.candidates[:_candidates(data)])
-    chosen = whole.candidates[part * SLICE:(part + 1) * SLICE]
     members, scorings = _groups(data)[group], scorings_of(data)
+    chosen = whole.candidates[_slices(data, members)[part]]
     context.progress(0.05, f"scoring: {scorings[members[0]].title}")
     found = compute(problem.with_candidates(chosen), [scorings[place] for place in members],
                     context.computing(scorings[members[0]].title, 0.05))
@@ -94,11 +101,11 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
 
 
 def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
-    scorings, slices = scorings_of(data), -(-_candidates(data) // SLICE)
+    scorings = scorings_of(data)
     arrays: dict[str, np.ndarray] = {}
     runs: list[Any] = [None] * len(scorings)
     for group, members in enumerate(_groups(data)):
-        parts = [chunks[f"{group}/{part}"] for part in range(slices)]
+        parts = [chunks[f"{group}/{part}"] for part in range(len(_slices(data, members)))]
         pieces = [part.arrays() for part in parts]
         arrays["candidates"] = np.concatenate([piece["candidates"] for piece in pieces])
         for place in members:

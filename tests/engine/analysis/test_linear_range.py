@@ -1,4 +1,4 @@
-"""How far the derivative of a training reaches: errors against trainings of the tests' own, and what is said of them."""
+"""How far the derivative of a training reaches: errors against trainings of the tests' own, and what is said."""
 
 import numpy as np
 import pandas as pd
@@ -100,7 +100,7 @@ def by_hand(errors):
     ({-0.1: 0.02, 0.1: 0.04, LEAVING_OUT: 0.05},
      "The derivative is within 10% of real trainings for every change of a weight that was tried, 0.1 and 1; where an "
      "example is left out, it is off by 5%."),
-    ({0.01: 0.3, 0.1: 0.04}, "within 10% of real trainings for changes of a weight by 0.1; it is off by 30% for 0.01. "),
+    ({0.01: 0.3, 0.1: 0.04}, "within 10% of real trainings for changes of a weight by 0.1; it is off by 30% for 0.01."),
     ({0.01: 0.3, 0.1: 0.4}, "Rough: for no change of a weight that was tried, 0.01 and 0.1, is the derivative within"),
     ({0.01: np.nan}, "nothing can be said")])
 def test_a_sentence_says_what_was_measured(errors, said):

@@ -57,6 +57,17 @@ def test_the_scores_are_those_of_compute(tmp_path):
     assert result.manifest["source"] == SOURCE.model_dump(mode="json")
 
 
+def test_one_computation_for_all_candidates_is_one_chunk(tmp_path):
+    """A replay goes back from five queries for all eight examples at once."""
+    asked = [SCORINGS[1], Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay", "steps": 20})]
+    data = score_runs.payload(SOURCE, asked)
+    assert score_runs.plan(data) == ["0/0", "0/1", "0/2", "1/0"]
+    found = score_runs.load(run_job(score_runs.KIND, data, tmp_path), asked)
+    for one, scores in zip(found, compute(SOURCE.build().problem, asked), strict=True):
+        naive.assert_close(one.values, scores.values, 1e-12)
+        np.testing.assert_array_equal(one.candidates, scores.candidates)
+
+
 def test_fewer_candidates_are_a_prefix(tmp_path):
     drawn = SOURCE.build()
     result = run_job(score_runs.KIND, score_runs.payload(SOURCE, SCORINGS[1:2], 4), tmp_path)
