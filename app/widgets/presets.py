@@ -106,8 +106,8 @@ def _networks() -> tuple[Preset, ...]:
                _processes(controlled.response(), NETWORK_SOLVED), (0, 3)),
         Preset("training", "Through the training", "The whole training run repeated without the example, and the "
                "derivative of that run by the example's weight, which agree as far as the training is smooth. Beside "
-               "them what its end alone can tell: the inverse Hessian, and one step from there. Training anew takes a while, and few "
-               "candidates are tried.",
+               "them what its end alone can tell: the inverse Hessian, and one step from there. Training anew takes "
+               "a while, and few candidates are tried.",
                (Scoring.of("query_loss", {"kind": "remove", "normalization": "n"}, {"kind": "retrain"}),
                 Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"}), controlled.response(),
                 *steps("query_loss")), (1, 2)),
