@@ -1,0 +1,50 @@
+"""What the guide says of published results stands in them."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "assets" / "guides" / "language-models.md").read_text(encoding="utf-8")
+
+
+def rows(after: str, columns: int) -> list[list[str]]:
+    """The cells of the table that follows a sentence."""
+    table = GUIDE.partition(after)[2].partition("\n\n|")[2].partition("\n\n")[0]
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in f"|{table}".splitlines()]
+    assert len(found) > 3 and {len(row) for row in found} == {columns}
+    return found[2:]
+
+
+@pytest.mark.parametrize("row", rows("mean ± 95% t interval over seeds:", 3)[1:], ids=lambda row: row[0])
+def test_agreement_with_the_exact_step_and_with_models_on_subsets(row):
+    name, *numbers = row
+    for text, study in zip(numbers, ("language-steps", "language-lds"), strict=True):
+        table = pd.read_csv(ROOT / "assets" / "results" / study / "small" / "results.csv")
+        own = table["method"].str.casefold() == name.casefold()
+        table = table[own & (table["behavior"] == "response_loss")]
+        told = [f"{mean:.3f} ± {half:.3f}".replace("-", "−") for mean, half in zip(table["mean"], table["ci95"],
+                                                                                  strict=True)]
+        assert text in told, (name, study)
+
+
+PAIRS = {"GradSim, TRAK": "GradSim and TRAK", "TracIn, LESS": "TracIn and LESS",
+         "response loss, answer logit (GradSim)": "response loss and answer logit",
+         "RepSim, GradSim": "RepSim and GradSim"}
+
+
+@pytest.mark.parametrize("row", rows("every station in between being an exact answer.", 6), ids=lambda row: row[0])
+def test_shares_of_the_way_between_two_methods(row):
+    table = pd.read_csv(ROOT / "assets" / "results" / "language-explained" / "small" / "results.csv")
+    own = table[table["pair"] == PAIRS[row[0]]]
+    ends = own.loc[own["metric"] == "Kendall distance of the ends", "mean"].item()
+    shares = own[own["metric"] == "Share of the way"].set_index("link")["mean"]
+    assert f"{ends:.3f}" == row[1] and shares.sum() == pytest.approx(1, abs=1e-6)
+    for axis, cell in zip("BPT", row[2:5], strict=True):
+        found = [share for link, share in shares.items() if link.startswith(f"{axis}: ")]
+        assert cell == "".join(f"{share:.0%}" for share in found)
+    errors = [share for link, share in shares.items() if link.startswith("error")]
+    said = [int(number) / 100 for number in re.findall(r"(\d+)%", row[5])]
+    assert sum(said) == pytest.approx(sum(errors), abs=0.011)
