@@ -18,6 +18,8 @@ from engine.basics.files import atomic_write
 
 NESTED = ("state_dict", "model")
 """Keys under which trainers save the weights beside their own notes."""
+MOST_NESTED = 4
+"""How deep weights may lie under those keys; a file can hold a dictionary that holds itself."""
 OPTIONAL = "num_batches_tracked"
 """Counters of BatchNorm that no prediction depends on; old files lack them."""
 NAMED = 3
@@ -59,15 +61,18 @@ def read_state(path: Path | str) -> dict[str, Tensor]:
     if not path.is_file():
         raise MissingData(f"There is no checkpoint `{path}`; check the path.")
     found = _read_safetensors(path) if _is_safetensors(path) else _read_torch(path)
-    while isinstance(found, Mapping) and (inner := next((key for key in NESTED if _holds_state(found, key)), None)):
+    for _ in range(MOST_NESTED):
+        inner = next((key for key in NESTED if _holds_state(found, key)), None)
+        if inner is None:
+            break
         found = found[inner]
     if not isinstance(found, Mapping) or not found or not all(isinstance(value, Tensor) for value in found.values()):
         raise InvalidInput(f"The checkpoint `{path.name}` is not a dictionary of tensors; save `model.state_dict()`.")
     return {str(key): value for key, value in found.items()}
 
 
-def _holds_state(found: Mapping, key: str) -> bool:
-    return isinstance(found.get(key), Mapping)
+def _holds_state(found: Any, key: str) -> bool:
+    return isinstance(found, Mapping) and isinstance(found.get(key), Mapping)
 
 
 def _is_safetensors(path: Path) -> bool:

@@ -124,6 +124,21 @@ def test_anything_but_a_dictionary_of_tensors(tmp_path, thing):
         read_state(tmp_path / "weights.pt")
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("key", ["state_dict", "model"])
+def test_a_dictionary_that_holds_itself_is_refused(tmp_path, key):
+    endless = {"a": torch.zeros(1)}
+    endless[key] = endless
+    torch.save(endless, tmp_path / "weights.pt")
+    with pytest.raises(InvalidInput, match="is not a dictionary of tensors"):
+        read_state(tmp_path / "weights.pt")
+
+
+def test_weights_under_two_keys_are_read(tmp_path):
+    torch.save({"state_dict": {"model": {"a": torch.ones(2)}}}, tmp_path / "weights.pt")
+    assert read_state(tmp_path / "weights.pt")["a"].tolist() == [1, 1]
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(MissingData, match="no checkpoint `.*absent.pt`; check the path"):
         read_state(tmp_path / "absent.pt")
