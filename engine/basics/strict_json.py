@@ -1,0 +1,108 @@
+"""JSON from outside, read strictly: each key once, finite numbers, text that can be written, nothing without end."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from typing import Any
+
+from engine.basics.errors import InvalidInput
+
+MOST_DEPTH = 60
+"""How many lists and objects may stand inside one another: more than any file of ours, less than Python's own stack
+holds."""
+MOST_DIGITS = 400
+"""Of a whole number; no number that can be meant has more."""
+
+
+def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
+    """The value that JSON in UTF-8, with or without a byte-order mark, holds.
+
+    name: what the sentences call it, such as a file in backticks; remedy: what to do about text that is no JSON, by
+    default to correct it where it fails. Raises `InvalidInput` for anything but JSON, for a key that stands twice in
+    an object, NaN, infinity, a number too large for a float, half a surrogate pair, and nesting deeper than
+    `MOST_DEPTH`.
+    """
+    try:
+        text = content.decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
+        found = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float,
+                           parse_int=_int)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name} {error}") from None
+    except json.JSONDecodeError as error:
+        where = f"{error.msg} in line {error.lineno}, column {error.colno}"
+        raise InvalidInput(f"{name} is not JSON{f' ({where}); {remedy}' if remedy else f': {where}; correct it there'}."
+                           ) from None
+    except RecursionError:
+        raise InvalidInput(f"{name} {_too_deep()}") from None
+    except ValueError:
+        raise InvalidInput(f"{name} is not JSON that can be read; {remedy or 'save it as plain UTF-8 text'}.") from None
+    _check(found, name)
+    return found
+
+
+def parse_object(content: bytes | str, name: str, remedy: str = "") -> dict[str, Any]:
+    """`parse_json` of what has to be an object; raises `InvalidInput` as it does, and for anything else."""
+    found = parse_json(content, name, remedy)
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{name} holds {noun(found)}, not an object; {remedy or 'check what was given'}.")
+    return found
+
+
+def noun(data: Any) -> str:
+    """What a JSON value is called in a sentence."""
+    return {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}.get(
+        type(data), "a number")
+
+
+def _check(data: Any, name: str) -> None:
+    """Raises `InvalidInput` for text that UTF-8 cannot hold and for deep nesting, without any recursion."""
+    level, depth = [data], 0
+    while level:
+        if depth > MOST_DEPTH:
+            raise InvalidInput(f"{name} {_too_deep()}")
+        texts = [item for item in level if isinstance(item, str)]
+        texts += [key for item in level if isinstance(item, dict) for key in item]
+        if not all(map(_whole, texts)):
+            raise InvalidInput(f"{name} holds half a letter (`\\ud800` to `\\udfff` alone); write it whole.")
+        level = [inner for item in level if isinstance(item, (list, dict))
+                 for inner in (item.values() if isinstance(item, dict) else item)]
+        depth += 1
+
+
+def _whole(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise InvalidInput(f"has the key `{twice[:40]}` twice in one object; keep one of them.")
+    return found
+
+
+def _constant(text: str) -> Any:
+    raise InvalidInput(f"holds {text}, which is not a number that JSON knows; give a finite one.")
+
+
+def _float(text: str) -> float:
+    found = float(text)
+    if not math.isfinite(found):
+        raise InvalidInput(f"holds {text[:20]}, which is too large for a number; give a smaller one.")
+    return found
+
+
+def _int(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise InvalidInput(f"holds a whole number of {len(text):,} digits; give a smaller one.")
+    return int(text)
+
+
+def _too_deep() -> str:
+    return f"nests lists or objects more than {MOST_DEPTH} deep; write it flatter."
