@@ -21,10 +21,10 @@ from app.widgets.selectors import pick, radio, text
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
 from engine.brought.claim import MEANING, SIGNS, agreement_with, bring
-from engine.brought.files import Table
 from engine.brought.kept import Kept
 from engine.brought.matching import AXES, LISTED, ORDERS, axes_that_fit
 from engine.brought.reading import Preview, preview
+from engine.brought.table import Table
 from engine.desk import Waiting
 from engine.desk.compared import Compared
 from engine.desk.explained import explained

@@ -12,10 +12,12 @@ from app.widgets.plain_text import plain
 from app.widgets.times import written
 from engine.basics.errors import WhichfluenceError
 from engine.brought import kept as kept_tables
-from engine.brought.files import MOST_BYTES, READERS, Table, read_table
+from engine.brought.budgets import MOST_BYTES
+from engine.brought.files import READERS, read_table
 from engine.brought.header_row import AUTO, CHOICES, Numbering
 from engine.brought.kept import Kept
 from engine.brought.matching import check
+from engine.brought.table import Table
 from engine.store.results import home
 
 NAME = "brought"

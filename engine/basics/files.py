@@ -47,7 +47,8 @@ def read_whole(path: Path, noun: str, most: int | None = None, too_large: str = 
     """
     try:
         with path.open("rb") as file:
-            content = file.read() if most is None else file.read(most + 1)
+            size = os.fstat(file.fileno()).st_size or most or 0  # a pipe has no size
+            content = file.read() if most is None else file.read(min(size, most) + 1)
     except FileNotFoundError:
         raise MissingData(f"There is no {noun} `{path}`; check the path.") from None
     except OSError as error:

@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from engine.basics.errors import InvalidInput
-from engine.brought.files import Table
 from engine.brought.matching import LISTED, arranged, told_unusable, unusable_queries
+from engine.brought.table import Table
 from engine.estimators import Estimator
 from engine.metrics.agreement import Agreement, constant, pairwise, summarize
 from engine.metrics.subsets import over_known

@@ -13,8 +13,8 @@ import numpy as np
 
 from engine.basics.errors import MissingData
 from engine.basics.folders import home_folder
-from engine.brought.files import Table
 from engine.brought.header_row import NAMES, SCORES, FirstRow
+from engine.brought.table import Table
 from engine.store.results import Result, Store
 
 KIND = "brought-table"

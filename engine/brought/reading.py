@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from engine.brought.claim import MEANING, SIGNS
-from engine.brought.files import Table
 from engine.brought.matching import (
     AXES,
     LISTED,
@@ -19,6 +18,7 @@ from engine.brought.matching import (
     told_unusable,
     unusable_queries,
 )
+from engine.brought.table import Table
 from engine.metrics.agreement import constant, pairwise
 from engine.metrics.intervals import t_interval
 from engine.problems import Problem

@@ -15,8 +15,8 @@ from engine.cli.program import command_line
 from engine.cli.setting import Data, Setting
 
 if TYPE_CHECKING:
-    from engine.brought.files import Table
     from engine.brought.reading import Preview
+    from engine.brought.table import Table
     from engine.problems import Problem
     from engine.scoring.scores import Scores
 

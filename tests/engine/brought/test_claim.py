@@ -10,9 +10,9 @@ from engine.analysis.comparison import compare
 from engine.analysis.explanation import ERROR_A, explain
 from engine.basics.errors import InvalidInput
 from engine.brought.claim import Claim, agreement_with, bring
-from engine.brought.files import Table
 from engine.brought.matching import CANDIDATES, LISTED, QUERIES, TRAINING, axes_that_fit
 from engine.brought.reading import preview
+from engine.brought.table import Table
 from engine.metrics.agreement import METRICS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring

@@ -1,16 +1,22 @@
 """Score files of every kind come back as they were written, and what is no plain table is refused in a sentence."""
 
 import io
+import json
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
+import torch
+from pyarrow import parquet
 from safetensors.numpy import save_file
+from safetensors.torch import save as save_tensors
 
 from engine.basics.errors import InvalidInput, MissingData
-from engine.brought import files
+from engine.brought import budgets, frames
 from engine.brought.files import read_table
 from engine.brought.header_row import NAMES, Numbering
 from engine.brought.header_row import SCORES as ROW
@@ -156,6 +162,55 @@ def evil():
     return buffer.getvalue()
 
 
+def npy(header):
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+
+
+def described(described):
+    """A parquet file with that as what pandas notes of it."""
+    buffer = io.BytesIO()
+    table = pyarrow.table({"z": [1.0, 2.0]}).replace_schema_metadata({"pandas": described})
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+def safe(header):
+    return len(header).to_bytes(8, "little") + header
+
+
+HUGE = 10**18
+UNFORESEEN = {
+    "empty.npy": lambda: npy(b""), "words.npy": lambda: npy(b"hello"), "deep.npy": lambda: npy(b"[" * 9_000),
+    "keys.npy": lambda: npy(b"{'descr': '<f8'}"), "kind.npy": lambda: npy(b"{'descr': '<q9', 'fortran_order': 1}"),
+    "names.npy": lambda: npy(b"{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1, 1)}"),
+    "shape.npy": lambda: npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({HUGE}, {HUGE})}}".encode()),
+    "zero.npy": lambda: npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({HUGE}, 0)}}".encode()),
+    "minus.npy": lambda: npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 4)}"),
+    "long.csv": lambda: b'"' + b"x" * 140_000 + b'",b\n1,2\n',
+    "bytes.csv": lambda: b"\xff\xfe\x00,1\n", "quote.csv": lambda: b'1,2\n"3,4\n',
+    "notes.parquet": lambda: described(b"nothing"), "deep.parquet": lambda: described(b"[" * 100_000),
+    "columns.parquet": lambda: described(json.dumps({"index_columns": [7], "columns": 3}).encode()),
+    "deep.safetensors": lambda: safe(b"[" * 100_000), "list.safetensors": lambda: safe(b"[1]"),
+    "none.safetensors": lambda: safe(b'{"scores": 3}'),
+    "shape.safetensors": lambda: safe(json.dumps({"scores": {"dtype": "F64", "shape": [HUGE, HUGE],
+                                                             "data_offsets": [0, 8]}}).encode()),
+    "kind.safetensors": lambda: safe(b'{"scores": {"dtype": "F9", "shape": [1, 1], "data_offsets": [0, 0]}}')}
+
+
+@pytest.mark.parametrize("name", UNFORESEEN)
+def test_no_content_of_a_file_is_unforeseen(name):
+    with pytest.raises(InvalidInput) as caught:
+        read_table(io.BytesIO(UNFORESEEN[name]()), name)
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value) and len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2])
+def test_scores_of_few_bits_are_read(kind):
+    scores = torch.tensor([[1.0, -0.5, 2.0], [0.25, 4.0, -8.0]])
+    table = read_table(io.BytesIO(save_tensors({"scores": scores.to(kind)})), "a.safetensors")
+    np.testing.assert_array_equal(table.values, scores.double().numpy())
+
+
 FAULTY = {
     "objects.npy": (evil, "never unpickled"),
     "pickled.npy": (lambda: pickle.dumps([1.0]), "never unpickled|cannot be read"),
@@ -189,7 +244,7 @@ def test_a_cube_and_a_missing_file(tmp_path):
 
 
 def test_a_large_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.brought.files.MOST_BYTES", 100)
+    monkeypatch.setattr("engine.brought.budgets.MOST_BYTES", 100)
     np.save(tmp_path / "large.npy", SCORES)
     with pytest.raises(InvalidInput, match="more than 0 MB"):
         read_table(tmp_path / "large.npy")
@@ -219,11 +274,68 @@ def test_a_table_too_large_is_refused_before_it_is_made(tmp_path, name, monkeypa
     def made(*_, **__):
         raise AssertionError("the table is made before its size is known")
 
-    monkeypatch.setattr(files, "MOST_VALUES", 3_000)
-    for owner, method in ((files.parquet, "read_table"), (pd.DataFrame, "pivot"), (np.lib.format, "read_array")):
+    monkeypatch.setattr(budgets, "MOST_VALUES", 3_000)
+    for owner, method in ((frames.parquet, "read_table"), (frames, "filled"), (np.lib.format, "read_array")):
         monkeypatch.setattr(owner, method, made)
     LARGE[name](tmp_path / name)
     with pytest.raises(InvalidInput, match="at most 3,000 are read"):
+        read_table(tmp_path / name)
+
+
+def peak_of(work):
+    """The most bytes that numpy and Python held at once beyond what they held before."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_incomplete_list_is_refused_before_a_table_of_it_is_made():
+    content = "query,candidate,score\n" + "".join(f"{place},{place},1\n" for place in range(6_000))
+
+    def read():
+        with pytest.raises(InvalidInput, match="no score for some pairs"):
+            read_table(io.BytesIO(content.encode()), "a.csv")
+
+    assert peak_of(read) < 30e6  # 6,000 × 6,000 values are 288 MB
+
+
+def test_a_pair_that_is_missing_is_refused_beside_a_score_that_is_nan():
+    content = b"query,candidate,score\n0,0,nan\n0,1,1\n1,0,2\n"
+    with pytest.raises(InvalidInput, match="no score for some pairs"):
+        read_table(io.BytesIO(content), "a.csv")
+
+
+def test_only_the_array_that_is_meant_is_unpacked(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", scores=SCORES, **{f"mask{at}": np.zeros(10**7, bool) for at in range(4)})
+    assert peak_of(lambda: read_table(tmp_path / "a.npz")) < 10e6
+
+
+def test_a_parquet_whose_texts_unpack_to_much_is_never_spelled_out(tmp_path):
+    before = pyarrow.default_memory_pool().max_memory()
+    names = pyarrow.DictionaryArray.from_arrays(pyarrow.array(np.zeros(3_000, np.int32)), ["x" * 10**5])
+    parquet.write_table(pyarrow.table({"z": names.cast(pyarrow.string()), "y": SCORES[0][:1].repeat(3_000)}),
+                        tmp_path / "a.parquet")
+    written = pyarrow.default_memory_pool().max_memory()
+    with pytest.raises(InvalidInput, match="`z` does not hold numbers"):
+        read_table(tmp_path / "a.parquet")
+    assert pyarrow.default_memory_pool().max_memory() == written and before <= written
+
+
+def test_lists_in_a_parquet_are_refused_before_they_are_decoded(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "read_table", None)
+    parquet.write_table(pyarrow.table({"z": [[0.0] * 1_000] * 10}), tmp_path / "a.parquet")
+    with pytest.raises(InvalidInput, match="`z` does not hold numbers"):
+        read_table(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_too_many_columns_are_refused(tmp_path, name, monkeypatch):
+    monkeypatch.setattr(budgets, "MOST_COLUMNS", 5)
+    WRITERS["plain.csv" if name == "a.csv" else name](tmp_path / name)
+    with pytest.raises(InvalidInput, match="has 6 columns, and at most 5 of a CSV or a parquet file are read"):
         read_table(tmp_path / name)
 
 

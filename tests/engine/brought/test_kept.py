@@ -6,8 +6,8 @@ import pytest
 from engine.basics.errors import InvalidInput, MissingData, StoreError
 from engine.basics.folders import HOME
 from engine.brought import kept as kept_tables
-from engine.brought.files import Table
 from engine.brought.header_row import NAMES, FirstRow
+from engine.brought.table import Table
 
 VALUES = np.random.default_rng(0).normal(size=(4, 6))
 VALUES[1, 2] = np.nan

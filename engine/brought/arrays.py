@@ -1,0 +1,135 @@
+"""Tables of scores in npy, npz and safetensors: what a header declares is checked before an array is made."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import IO
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.basics.strict_json import parse_object
+from engine.brought import budgets
+from engine.brought.table import Table, Wanted
+from engine.data.archive import open_zip
+
+PREFERRED = ("scores", "all_modules")
+"""What the array is called in our own files, and in kronfluence's."""
+NUMBERS = "biuf"
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+NEVER = "The file holds Python objects, which are never unpickled; save the scores as numbers."
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a header says of an array. kind: its type in the file's own words; numeric: whether it holds numbers."""
+
+    shape: tuple[int, ...]
+    kind: str
+    numeric: bool
+
+
+def read_npy(content: bytes, wanted: Wanted) -> Table:
+    """The one array of an npy file; raises as `engine.brought.files.read_table` does, or whatever numpy raises."""
+    _check(_npy_header(io.BytesIO(content)))
+    return Table(np.load(io.BytesIO(content), allow_pickle=False).astype(np.float64))
+
+
+def read_npz(content: bytes, wanted: Wanted) -> Table:
+    """The array that is meant of an npz file, with `candidates` beside it; no other array is unpacked."""
+    with open_zip(io.BytesIO(content), "npz file", budgets.MOST_BYTES) as archive:
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        declared = {name: _member_header(archive, member) for name, member in members.items()}
+        numeric = {name: found for name, found in declared.items() if found.numeric}
+        if not numeric and any(found.kind == "object" for found in declared.values()):
+            raise InvalidInput(NEVER)
+        name = _pick(numeric, wanted.key)
+        named = numeric.get("candidates")
+        read = [name] if named is None or len(named.shape) != 1 else [name, "candidates"]
+        arrays = {one: _unpacked(archive, members[one], numeric[one]) for one in read}
+    return Table(arrays[name].astype(np.float64), name, _named(arrays.get("candidates")))
+
+
+def read_safetensors(content: bytes, wanted: Wanted) -> Table:
+    """The array that is meant of a safetensors file, also one of bfloat16 or of eight bits, as float64."""
+    import torch
+    from safetensors.torch import load
+
+    declared = _safetensors_header(content)
+    name = _pick({name: found for name, found in declared.items() if found.numeric}, wanted.key)
+    _check(declared[name])
+    if any(not found.numeric for found in declared.values()):
+        raise InvalidInput("The file holds arrays of a type that is not read; save the scores alone, as float32.")
+    return Table(load(content)[name].to(torch.float64).numpy(), name)
+
+
+def _npy_header(file: IO[bytes]) -> Declared:
+    reader = HEADERS.get(np.lib.format.read_magic(file), np.lib.format.read_array_header_2_0)
+    shape, _, kind = reader(file)
+    return Declared(shape, str(kind), kind.kind in NUMBERS)
+
+
+def _member_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Declared:
+    with archive.open(member) as file:
+        return _npy_header(file)
+
+
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, declared: Declared) -> np.ndarray:
+    _check(declared)
+    with archive.open(member) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _safetensors_header(content: bytes) -> dict[str, Declared]:
+    length = int.from_bytes(content[:8], "little")
+    if not 2 <= length <= min(len(content) - 8, budgets.MOST_HEADER):
+        raise ValueError("no header")
+    header = parse_object(content[8:8 + length], "The header of the file")
+    return {name: Declared(tuple(entry["shape"]), entry["dtype"], entry["dtype"] in SAFE)
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+SAFE = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8",
+        "BOOL"}
+"""Types of safetensors that are numbers here."""
+
+
+def _check(declared: Declared) -> None:
+    """Raises `InvalidInput` for what is not numbers, or too many of them."""
+    if declared.kind == "object":
+        raise InvalidInput(NEVER)
+    if not declared.numeric:
+        raise InvalidInput(f"The scores have the type {declared.kind[:40]}; save them as numbers.")
+    if any(length < 0 for length in declared.shape):
+        raise ValueError("a negative length")
+    budgets.check_values(math.prod(declared.shape))
+
+
+def _pick(arrays: Mapping[str, Declared], key: str) -> str:
+    """The array that is asked for, or the one that can be meant."""
+    tables = [name for name, found in arrays.items() if len(found.shape) == 2]
+    if key:
+        if key not in arrays:
+            raise InvalidInput(f"The file has no array `{key[:60]}`; it holds {_listed(arrays) or 'none of numbers'}.")
+        return key
+    preferred = [name for name in PREFERRED if name in tables]
+    if preferred or len(tables) == 1:
+        return (preferred or tables)[0]
+    if not tables:
+        raise InvalidInput("The file holds no table of numbers; save the scores as (queries, candidates).")
+    raise InvalidInput(f"The file holds several tables, {_listed(tables)}; say which one with its name.")
+
+
+def _listed(names: Mapping[str, Declared] | list[str], most: int = 20) -> str:
+    shown = ", ".join(f"`{name[:60]}`" for name in list(names)[:most])
+    return shown + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+def _named(candidates: np.ndarray | None) -> np.ndarray | None:
+    if candidates is None or candidates.dtype.kind not in "iu":
+        return None
+    return candidates.astype(np.int64)

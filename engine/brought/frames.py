@@ -1,0 +1,144 @@
+"""Tables of scores in CSV and parquet: wide, or a long list with the columns query, candidate and score."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Hashable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow
+from pyarrow import parquet
+
+from engine.basics.errors import InvalidInput
+from engine.brought import budgets
+from engine.brought.header_row import NAMES, Numbering, judge, said
+from engine.brought.names import by_ids, in_file_order, numbered, required
+from engine.brought.table import Table, Wanted
+
+LONG = {"query": ("query", "query_index", "test", "test_index"),
+        "candidate": ("candidate", "train", "train_index", "example", "index"),
+        "score": ("score", "scores", "influence", "value", "attribution")}
+INDEX = ("index", "id", "record")
+"""What else the first column of a wide table is called where it names the rows."""
+FIRST_ROW_BYTES = 8_000_000
+"""Of a CSV's first row: more than the names of as many columns as are read take."""
+
+
+def read_parquet(content: bytes, wanted: Wanted) -> Table:
+    """The table of a parquet file; only numbers are decoded, and text as a list of the distinct texts."""
+    file = parquet.ParquetFile(io.BytesIO(content))
+    described = file.metadata
+    budgets.check_columns(described.num_columns)
+    budgets.check_values(described.num_rows * described.num_columns)
+    groups = [described.row_group(place) for place in range(described.num_row_groups)]
+    budgets.check_bytes(sum(group.total_byte_size for group in groups), "The parquet file unpacks to")
+    texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
+    odd = next((field for field in file.schema_arrow if not _is_number(field.type) and not _is_text(field.type)), None)
+    if odd is not None:
+        raise InvalidInput(_not_numbers(odd.name))
+    return _frame(parquet.read_table(io.BytesIO(content), read_dictionary=texts).to_pandas(), wanted.known)
+
+
+def read_csv(content: bytes, wanted: Wanted) -> Table:
+    """The table of a CSV in UTF-8, its first row judged or said to be names."""
+    head = content[:FIRST_ROW_BYTES].decode("utf-8-sig", errors="ignore")
+    budgets.check_columns(content[:content.find(b"\n") + 1 or None].count(b",") + 1)
+    budgets.check_values(content.count(b",") + content.count(b"\n") + 1)
+    first = next(csv.reader(io.StringIO(head)), [])
+    rows = sum(1 for line in io.BytesIO(content) if line.strip()) - 1
+    read = said(wanted.first_row, judge(first, rows, wanted.known))
+    frame = pd.read_csv(io.BytesIO(content), header=0 if read.kind == NAMES else None, encoding="utf-8-sig")
+    return replace(_frame(frame, wanted.known), first_row=read)
+
+
+def _is_number(kind: pyarrow.DataType) -> bool:
+    return any(of(kind) for of in (pyarrow.types.is_integer, pyarrow.types.is_floating, pyarrow.types.is_decimal))
+
+
+def _is_text(kind: pyarrow.DataType) -> bool:
+    if pyarrow.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return any(of(kind) for of in (pyarrow.types.is_string, pyarrow.types.is_large_string))
+
+
+def _frame(frame: pd.DataFrame, known: Numbering | None) -> Table:
+    """A wide table, or a long list of query, candidate and score."""
+    columns = {str(name).strip().lower(): name for name in frame.columns}
+    long = {part: next((columns[name] for name in names if name in columns), None) for part, names in LONG.items()}
+    if all(name is not None for name in long.values()):
+        return _pivoted(frame, known, *(long[part] for part in ("query", "candidate", "score")))
+    if not len(frame.columns):
+        raise InvalidInput("The file holds no table of numbers; save the scores as (queries, candidates).")
+    first = str(frame.columns[0]).strip().lower()
+    if len(frame.columns) > 1 and (first in ("", *LONG["query"], *INDEX) or first.startswith("unnamed")):
+        frame = frame.set_index(frame.columns[0])
+    _check_columns(frame)
+    by_row = not isinstance(frame.index, pd.RangeIndex)
+    rows, of_rows = _names(frame.index, "rows", known) if by_row else (None, "")
+    named, of_columns = _names(frame.columns, "columns", known)
+    return Table(frame.to_numpy(dtype=np.float64), candidates=named, rows=rows,
+                 remark=" ".join(told for told in (of_rows, of_columns) if told))
+
+
+def _names(names: pd.Index, what: str, known: Numbering | None) -> tuple[np.ndarray | None, str]:
+    """(numbers that name something, None for 0, 1, 2, … and for text; a sentence on names that are no numbers)."""
+    found = numbered(names)
+    if found is not None:
+        return (None if np.array_equal(found, np.arange(len(found))) else found), ""
+    matched = known.numbers(names, what) if known else None
+    return (None, in_file_order(names, what)) if matched is None else (matched, by_ids(what))
+
+
+def _check_columns(frame: pd.DataFrame) -> None:
+    """Raises `InvalidInput` for a column that does not hold numbers."""
+    column = next((name for name, kind in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(kind)
+                   or pd.api.types.is_bool_dtype(kind) or pd.api.types.is_complex_dtype(kind)), None)
+    if column is not None:
+        raise InvalidInput(_not_numbers(column))
+
+
+def _not_numbers(column: object) -> str:
+    return (f"The column `{str(column)[:40]}` does not hold numbers; give one column a training example, or the "
+            "columns query, candidate and score.")
+
+
+def _pivoted(frame: pd.DataFrame, known: Numbering | None, query: Hashable, candidate: Hashable,
+             score: Hashable) -> Table:
+    """The long list as (queries, candidates), both in the order of their numbers. Nothing of that size is made
+    before the list is known to be complete."""
+    by_query, queries = _distinct(frame[query])
+    by_candidate, candidates = _distinct(frame[candidate])
+    budgets.check_values(len(queries) * len(candidates))
+    at = by_query * len(candidates) + by_candidate
+    if len(np.unique(at)) < len(at):
+        raise InvalidInput("The list has a score for the same query and candidate twice; keep one of them.")
+    if len(at) < len(queries) * len(candidates):
+        raise InvalidInput("The list has no score for some pairs of query and candidate; give every pair once.")
+    _check_columns(frame[[score]])
+    asked = _listed(queries, known, "the query", "number the queries by their rows of `x_query`, from 0")
+    named = _listed(candidates, known, "the training example",
+                    "number the training examples by their rows of `x_train`, from 0")
+    values = filled(at, frame[score]).reshape(len(queries), len(candidates))
+    return Table(values[asked.argsort()][:, named.argsort()], candidates=np.sort(named), rows=np.sort(asked))
+
+
+def filled(places: np.ndarray, values: pd.Series) -> np.ndarray:
+    """A flat table that holds `values` at `places`, each place once; float64."""
+    table = np.empty(len(places))
+    table[places] = values.to_numpy(dtype=np.float64)
+    return table
+
+
+def _distinct(names: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """(which of the distinct names each row has, the distinct names)."""
+    codes, found = pd.factorize(names, use_na_sentinel=False)
+    return codes.astype(np.int64), np.asarray(found)
+
+
+def _listed(names: np.ndarray, known: Numbering | None, what: str, remedy: str) -> np.ndarray:
+    """The numbers of a long list's names."""
+    found = known.numbers(names, f"{what.removeprefix('the ')}s") if known and numbered(names) is None else None
+    return required(names, what, remedy) if found is None else found
