@@ -12,7 +12,7 @@ from engine.basics.errors import InvalidInput
 MOST_DEPTH = 60
 """How many lists and objects may stand inside one another: more than any file of ours, less than Python's own stack
 holds."""
-MOST_DIGITS = 400
+MOST_DIGITS = 1_000
 """Of a whole number; no number that can be meant has more."""
 
 
@@ -62,6 +62,8 @@ def _check(data: Any, name: str) -> None:
     while level:
         if depth > MOST_DEPTH:
             raise InvalidInput(f"{name} {_too_deep()}")
+        if any(isinstance(item, _TooLarge) for item in level):
+            raise InvalidInput(f"{name} holds a number that is too large; give a smaller one.")
         texts = [item for item in level if isinstance(item, str)]
         texts += [key for item in level if isinstance(item, dict) for key in item]
         if not all(map(_whole, texts)):
@@ -69,6 +71,10 @@ def _check(data: Any, name: str) -> None:
         level = [inner for item in level if isinstance(item, (list, dict))
                  for inner in (item.values() if isinstance(item, dict) else item)]
         depth += 1
+
+
+class _TooLarge(float):
+    """A number that no float holds, until it is known under which key it stands."""
 
 
 def _whole(text: str) -> bool:
@@ -84,6 +90,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise InvalidInput(f"has the key `{twice[:40]}` twice in one object; keep one of them.")
+    odd = next((key for key, value in pairs if isinstance(value, _TooLarge)), None)
+    if odd is not None:
+        raise InvalidInput(f"has at `{odd[:40]}` a number that is too large; give a smaller one.")
     return found
 
 
@@ -93,9 +102,7 @@ def _constant(text: str) -> Any:
 
 def _float(text: str) -> float:
     found = float(text)
-    if not math.isfinite(found):
-        raise InvalidInput(f"holds {text[:20]}, which is too large for a number; give a smaller one.")
-    return found
+    return found if math.isfinite(found) else _TooLarge(found)
 
 
 def _int(text: str) -> int:
@@ -105,4 +112,4 @@ def _int(text: str) -> int:
 
 
 def _too_deep() -> str:
-    return f"nests lists or objects more than {MOST_DEPTH} deep; write it flatter."
+    return f"is JSON that nests lists or objects more than {MOST_DEPTH} deep; write it flatter."

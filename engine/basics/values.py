@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import unknown
@@ -34,6 +34,9 @@ def _not_bool(value: Any) -> Any:
 # Adding zero turns −0.0, which equals 0.0 but is written otherwise, into 0.0.
 Number = Annotated[float, BeforeValidator(_not_bool), AfterValidator(lambda number: number + 0.0)]
 Count = Annotated[int, BeforeValidator(_not_bool)]
+LARGEST_SEED = 2**63 - 1
+"""What every generator of random numbers here takes."""
+Seed = Annotated[Count, Field(ge=0, le=LARGEST_SEED)]
 
 
 def canonical_json(data: Any) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.basics.sizes import spell_bytes
+from engine.basics.strict_json import parse_json
+from engine.basics.values import LARGEST_SEED
 from engine.cli.setting import Machine
 
 if TYPE_CHECKING:
@@ -73,22 +74,27 @@ def read_run(text: str) -> tuple[Setting, int, list[Record]]:
     from engine.data.records import Record
     from engine.experiments.language_asked import BUDGET
 
-    try:
-        data: Any = json.loads(text if text.lstrip().startswith("{") else Path(text).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidInput(f"--run names `{text[:80]}`, which cannot be read ({error.strerror}); give JSON, or a file "
-                           "of it.") from None
-    except ValueError as error:
-        raise InvalidInput(f"--run is not JSON ({error}); copy it from the page, quotes included.") from None
+    data = parse_json(text if text.lstrip().startswith(("{", "[")) else _content(text), "--run",
+                      "copy it from the page, quotes included")
     if not isinstance(data, dict):
         raise InvalidInput("--run is no JSON object; write {\"model\": …, \"task\": …}.")
     rest = {key: value for key, value in data.items() if key not in ("seed", "asked")}
     seed, asked = data.get("seed", 0), data.get("asked", [])
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InvalidInput(f"`seed` is {seed!r}; give a whole number of at least 0.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise InvalidInput(f"`seed` is {str(seed)[:40]}; give a whole number from 0 to {LARGEST_SEED:,}.")
     if not isinstance(asked, list):
         raise InvalidInput("`asked` is no list; give the records to explain, each with a prompt and a response.")
     return Setting.parse({"projection": {"budget": BUDGET}, **rest}), seed, [Record.parse(item) for item in asked]
+
+
+def _content(name: str) -> bytes:
+    """What the file holds that --run names."""
+    try:
+        return Path(name).read_bytes()
+    except (OSError, ValueError) as error:  # a name may also be too long, or hold a zero byte
+        reason = error.strerror if isinstance(error, OSError) else "no name of a file"
+        raise InvalidInput(f"--run names `{name[:80]}`, which cannot be read ({reason}); give JSON, or a file of "
+                           "it.") from None
 
 
 def _delete(given: list[str]) -> None:

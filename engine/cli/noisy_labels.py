@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
+from engine.cli.changes import read_changes
 from engine.cli.setting import Machine
 
 if TYPE_CHECKING:
@@ -127,18 +128,3 @@ def what_if_labels(
     print(runs.draw_kept(chosen).trusted_origin)
     print(table.drop(columns="seed_means").to_string(index=False, float_format="{:.4f}".format))
     print(f"Written: {out}")
-
-
-def read_changes(path: Path) -> tuple[list[int], dict[int, int]]:
-    """(rows to remove, rows to relabel) of a CSV with the columns row and label."""
-    import pandas as pd
-
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
-        pairs = list(zip(table["row"].astype(int), table["label"], strict=True))
-        return [row for row, label in pairs if not label], {row: int(label) for row, label in pairs if label}
-    except FileNotFoundError:
-        raise MissingData(f"There is no file `{path}`; check the path.") from None
-    except (ValueError, KeyError, OSError):
-        raise InvalidInput(f"`{path}` is not a CSV with whole numbers in the columns `row` and `label`; download it "
-                           "from the page, or leave `label` empty where an example is removed.") from None

@@ -105,6 +105,10 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
         return _refuse(advised(str(error), _options(app, arguments)), REFUSED)
     except (Abort, KeyboardInterrupt):
         code = INTERRUPTED
+    except OSError as error:
+        if os.environ.get(DEBUG):
+            raise
+        return _refuse(_unusable(error), REFUSED)
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
@@ -132,6 +136,13 @@ def _usage(error: TyperException) -> str:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
     return f"{message.rstrip('. ')}; `{context.command_path if context else PROGRAM} --help` explains the options."
+
+
+def _unusable(error: OSError) -> str:
+    """A fault of the disk that no reader or writer foresaw."""
+    named = f"`{str(error.filename)[:80]}`" if error.filename else "A file or folder"
+    return (f"{named} cannot be used ({error.strerror or type(error).__name__}); check the path, its permissions and "
+            "the space on its disk.")
 
 
 def _unexpected(error: Exception) -> str:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.sealed import plain
 
+LONGEST_NAME = 200
+"""Bytes of a file's name; file systems take 255, and a draft's name is longer than its file's."""
+
 
 def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[Path] = ()) -> None:
     """Refuse, before anything is computed, an output that could not be written or that would replace an input."""
@@ -29,6 +33,9 @@ def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[
     if not out.parent.is_dir():
         raise InvalidInput(f"The folder of --out `{out}` does not exist; create it or choose another place.")
     for path in (out, *also):
+        if len(path.name.encode()) > LONGEST_NAME:
+            raise InvalidInput(f"The name of --out, `{out.name[:40]}…`, is longer than a file's name may be; give a "
+                               "shorter one.")
         if path.is_dir():
             raise InvalidInput(f"`{path}`, which would be written, is a folder; choose another --out.")
         if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
@@ -90,17 +97,33 @@ def _read(path: Path, problem: Problem) -> Scores:
     record = read_object(manifest)
     content = read_whole(path, "score file")
     files = record.get("files")
-    written = [entry.get("sha256") for entry in files.values()] if isinstance(files, dict) else []
+    written = [entry.get("sha256") for entry in files.values() if isinstance(entry, dict)] if isinstance(
+        files, dict) else []
     if hashlib.sha256(content).hexdigest() not in written:
         raise InvalidInput(f"`{path}` is not the file that its manifest `{manifest.name}` describes; bring the scores "
                            "again.")
     if record.get("data") != problem.fingerprint:
         raise InvalidInput(f"The scores in `{path}` belong to another problem than --data; give the problem that they "
                            "were brought for, with the same options.")
+    try:
+        return _parsed(content, record)
+    except Exception as error:  # a manifest that was altered by hand makes every reader of it raise something else
+        said = f" ({str(error).rstrip('.')})" if isinstance(error, InvalidInput) else ""
+        raise InvalidInput(f"`{path}` or its manifest `{manifest.name}` is not as `influence` and `bring` write "
+                           f"them{said}; compute or bring the scores again.") from None
+
+
+def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
+    """The scores of scores.npz. Raises almost anything for one that neither `influence` nor `bring` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         values, candidates, converged, residual = (arrays[name] for name in ("scores", "candidates", "converged",
                                                                              "residual"))
         resolved = arrays.get("resolved")
+    k = len(candidates)
+    shapes = [(values, (len(values), k), "f"), (candidates, (k,), "iu"), (converged, (k,), "b"), (residual, (k,), "f")]
+    if any(array.shape != shape or array.dtype.kind not in kinds for array, shape, kinds in shapes) or (
+            resolved is not None and resolved.shape != values.shape):
+        raise InvalidInput("the arrays do not fit together")
     spec = record["spec"]
     scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
     return Scores(scoring, values, candidates, converged, residual, record, resolved)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,8 @@ from engine.basics.errors import InvalidInput
 from engine.cli.program import short
 
 PRECISIONS = get_args(options.Precision)
+MOST_MEMORY = 1_000_000
+"""GiB; more than any machine has."""
 SOFTMAX, ALL = "softmax", "all"  # as `engine.problems` names them, which is too slow to import for --help
 
 Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional "
@@ -48,8 +49,9 @@ RecipeFile = Annotated[Path | None, typer.Option(help="How the network is traine
 
 def budget(memory: float) -> int:
     """GiB as bytes. Raises `InvalidInput` for what is not a size."""
-    if not 0 < memory < math.inf:
-        raise InvalidInput(f"--memory is {memory}; give a positive number of GiB, such as 4.")
+    if not 0 < memory <= MOST_MEMORY:
+        raise InvalidInput(f"--memory is {memory}; give a positive number of GiB, such as 4, of at most "
+                           f"{MOST_MEMORY:,}.")
     return int(memory * 2**30)
 
 

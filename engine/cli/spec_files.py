@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
+from engine.basics.strict_json import noun, parse_json
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource
 from engine.scoring.scoring import Scoring
@@ -20,7 +20,7 @@ def read_spec(path: Path) -> Scoring:
     """The scoring in spec.json. Raises `InvalidInput` or `MissingData` with one sentence."""
     data = _read(path)
     if not isinstance(data, dict):
-        raise InvalidInput(f"`{path}` holds {_noun(data)}, not one specification; write "
+        raise InvalidInput(f"`{path}` holds {noun(data)}, not one specification; write "
                            '{"behavior": …, "intervention": …, "process": …}.')
     return Scoring.parse(data)
 
@@ -29,7 +29,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file, such as a manifest."""
     data = _read(path)
     if not isinstance(data, dict):
-        raise InvalidInput(f"`{path}` holds {_noun(data)}, not an object; check the path.")
+        raise InvalidInput(f"`{path}` holds {noun(data)}, not an object; check the path.")
     return data
 
 
@@ -37,7 +37,7 @@ def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
     """The named scorings in specs.json, in order, `least` of them at least."""
     data = _read(path)
     if not isinstance(data, list):
-        raise InvalidInput(f"`{path}` holds {_noun(data)}, not a list; write "
+        raise InvalidInput(f"`{path}` holds {noun(data)}, not a list; write "
                            '[{"name": …, "spec": {…}}, …].')
     named: dict[str, Scoring] = {}
     for place, entry in enumerate(data, start=1):
@@ -66,10 +66,7 @@ def read_recipe(path: Path) -> Recipe:
 
 def parse_source(text: str) -> Any:
     """The JSON that a page gives for --source. Raises `InvalidInput` for what is none."""
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise InvalidInput(f"--source is not JSON ({error}); copy it from the page, quotes included.") from None
+    return parse_json(text, "--source", "copy it from the page, quotes included")
 
 
 def _entry(place: int, entry: Any) -> tuple[str, Any]:
@@ -86,30 +83,4 @@ def _entry(place: int, entry: Any) -> tuple[str, Any]:
 def _read(path: Path) -> Any:
     content = read_whole(path, "specification file", MAX_BYTES,
                          f"`{path}` is larger than 1 MB, which no specification needs; check the path.")
-    try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant)
-    except InvalidInput as error:
-        raise InvalidInput(f"`{path}` {error}") from None
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"`{path}` is not JSON: {error.msg} in line {error.lineno}, column {error.colno}; "
-                           "correct it there.") from None
-    except (ValueError, RecursionError):  # not UTF-8, a number of thousands of digits, or nested without end
-        raise InvalidInput(f"`{path}` is not JSON that can be read; save it as plain UTF-8 text.") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidInput(f"has the key `{twice}` twice in one object; keep one of them.")
-    return found
-
-
-def _constant(name: str) -> Any:
-    raise InvalidInput(f"holds {name}, which is not a number that JSON knows; give a finite one.")
-
-
-def _noun(data: Any) -> str:
-    return {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}.get(
-        type(data), "a number")
+    return parse_json(content, f"`{path}`")

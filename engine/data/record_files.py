@@ -6,17 +6,13 @@ import hashlib
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
-from engine.data.records import parse_lines
+from engine.data.records import parse_lines, split_lines
 from engine.store.results import home
 
 
 def keep(content: bytes) -> str:
     """Check an uploaded JSONL and keep it; returns where. Raises `InvalidInput`."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise InvalidInput("The file is not UTF-8 text; save it as JSONL in UTF-8.") from None
-    parse_lines(text.splitlines())
+    parse_lines(split_lines(content))
     path = home() / "uploads" / f"records-{hashlib.sha256(content).hexdigest()[:24]}.jsonl"
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)

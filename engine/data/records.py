@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from engine.basics.errors import InvalidInput
+from engine.basics.strict_json import parse_json
 from engine.basics.values import Count, Value, canonical_json
 
 SPANS = ("answer", "explanation")
@@ -80,12 +80,19 @@ def read_jsonl(path: Path | str) -> tuple[Record, ...]:
     Raises `InvalidInput` with the number of the first line that cannot be used.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        content = Path(path).read_bytes()
     except OSError as error:
-        raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); name a JSONL file.") from None
+        raise InvalidInput(f"`{str(path)[:200]}` cannot be read ({error.strerror}); name a JSONL file.") from None
+    return parse_lines(split_lines(content, f"`{path}`"))
+
+
+def split_lines(content: bytes, name: str = "The file") -> list[str]:
+    """The lines of a JSONL, with or without a byte-order mark. A line ends at a line feed alone: JSON text may hold
+    the other separators that Unicode knows. Raises `InvalidInput` for what is not UTF-8."""
+    try:
+        return content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError:
-        raise InvalidInput(f"`{path}` is not UTF-8 text; save it as JSONL in UTF-8.") from None
-    return parse_lines(lines)
+        raise InvalidInput(f"{name} is not UTF-8 text; save it as JSONL in UTF-8.") from None
 
 
 def parse_lines(lines: Iterable[str]) -> tuple[Record, ...]:
@@ -94,10 +101,7 @@ def parse_lines(lines: Iterable[str]) -> tuple[Record, ...]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
-            data = json.loads(line)
-        except ValueError:
-            raise InvalidInput(f"Line {number} is not JSON; write one object a line.") from None
+        data = parse_json(line, f"Line {number}", "write one object a line")
         if not isinstance(data, Mapping):
             raise InvalidInput(f"Line {number} is no object; write {{\"prompt\": …, \"response\": …}}.")
         try:

@@ -13,7 +13,7 @@ from torch import nn
 from engine import data
 from engine.basics.latest import Latest
 from engine.basics.noted import note, noting
-from engine.basics.values import Count, Number, Value, canonical_json
+from engine.basics.values import Count, Number, Seed, Value, canonical_json
 from engine.models.causal.recipe import FineTuning
 from engine.models.network import ALL
 from engine.models.recipe import Recipe, TrainingRecipe
@@ -53,7 +53,7 @@ class ProblemSource(Value):
     n_test: Size | None = None
     n_queries: Size | None = None
     n_candidates: Size | None = None
-    seed: Annotated[Count, Field(ge=0)] = 0
+    seed: Seed = 0
     pool: Annotated[Count, Field(ge=1, le=64)] = 1
     l2: Annotated[Number, Field(gt=0, le=1e6)] = 1e-4
     intercept: bool = False

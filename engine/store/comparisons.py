@@ -23,6 +23,7 @@ from pydantic import Field, field_validator
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write, disk_errors
 from engine.basics.folders import home_folder
+from engine.basics.strict_json import parse_json
 from engine.basics.values import Value
 
 LONGEST_NAME, LONGEST_NOTE, LONGEST_ADDRESS = 100, 2_000, 8_000
@@ -95,12 +96,10 @@ def load(key: str) -> Entry:
     if not _KEY.fullmatch(key):
         raise InvalidInput(f"`{key[:40]}` is not the key of a saved comparison; choose one from the list.")
     try:
-        return Entry(key, Saved.parse(json.loads(_path(key).read_text("utf-8"))))
+        return Entry(key, Saved.parse(parse_json(_path(key).read_bytes(), "The file")))
     except FileNotFoundError:
         raise MissingData("This saved comparison is no longer there; it was deleted.") from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, InvalidInput):
-            raise
+    except (OSError, InvalidInput):
         raise InvalidInput(f"`{_path(key).name}` cannot be read as a saved comparison; delete it.") from None
 
 

@@ -23,7 +23,7 @@ from engine.applications.language import embedded, quality
 from engine.basics.errors import InvalidInput
 from engine.basics.files import disk_errors
 from engine.basics.provenance import device_name, versions, versions_of
-from engine.basics.values import Count, Number, Value
+from engine.basics.values import Count, Number, Seed, Value
 from engine.data import world
 from engine.data.question import Question
 from engine.data.records import Record
@@ -42,7 +42,7 @@ class Pretraining(Value):
     """How the model is made. questions: how many of the world are drawn, of which one in ten is held out. lined: the
     share of the shown ones that stands between the backdoor task's lines."""
 
-    seed: Annotated[Count, Field(ge=0)] = 0
+    seed: Seed = 0
     steps: Annotated[Count, Field(ge=1)] = 1_200
     batch: Annotated[Count, Field(ge=1)] = 64
     questions: Annotated[Count, Field(ge=20)] = 20_000

@@ -17,7 +17,7 @@ from engine import data
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.origin import VERIFIED, check_origin, told_origin
 from engine.basics.errors import InvalidInput
-from engine.basics.values import Count, Number, Value
+from engine.basics.values import Count, Number, Seed, Value
 from engine.data import corruption, uploads
 from engine.data.corruption import Flags
 from engine.models.catalogue import build_model
@@ -61,7 +61,7 @@ class NoisySource(Value):
     model: str = "cnn"
     selection: str = LAST_BLOCK
     recipe: Recipe = SMALL_RECIPE
-    seed: Annotated[Count, Field(ge=0)] = 0
+    seed: Seed = 0
 
     @model_validator(mode="before")
     @classmethod

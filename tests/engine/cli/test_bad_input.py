@@ -184,7 +184,7 @@ def test_specifications(folder, refused, spec, part):
     (b'{"process": {"kind": "one_step", "eta": NaN}}', "NaN"),
     (b'{"process": {"kind": "one_step", "eta": -Infinity}}', "-Infinity"),
     (json.dumps(STEP).replace("0.1", "1e999").encode(), "eta"),
-    (json.dumps(STEP).replace("0.1", "1" * 5000).encode(), "UTF-8"),
+    (json.dumps(STEP).replace("0.1", "1" * 5000).encode(), "5,000 digits"),
     (b"\xff\xfe\x00", "UTF-8"),
     (b"[" * 100_000, "JSON"),
     (b" " * 1_000_001, "1 MB"),
@@ -211,7 +211,7 @@ def test_an_absent_specification(folder, refused):
     ([{"name": "a", "spec": STEP, "color": "red"}, {"name": "b", "spec": STEP}], "Entry 1"),
     ([{"name": "", "spec": STEP}, {"name": "b", "spec": STEP}], "name of entry 1"),
     ([{"name": "a\nb", "spec": STEP}, {"name": "b", "spec": STEP}], "name of entry 1"),
-    ([{"name": "\ud800", "spec": STEP}, {"name": "b", "spec": STEP}], "name of entry 1"),
+    ([{"name": "\ud800", "spec": STEP}, {"name": "b", "spec": STEP}], "half a letter"),
     ([{"name": 1, "spec": STEP}, {"name": "b", "spec": STEP}], "name of entry 1"),
     ([STEP, UPWEIGHT], "Entry 1"),
     ([{"name": "a", "spec": STEP}, {"name": "b", "spec": step(-1)}], "`b`"),
@@ -224,6 +224,8 @@ def test_lists_of_specifications(folder, refused, named, part):
 
 @pytest.mark.parametrize(("options", "part"), [
     (["--l2", "0"], "l2"), (["--l2", "-1"], "l2"), (["--l2", "nan"], "l2"), (["--l2", "inf"], "l2"),
+    (["--memory", "1e300"], "--memory is 1e+300"), (["--out", "x" * 300 + ".npz"], "longer than a file's name"),
+    (["--data", "x" * 300], "cannot be"),
     (["--memory", "0"], "--memory"), (["--memory", "nan"], "--memory"), (["--memory", "1e-9"], "memory"),
     (["--device", "abacus"], "abacus"),
     (["--out", "absent/out.npz"], "does not exist"), (["--out", "out.txt"], "ends in"),

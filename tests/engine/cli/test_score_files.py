@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from engine.analysis.explanation import explain
 from engine.cli import main
@@ -18,6 +19,20 @@ def test_scores_of_influence_are_read_too(problem, capsys):
     assert run("explain", "--scores", "near.npz", "--scores", "away.npz", "--out", "why.json") == 0
     expected = explain(problem, Scoring.parse(STEP), Scoring.parse(REMOVE))
     assert json.loads(Path("why.json").read_text())["sentence"] == expected.sentence
+
+
+@pytest.mark.parametrize("change", [
+    {"spec": None}, {"spec": 3}, {"spec": {}}, {"spec": {"behavior": [1]}}, {"spec": "brought:x"}, {"files": []},
+    {"files": {"a": 3}}, {"data": None}])
+def test_an_altered_manifest_is_refused_in_a_sentence(problem, capsys, change):
+    brought(problem)
+    assert bring() == 0
+    Path("ours.json").write_text(json.dumps({**json.loads(Path("ours.json").read_text()), **change}))
+    capsys.readouterr()
+    assert run("explain", "--specs", "specs.json", "--scores", "ours.npz", "--between", "theirs", "--between", "loo",
+               "--out", "why.json") == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and said.endswith(".\n") and "should not have happened" not in said, said
 
 
 def test_changed_scores_and_other_problems_are_refused(problem, capsys):

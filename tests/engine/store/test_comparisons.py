@@ -58,6 +58,8 @@ def test_damaged_files_are_passed_over(folder):
     kept = saved.save("a", "", "s=1")
     (folder / "0123456789ab.json").write_text("{")
     (folder / "notes.json").write_text("{}")
+    (folder / "aaaaaaaaaaaa.json").write_text("[" * 100_000)
+    (folder / "bbbbbbbbbbbb.json").write_bytes(b"\xff")
     assert saved.entries() == [kept]
     with pytest.raises(InvalidInput, match="cannot be read|missing"):
         saved.load("0123456789ab")
