@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
 from app.widgets import choice, glossary, pickers, shell, theme  # noqa: E402
+from app.widgets.plain_text import sentence  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 from engine.basics.errors import WhichfluenceError  # noqa: E402
 
@@ -48,7 +49,7 @@ def main() -> None:
             pickers.problem_picker()
         page.run()
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
 
 
 if __name__ == "__main__":  # Streamlit runs this file for every visitor

@@ -7,6 +7,7 @@ from app.approximation import panel as error_panel
 from app.approximation import path_integral as path_panel
 from app.approximation import state
 from app.widgets import chips, downloads, glossary, job_panel
+from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
 from engine.desk import Waiting
@@ -26,7 +27,7 @@ def main() -> None:
         if chosen is not None:
             (_eta if panel == "eta" else _alpha)(chosen)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
 
 
 def _eta(chosen) -> None:

@@ -10,6 +10,7 @@ from app.compare import explanation as explanation_panel
 from app.compare import panel as compare_panel
 from app.compare import saved as saved_panel
 from app.widgets import glossary, job_panel, labels, specification_list
+from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 
@@ -41,7 +42,7 @@ with right:
     try:
         found = comparisons.compared(scorings)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
         st.stop()
     if isinstance(found, Waiting):
         job_panel.wait(found)

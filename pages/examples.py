@@ -7,6 +7,7 @@ from app.examples import panel as example_panel
 from app.examples import self_influence as self_influence_panel
 from app.widgets import cards, chips, glossary, job_panel, labels, pickers, record_text
 from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 
@@ -20,7 +21,7 @@ def main() -> None:
     try:
         _page(source, scorings)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
 
 
 def _page(source, scorings) -> None:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app.home import first_look
 from app.widgets import glossary, job_panel, specification_list
+from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 
@@ -57,7 +58,7 @@ with figure.container():
     try:
         found = first_look.first_look()
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
     else:
         if isinstance(found, Waiting):
             job_panel.watch(found)

@@ -11,6 +11,7 @@ from app.charts import path as chart
 from app.charts.draw import draw
 from app.widgets import cards, choice, downloads, glossary, inputs
 from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
 from engine.desk import Waiting
@@ -35,7 +36,7 @@ def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> Non
     try:
         found = _followed(drawn.problem, source.key, row, alpha, behavior)
     except WhichfluenceError as error:
-        st.info(str(error), icon=":material/route:")
+        st.info(sentence(error), icon=":material/route:")
         return
     _show(found, source, behavior, alpha, query, row)
 

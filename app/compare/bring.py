@@ -16,7 +16,7 @@ from app.compare import brought_files, explanation_view
 from app.widgets import choice, downloads, glossary, job_panel, language_presets
 from app.widgets.agreements import plus_minus
 from app.widgets.desk import desk
-from app.widgets.plain_text import plain
+from app.widgets.plain_text import plain, sentence
 from app.widgets.selectors import pick, radio, text
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
@@ -71,7 +71,7 @@ def show(found: Compared, names: Sequence[str]) -> Shown | None:
         try:
             return _panel(found, names)
         except WhichfluenceError as error:
-            st.error(str(error), icon=":material/error:")
+            st.error(sentence(error), icon=":material/error:")
             return None
 
 
@@ -179,7 +179,7 @@ def _exact(found: Compared, scoring: Scoring) -> Scores | None:
 def _corner(table: Table) -> None:
     r, c = table.values.shape
     glossary.caption(
-        f"The table is {r:,} × {c:,}" + (f", array `{table.name}`" if table.name else "") + "; its corner:")
+        f"The table is {r:,} × {c:,}" + (f", array {plain(table.name[:60])}" if table.name else "") + "; its corner:")
     named = table.candidates is not None and len(table.candidates) == c
     columns = [f"z{row}" for row in table.candidates[:CORNER]] if named else list(map(str, range(min(c, CORNER))))
     st.dataframe(pd.DataFrame(table.values[:CORNER, :CORNER], columns=columns), width="stretch", height=180,
@@ -189,7 +189,7 @@ def _corner(table: Table) -> None:
 def _reading(problem, table: Table, seen: Preview) -> tuple[str, str, int]:
     """Axes, order of the training examples and sign, set to what the data say, for the reader to change."""
     for reason in seen.reasons:
-        glossary.markdown(f"- {reason}")
+        glossary.markdown(f"- {sentence(reason)}")
     left, right = st.columns(2, gap="large")
     axes = radio(AXIS, "Axes", axes_that_fit(problem, table), seen.likely.axes, AXES.get, left)
     sign = radio(SIGN, "Sign", list(MEANING), seen.likely.sign if seen.certain else 1,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets import choice, glossary
-from app.widgets.plain_text import plain
+from app.widgets.plain_text import plain, sentence
 from app.widgets.times import written
 from engine.basics.errors import WhichfluenceError
 from engine.brought import kept as kept_tables
@@ -43,8 +43,8 @@ def notice() -> None:
         if chosen() is not None:
             kept_tables.require(chosen())
     except WhichfluenceError as error:
-        st.warning(f"{error} The place for it is *Bring scores of another program*, at the foot of this page.",
-                   icon=":material/link_off:")
+        st.warning(f"{sentence(error)} The place for it is *Bring scores of another program*, at the foot of this "
+                   "page.", icon=":material/link_off:")
 
 
 def table() -> tuple[Table, Kept] | None:
@@ -84,7 +84,7 @@ def uploader(problem, forgotten: Sequence[str]) -> None:
         check(problem, read)
         digest = kept_tables.keep(read, file.name)
     except WhichfluenceError as error:
-        left.error(str(error), icon=":material/error:")
+        left.error(sentence(error), icon=":material/error:")
         return
     state[ROUND] = state.get(ROUND, 0) + 1
     _choose(digest, forgotten)

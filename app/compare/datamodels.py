@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.widgets import chips, downloads, glossary, job_panel
 from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
 from engine import data
 from engine.analysis.datamodels import DEFINITION, compared, linear_datamodeling_score
 from engine.basics.errors import WhichfluenceError
@@ -51,13 +52,13 @@ def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
     try:
         models = datamodel_runs.load(desk().jobs.result(datamodel_runs.KIND, payload))
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
         return
     scored = found.scores[0]
     try:
         pairs = compared([scores.scoring for scores in scored])
     except WhichfluenceError as error:
-        st.info(str(error))
+        st.info(sentence(error))
         return
     told = {behavior.name for behavior in models.read}
     pairs = [(place, behavior) for place, behavior in pairs if not behavior.words or behavior.name in told]

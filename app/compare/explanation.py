@@ -10,6 +10,7 @@ from app.compare import explanation_view
 from app.compare import panel as compare_panel
 from app.widgets import chips, choice, downloads, inputs, job_panel
 from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -32,7 +33,7 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
     try:
         why = explanation(found, pair)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
         return
     if isinstance(why, Waiting):
         job_panel.watch(why)

@@ -12,7 +12,7 @@ from app.compare import explanation as explanation_panel
 from app.compare import report
 from app.compare.bring import Shown
 from app.widgets import downloads, glossary, job_panel
-from app.widgets.plain_text import plain
+from app.widgets.plain_text import plain, sentence
 from app.widgets.times import written
 from engine.basics.errors import WhichfluenceError
 from engine.data import title
@@ -101,9 +101,9 @@ def _save(name: str, note: str, query: str, summary: str) -> None:
 def _said() -> None:
     """What became of the last click."""
     if fault := st.session_state.pop(FAULT, None):
-        st.error(fault, icon=":material/error:")
+        st.error(sentence(fault), icon=":material/error:")
     if done := st.session_state.pop(DONE, None):
-        st.success(done, icon=":material/check:")
+        st.success(sentence(done), icon=":material/check:")
 
 
 def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
@@ -121,7 +121,7 @@ def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note:
             return
         text = _written(asked, found, pair, name, note, query, summary, explained, brought, place)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
         return
     with row:
         downloads.file_button("Download the report", lambda: text, "comparison.html", "text/html", "saved:download")

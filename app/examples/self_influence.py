@@ -17,6 +17,7 @@ from app.examples import predictions
 from app.examples.panel import EXAMPLE
 from app.widgets import cards, chips, choice, downloads, glossary, inputs, job_panel
 from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
 from app.widgets.selectors import pick
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -49,7 +50,7 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
             return
         _shown(drawn, source, scoring, values, n)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
 
 
 def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values: np.ndarray, n: int) -> None:

@@ -14,6 +14,7 @@ from app.language import question as language_question
 from app.language import state
 from app.language.published import Scale
 from app.widgets import downloads, glossary
+from app.widgets.plain_text import sentence
 from engine.applications.language.methods import METHODS, REPSIM
 from engine.basics.errors import WhichfluenceError
 from engine.experiments import language_tables
@@ -148,7 +149,7 @@ def guarded(part, *arguments) -> None:
     try:
         part(*arguments)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
 
 
 def _share(scale: Scale, task: str) -> float:

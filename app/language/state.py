@@ -10,6 +10,7 @@ import streamlit as st
 from app.charts import score_heatmap
 from app.widgets import choice, glossary, inputs
 from app.widgets.language_model import model_name
+from app.widgets.plain_text import sentence
 from app.widgets.selectors import pick, segments, text
 from engine.applications.language import rankings
 from engine.applications.language.methods import METHODS, REPSIM, Method
@@ -132,7 +133,7 @@ def asked() -> Asked | None:
         file = _own_file() if chosen == "own" else ""
         return None if file is None else Asked(chosen, model, records, seed, file, _typed(model, file))
     except InvalidInput as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
         return None
 
 

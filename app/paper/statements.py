@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from app.widgets import glossary, published
+from app.widgets.plain_text import sentence
 from engine.basics.errors import StoreError
 from engine.experiments.statements import STATEMENTS, told
 from engine.experiments.statements.findings import findings
@@ -24,7 +25,7 @@ def show() -> None:
     try:
         found = _found(str(published.folder()), published.changed())
     except StoreError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
         return
     glossary.caption(f"{told.summary(found)} A statement is confirmed where the 95% interval over seeds of every "
                      "comparison lies on its side, and contradicted where one lies on the other side. `python -m "

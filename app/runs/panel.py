@@ -9,7 +9,7 @@ import streamlit as st
 from app.runs import state
 from app.widgets import glossary, job_panel
 from app.widgets.desk import desk
-from app.widgets.plain_text import plain
+from app.widgets.plain_text import plain, sentence
 from app.widgets.times import moment, spell
 from engine.basics.errors import WhichfluenceError
 from engine.jobs import Job
@@ -38,7 +38,7 @@ def _list(active: bool) -> None:
     try:
         _listed(active)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
 
 
 def _listed(active: bool) -> None:

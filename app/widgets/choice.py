@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 
 T = TypeVar("T")
@@ -106,7 +107,7 @@ def _ignored(name: str, text: str, why: str) -> None:
         return
     message = f"The address said `{name}={text[:60]}`, which was ignored: {why}"
     st.session_state.setdefault(_SAID, {})[message] = time.monotonic()
-    st.warning(message, icon=":material/link_off:")
+    st.warning(sentence(message), icon=":material/link_off:")
 
 
 def remind() -> None:
@@ -116,7 +117,7 @@ def remind() -> None:
         if time.monotonic() - when > _SAID_SECONDS:
             del said[message]
         else:
-            st.warning(message, icon=":material/link_off:")
+            st.warning(sentence(message), icon=":material/link_off:")
 
 
 def widget(name: str) -> str:

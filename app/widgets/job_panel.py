@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.widgets import glossary
 from app.widgets.desk import desk
-from app.widgets.plain_text import plain
+from app.widgets.plain_text import plain, sentence
 from app.widgets.times import spell
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -40,10 +40,10 @@ def progress(job: Job) -> None:
     """How far a queued or running job is, how long it will take, and what keeps it from going on."""
     st.progress(min(1.0, job.share), text=f"{_parts(job)} · {_state(job)}")
     if job.state == "running" and job.message and "/" not in job.message:  # the name of a part says nothing here
-        glossary.caption(job.message)
+        glossary.caption(sentence(job.message))
     trouble = worker_trouble() if job.state == "queued" else ""
     if trouble:
-        st.error(trouble, icon=":material/error:")
+        st.error(sentence(trouble), icon=":material/error:")
 
 
 def worker_trouble() -> str:
@@ -72,13 +72,13 @@ def act(action: Callable[..., object], *arguments: object) -> None:
     try:
         action(*arguments)
     except WhichfluenceError as error:
-        st.toast(str(error), icon=":material/error:", duration="long")
+        st.toast(sentence(error), icon=":material/error:", duration="long")
 
 
 def ended(job: Job) -> None:
     """How a failed or cancelled job ended."""
     if job.state == "failed":
-        st.error(f"This run failed: {job.error}", icon=":material/error:")
+        st.error(f"This run failed: {sentence(job.error)}", icon=":material/error:")
     else:
         st.info("This run was cancelled; what it had finished is kept.", icon=":material/pause_circle:")
 
@@ -118,7 +118,7 @@ def _job(job_id: str) -> None:
     try:
         _job_now(desk().jobs.queue.get(job_id))
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
 
 
 def _job_now(job: Job | None) -> None:

@@ -18,6 +18,7 @@ from app.widgets import (
     worded_picker,
 )
 from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
 from engine import data
 from engine.basics.errors import WhichfluenceError
 from engine.data.records import Record
@@ -188,14 +189,14 @@ def upload(texts: bool = True) -> None:
             return
         if st.session_state.get("upload_done") == file.file_id:
             if st.session_state.get("upload_fault"):
-                st.error(st.session_state["upload_fault"], icon=":material/error:")
+                st.error(sentence(st.session_state["upload_fault"]), icon=":material/error:")
             return
         st.session_state["upload_done"], st.session_state["upload_fault"] = file.file_id, ""
         try:
             name = data.uploads.keep(file, file.name)
         except WhichfluenceError as error:
             st.session_state["upload_fault"] = str(error)
-            st.error(str(error), icon=":material/error:")
+            st.error(sentence(error), icon=":material/error:")
             return
         kept = st.session_state.setdefault("uploads", [])
         if name not in kept:
@@ -254,7 +255,7 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
     try:
         specification = Specification.of(behavior, intervention, process)
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
         return None
     kind = problem_class().kind
     routes = _sensible(route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)

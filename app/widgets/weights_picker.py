@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from app.widgets import choice, glossary
+from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.models import own_weights
 from engine.problems import ProblemSource
@@ -40,4 +41,4 @@ def _take(file, source: ProblemSource) -> None:
         except WhichfluenceError as error:
             state[FAULT] = str(error)
     if state[FAULT]:
-        st.error(state[FAULT], icon=":material/error:")
+        st.error(sentence(state[FAULT]), icon=":material/error:")

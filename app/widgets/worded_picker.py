@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets import glossary, inputs, record_text
-from app.widgets.plain_text import plain
+from app.widgets.plain_text import plain, sentence
 from engine.basics.errors import WhichfluenceError
 from engine.data.records import Record
 from engine.question.behaviors import BEHAVIORS
@@ -96,7 +96,7 @@ def _checked(name: str) -> str | None:
     try:
         return BEHAVIORS[name].name
     except WhichfluenceError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(sentence(error), icon=":material/error:")
         return None
 
 

@@ -44,6 +44,11 @@ def test_nonsense_gives_a_message_and_the_default(text):
     assert len(warnings(at)) == 1 and f"`size={text}`" in warnings(at)[0]
 
 
+def test_a_link_puts_no_markdown_of_its_own_on_the_page():
+    [warning] = warnings(run(size="x` [click](http://x.test) **now** `"))
+    assert "\\[click\\]" in warning and "\\*\\*now\\*\\*" in warning and "http://" not in warning
+
+
 def test_the_widget_changes_the_address():
     at = run(size="7")
     at.number_input[0].set_value(5).run()
