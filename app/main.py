@@ -10,9 +10,8 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
 from app.widgets import choice, glossary, pickers, shell, theme  # noqa: E402
-from app.widgets.plain_text import sentence  # noqa: E402
+from app.widgets.guard import guarded  # noqa: E402
 from engine.basics import plugins  # noqa: E402
-from engine.basics.errors import WhichfluenceError  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
 PAGES = (
@@ -43,13 +42,11 @@ def main() -> None:
                      default=name == "home") for name, title, icon in PAGES]
     page = st.navigation(pages)
     choice.remind()
-    try:
+    with guarded("This page"):
         plugins.load()
         if page.url_path not in WITHOUT_DATA:
             pickers.problem_picker()
         page.run()
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
 
 
 if __name__ == "__main__":  # Streamlit runs this file for every visitor

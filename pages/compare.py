@@ -10,6 +10,7 @@ from app.compare import explanation as explanation_panel
 from app.compare import panel as compare_panel
 from app.compare import saved as saved_panel
 from app.widgets import glossary, job_panel, labels, specification_list
+from app.widgets.guard import guarded
 from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -54,8 +55,10 @@ specification_list.OPENED.boxes(names, pair, "specification")
 compare_panel.verdict(found, pair)
 compare_panel.questions(found, names, pair)
 compare_panel.numbers(found, pair)
-explanation_panel.show(found, pair)
-datamodel_panel.show(found, names)
+with guarded("The explanation"):
+    explanation_panel.show(found, pair)
+with guarded("The check by trained subsets"):
+    datamodel_panel.show(found, names)
 
 query = compare_panel.query_picker(found, metric, pair)
 ranked = comparisons.pair(found, *pair)
@@ -66,5 +69,8 @@ with left:
 with right:
     compare_panel.changes(found, ranked, pair, names, query)
 
-brought = bring_panel.show(found, names)
-saved_panel.keep(found, names, pair, brought, query)
+brought = None
+with guarded("What was brought"):
+    brought = bring_panel.show(found, names)
+with guarded("What keeps this comparison"):
+    saved_panel.keep(found, names, pair, brought, query)

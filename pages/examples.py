@@ -7,6 +7,7 @@ from app.examples import panel as example_panel
 from app.examples import self_influence as self_influence_panel
 from app.widgets import cards, chips, glossary, job_panel, labels, pickers, record_text
 from app.widgets.desk import desk
+from app.widgets.guard import guarded
 from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -46,7 +47,8 @@ def _page(source, scorings) -> None:
     chips.note(f"seed {source.seed} · {drawn.problem.n:,} training examples · {len(found[0].candidates):,} of them "
                f"candidates · {len(drawn.problem.queries)} queries")
     st.divider()
-    self_influence_panel.show(drawn, source, scorings, names, count, n)
+    with guarded("Self-influence"):
+        self_influence_panel.show(drawn, source, scorings, names, count, n)
     if row is not None:
         example_panel.detail(drawn, query, row, found)
 

@@ -6,6 +6,7 @@ from app.compare import saved as saved_panel
 from app.runs import panel, result, start, state
 from app.widgets import glossary
 from app.widgets.desk import desk
+from app.widgets.guard import guarded
 
 st.title("Runs")
 job = state.opened()
@@ -15,5 +16,7 @@ else:
     glossary.lead("Work that takes longer than a moment runs in the background, in parts that are saved as they "
                   "finish. The same question is computed once, whoever asks for it.")
     start.show(expanded=not desk().jobs.queue.jobs(limit=1))
-    panel.show()
-    saved_panel.listing()
+    with guarded("The list of runs"):
+        panel.show()
+    with guarded("The saved comparisons"):
+        saved_panel.listing()

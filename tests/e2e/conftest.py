@@ -102,7 +102,7 @@ def server(home, tmp_path_factory):
                "--server.headless", "true", "--server.fileWatcherType", "none"]
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out,
-                                   env={**os.environ, "WHICHFLUENCE_HOME": str(home)})
+                                   env={**os.environ, "WHICHFLUENCE_HOME": str(home), "WHICHFLUENCE_DEBUG": "1"})
     try:
         _wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, log)
         yield f"http://127.0.0.1:{port}"

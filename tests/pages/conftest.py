@@ -9,6 +9,7 @@ from app.widgets import published
 def no_worker(monkeypatch, installed_components):
     """Jobs stay queued unless a test runs them."""
     monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: False)
+    monkeypatch.setenv("WHICHFLUENCE_DEBUG", "1")  # a fault of ours is no sentence on the page here
 
 
 @pytest.fixture
