@@ -9,7 +9,7 @@ from starlette.middleware import Middleware
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
-from app.widgets import choice, glossary, pickers, shell, theme  # noqa: E402
+from app.widgets import choice, door, glossary, pickers, shell, theme  # noqa: E402
 from app.widgets.guard import guarded  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
@@ -52,4 +52,4 @@ def main() -> None:
 if __name__ == "__main__":  # Streamlit runs this file for every visitor
     main()
 else:  # and its server imports it once
-    served = st.App("main.py", middleware=[Middleware(shell.Shell)])
+    served = st.App("main.py", middleware=[Middleware(door.Door), Middleware(shell.Shell)])
