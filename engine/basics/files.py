@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,7 +27,9 @@ def write_together(files: Mapping[Path, bytes | str | Callable[[BinaryIO], Any]]
     """Write several files, all of them or none; raises `StoreError` on a fault of the disk.
 
     All content is on the disk under draft names before the first file gets its own, so that what stood
-    there before is still whole when the disk turns out to be full.
+    there before is still whole when the disk turns out to be full. The last file vouches for the others, as a manifest
+    does: an old one is removed before they change, so that whenever the process is killed, no file stands beside the
+    manifest of another.
     """
     drafts = {path: path.with_name(f".{path.name}.{secrets.token_hex(4)}.part") for path in files}
     try:
@@ -38,6 +41,27 @@ def write_together(files: Mapping[Path, bytes | str | Callable[[BinaryIO], Any]]
                 sync_folder(folder)
     finally:
         _remove(drafts.values())
+
+
+def discard(folder: Path, graves: Path) -> None:
+    """Remove a folder whole: it is gone in one step, under another name in `graves` until its files are too.
+
+    Nothing happens where there is none; raises plain `OSError` on a fault.
+    """
+    grave = graves / f"deleted.{os.getpid()}.{secrets.token_hex(4)}"
+    if not folder.exists():
+        return
+    with suppress(FileNotFoundError):  # another process was faster
+        graves.mkdir(parents=True, exist_ok=True)
+        os.rename(folder, grave)
+    shutil.rmtree(grave, ignore_errors=True)
+
+
+def make_folder(folder: Path) -> Path:
+    """A folder with those that it stands in, made where they are missing; raises `StoreError` on a fault."""
+    with disk_errors(f"the folder `{folder}`"):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def read_whole(path: Path, noun: str, most: int | None = None, too_large: str = "") -> bytes:
@@ -59,8 +83,13 @@ def read_whole(path: Path, noun: str, most: int | None = None, too_large: str = 
 
 
 def _rename_all(drafts: Mapping[Path, Path]) -> None:
-    placed = []
+    placed: list[Path] = []
     try:
+        if len(drafts) > 1:
+            last = next(reversed(drafts))
+            last.unlink(missing_ok=True)
+            with suppress(OSError):
+                sync_folder(last.parent)
         for path, draft in drafts.items():
             os.replace(draft, path)
             placed.append(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from engine.basics.errors import InvalidInput
-from engine.basics.files import atomic_write
+from engine.basics.files import atomic_write, make_folder
 from engine.data.records import parse_lines, split_lines
 from engine.store.results import home
 
@@ -15,7 +15,7 @@ def keep(content: bytes) -> str:
     parse_lines(split_lines(content))
     path = home() / "uploads" / f"records-{hashlib.sha256(content).hexdigest()[:24]}.jsonl"
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         atomic_write(path, content)
     return str(path)
 

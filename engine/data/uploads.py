@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
-from engine.basics.files import atomic_write
+from engine.basics.files import atomic_write, make_folder
 from engine.basics.folders import home_folder
 from engine.data import record_sets
 from engine.data.dataset import Dataset
@@ -56,7 +56,7 @@ def keep(file: BinaryIO, filename: str) -> str:
     path = _folder() / name
     fresh = not path.exists()
     if fresh:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         atomic_write(path, content)
     try:
         load(name)

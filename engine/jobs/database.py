@@ -77,15 +77,18 @@ class Database:
             elif "locked" in text or "busy" in text:
                 said = "The job queue is busy; try again in a moment."
             elif "not a database" in text or "malformed" in text:
-                said = f"The job queue `{self.path.name}` is damaged; move it away, and runs go on from their chunks."
+                said = f"The job queue `{self.path}` is damaged; move it away, and runs go on from their chunks."
             else:
-                said = f"The job queue cannot be used ({text}); check the disk and its permissions."
+                said = self._unusable(text)
             raise StoreError(said) from error
         except OSError as error:
             if isinstance(error, WhichfluenceError):
                 raise
-            raise StoreError(f"The folder of the job queue cannot be used ({error.strerror or error}); "
-                             "choose another with WHICHFLUENCE_HOME.") from error
+            raise StoreError(self._unusable(error.strerror or str(error))) from error
+
+    def _unusable(self, reason: str) -> str:
+        return (f"The job queue in `{self.path.parent}` cannot be used ({reason}); make sure that the folder is there, "
+                "may be written and has space, or choose another with WHICHFLUENCE_HOME.")
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 from engine.basics.errors import Cancelled, StoreError, WhichfluenceError
 from engine.jobs.executor import Executor
+from engine.jobs.held_home import HeldHome
 from engine.jobs.kinds import Progress, Watch
 from engine.jobs.queue import DEAD_AFTER, Job, JobLost, JobQueue
-from engine.jobs.run import run_job
+from engine.jobs.run import run_job, sweep_chunks
 from engine.jobs.workers import Workers, new_worker_id
 
 BEAT = 2.0  # seconds between heartbeats
@@ -88,20 +89,24 @@ class Worker:
         """Run jobs until `stop`, until the queue is empty (`once`), or until idle for `idle_exit` seconds."""
         self.workers.join(self.name)
         self.queue.store.sweep()
-        thread = threading.Thread(target=self._keep_beating, name="heartbeat", daemon=True)
-        thread.start()
-        patience = 0.0 if once else idle_exit
-        try:
-            self._serve(patience)
-        finally:
-            self._finished.set()
-            thread.join()
-            with suppress(StoreError):
-                self.workers.leave(self.name)
+        sweep_chunks(self.queue.root)
+        with HeldHome(self.queue.root, (self.queue.database.path.name,)) as home:
+            thread = threading.Thread(target=self._keep_beating, args=(home,), name="heartbeat", daemon=True)
+            thread.start()
+            try:
+                self._serve(0.0 if once else idle_exit, home)
+                home.check()
+            finally:
+                self._finished.set()
+                thread.join()
+                if home.stands:
+                    with suppress(StoreError):
+                        self.workers.leave(self.name)
 
-    def _serve(self, patience: float | None) -> None:
+    def _serve(self, patience: float | None, home: HeldHome) -> None:
         idle_since = time.monotonic()
         while not self._stopping.is_set():
+            home.check()
             self.queue.requeue_dead(self.dead_after)
             job = self.queue.claim(self.name)
             if job is not None:
@@ -116,8 +121,9 @@ class Worker:
         """Run a claimed job and record how it ended; raises only `StoreError`, if that cannot be recorded."""
         self._watch = JobWatch(self.queue, job.id, self.name, self._stopping)
         try:
-            with suppress(JobLost):
-                self._run(job, self._watch)
+            self._run(job, self._watch)
+        except JobLost:
+            sweep_chunks(self.queue.root)
         finally:
             self._watch = None
 
@@ -147,8 +153,11 @@ class Worker:
         said = " ".join(str(error).split())[:200]
         return f"Unexpected error {type(error).__name__}{': ' if said else ''}{said}; its traceback is in logs/{name}."
 
-    def _keep_beating(self) -> None:
+    def _keep_beating(self, home: HeldHome) -> None:
         while not self._finished.wait(self.interval):
+            if not home.stands:
+                self._stopping.set()  # a beat would make the folder anew
+                return
             with suppress(StoreError):  # the next beat may succeed
                 self.workers.beat(self.name)
                 if (watch := self._watch) is not None:

@@ -18,6 +18,9 @@ from engine.store.results import Store
 
 STATES = ("queued", "running", "done", "failed", "cancelled")
 DEAD_AFTER = 15.0  # seconds without a heartbeat
+AHEAD = 60.0
+"""Seconds that a heartbeat may lie ahead: one further in the future is from before the clock was set back, and says
+nothing."""
 CRASHES = 3
 
 
@@ -63,7 +66,12 @@ class Job:
 
     def stalled(self, now: float | None = None, after: float = DEAD_AFTER) -> bool:
         """Whether its worker has not been heard for `after` seconds."""
-        return self.state == "running" and (now or time.time()) - (self.heartbeat or 0.0) > after
+        return self.state == "running" and not -AHEAD <= (now or time.time()) - (self.heartbeat or 0.0) <= after
+
+
+def heard(now: float, within: float = DEAD_AFTER) -> tuple[float, float]:
+    """The first and the last heartbeat of whoever counts as alive."""
+    return now - within, now + AHEAD
 
 
 class JobQueue:
@@ -115,8 +123,8 @@ class JobQueue:
         now = time.time()
         with self.database.writing() as connection:
             connection.execute("UPDATE jobs SET state = 'cancelled', finished = ?, updated = ? "
-                               "WHERE id = ? AND (state = 'queued' OR state = 'running' AND heartbeat < ?)",
-                               (now, now, job, now - DEAD_AFTER))
+                               "WHERE id = ? AND (state = 'queued' OR state = 'running' "
+                               "AND heartbeat NOT BETWEEN ? AND ?)", (now, now, job, *heard(now)))
             connection.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state = 'running'", (job,))
 
     def resume(self, job: str) -> None:
@@ -187,10 +195,11 @@ class JobQueue:
         A job that was to be cancelled is cancelled; one whose workers died `CRASHES` times without finishing
         a chunk fails.
         """
-        dead = "state = 'running' AND heartbeat < ?"
+        dead = "state = 'running' AND heartbeat NOT BETWEEN ? AND ?"
         now = time.time()
+        heard_of = heard(now, older_than)
         with self.database.reading() as connection:
-            if not connection.execute(f"SELECT 1 FROM jobs WHERE {dead}", (now - older_than,)).fetchone():
+            if not connection.execute(f"SELECT 1 FROM jobs WHERE {dead}", heard_of).fetchone():
                 return []
         with self.database.writing() as connection:
             rows = connection.execute(
@@ -198,7 +207,7 @@ class JobQueue:
                 "finished = CASE WHEN cancel OR crashes + 1 >= ? THEN ? END, "
                 "error = CASE WHEN cancel OR crashes + 1 < ? THEN '' ELSE ? END, "
                 "state = CASE WHEN cancel THEN 'cancelled' WHEN crashes + 1 >= ? THEN 'failed' ELSE 'queued' END "
-                f"WHERE {dead} RETURNING id", (now, CRASHES, now, CRASHES, _CRASHED, CRASHES, now - older_than))
+                f"WHERE {dead} RETURNING id", (now, CRASHES, now, CRASHES, _CRASHED, CRASHES, *heard_of))
             return [row["id"] for row in rows.fetchall()]
 
     def _mine(self, job: str, worker: str, change: str, *values: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.basics.errors import InvalidInput, StoreError
+from engine.basics.files import discard
 from engine.basics.noted import KEY, manifest_part, note, noting
 from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor
 from engine.jobs.kinds import KINDS, Output, Watch, canonical
@@ -55,8 +55,18 @@ def _run(kind: str, payload: Mapping[str, Any], root: Path | str | None, options
 
 
 def forget_chunks(root: Path, job: str) -> None:
-    """Remove the chunk files of a job."""
-    shutil.rmtree(Store(root, f"chunks/{job}").shelf, ignore_errors=True)
+    """Remove the chunk files of a job: who looks finds all of them, or none."""
+    with suppress(OSError):
+        discard(Store(root, f"chunks/{job}").shelf, Path(root) / "tmp")
+
+
+def sweep_chunks(root: Path) -> None:
+    """Remove the chunks of jobs whose result is there: a worker that lost its job may have written one afterwards."""
+    store = Store(root)
+    for folder in (Path(root) / "chunks").glob("*"):
+        with suppress(InvalidInput):  # not a job's
+            if store.has(folder.name):
+                forget_chunks(root, folder.name)
 
 
 class Chunks(Mapping[str, Result]):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.basics.errors import StoreError
 from engine.jobs.database import Database
-from engine.jobs.queue import DEAD_AFTER
+from engine.jobs.queue import DEAD_AFTER, heard
 from engine.store.results import home
 
 STARTING = 60.0  # seconds that a worker may take from its start to its first heartbeat
@@ -30,8 +30,8 @@ class Workers:
     def alive(self, within: float = DEAD_AFTER) -> list[str]:
         """The ids of workers that were heard within `within` seconds or are starting."""
         with self.database.reading() as connection:
-            rows = connection.execute("SELECT id FROM workers WHERE heartbeat >= ? AND note = ''",
-                                      (time.time() - within,)).fetchall()
+            rows = connection.execute("SELECT id FROM workers WHERE heartbeat BETWEEN ? AND ? AND note = ''",
+                                      heard(time.time(), within)).fetchall()
         return [row["id"] for row in rows]
 
     def trouble(self) -> str:
@@ -44,7 +44,8 @@ class Workers:
         """The id for a new worker, or None if one lives or is starting: of several callers one gets an id."""
         now = time.time()
         with self.database.writing() as connection:
-            if connection.execute("SELECT 1 FROM workers WHERE heartbeat >= ?", (now - within,)).fetchone():
+            if connection.execute("SELECT 1 FROM workers WHERE heartbeat BETWEEN ? AND ?",
+                                  heard(now, within)).fetchone():
                 return None
             worker = new_worker_id()
             connection.execute("DELETE FROM workers")

@@ -12,6 +12,7 @@ from torch import nn
 
 from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.files import make_folder
 from engine.basics.folders import home_folder
 from engine.models.checkpoint import load_checkpoint, save_checkpoint
 
@@ -38,7 +39,7 @@ def keep(file: BinaryIO, filename: str, module: nn.Module) -> str:
         load_checkpoint(module, path)
     name = f"own-{hashlib.sha256(content).hexdigest()[:16]}"
     target = _path(name)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     save_checkpoint(module.state_dict(), target)
     return name
 

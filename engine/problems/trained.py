@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.basics.files import make_folder
 from engine.basics.folders import home_folder
 from engine.basics.noted import note
 from engine.models.checkpoint import read_notes, read_state, save_checkpoint
@@ -59,7 +60,7 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
             path.unlink(missing_ok=True)  # damaged: it is trained anew
     made = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, loss=loss,
                  device=device, dtype=torch.float32, check=check, progress=progress, pause=path.with_suffix(".paused"))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     states = {FINAL: made.state_dict, **{_prefix(place): state for place, (state, _) in enumerate(made.checkpoints)}}
     save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path,
                     {PASSES: made.passes})

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlencode
 from pydantic import Field, field_validator
 
 from engine.basics.errors import InvalidInput, MissingData
-from engine.basics.files import atomic_write, disk_errors
+from engine.basics.files import atomic_write, disk_errors, make_folder
 from engine.basics.folders import home_folder
 from engine.basics.strict_json import parse_json
 from engine.basics.values import Value
@@ -121,8 +121,7 @@ def delete(key: str) -> None:
 
 
 def _write(entry: Entry) -> None:
-    with disk_errors("the saved comparison"):
-        _folder().mkdir(parents=True, exist_ok=True)
+    make_folder(_folder())
     atomic_write(_path(entry.key), json.dumps(entry.saved.model_dump(), indent=1, ensure_ascii=False) + "\n")
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.basics.errors import InvalidInput, StoreError
-from engine.basics.files import atomic_write, disk_errors, sync_folder
+from engine.basics.files import atomic_write, discard, disk_errors, sync_folder
 from engine.basics.folders import home_folder
 from engine.basics.provenance import device_name, versions
 from engine.store.sealed import (
@@ -158,7 +158,7 @@ class Store:
             return kept
         draft = self.root / "tmp" / f"{digest[:16]}.{os.getpid()}.{secrets.token_hex(4)}"
         try:
-            with disk_errors(f"result {digest[:12]}"):
+            with disk_errors(f"result {digest[:12]} in `{self.root}`"):
                 draft.mkdir(parents=True)
                 self.shelf.mkdir(parents=True, exist_ok=True)
                 record = fill(draft, digest, manifest, tables or {}, arrays or {})
@@ -171,12 +171,13 @@ class Store:
         return Result(digest, record, self)
 
     def delete(self, digest: str) -> None:
-        """Remove the result `digest`; nothing happens if there is none."""
-        grave = self.root / "tmp" / f"deleted.{os.getpid()}.{secrets.token_hex(4)}"
-        with suppress(FileNotFoundError):
-            grave.parent.mkdir(parents=True, exist_ok=True)
-            os.rename(self.folder(digest), grave)  # readers see all of it or nothing
-        shutil.rmtree(grave, ignore_errors=True)
+        """Remove the result `digest`; nothing happens if there is none. Raises `StoreError` where it must stay."""
+        folder = self.folder(digest)
+        try:
+            discard(folder, self.root / "tmp")
+        except OSError as error:
+            raise StoreError(f"`{folder}` cannot be removed ({error.strerror or error}); check the permissions of its "
+                             "folder.") from error
 
     def entries(self) -> list[Result]:
         """Every result with a readable manifest, newest first, not verified: `read` one before using it."""

@@ -9,6 +9,7 @@ import pytest
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
+from engine.jobs.run import forget_chunks, sweep_chunks
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
 
 
@@ -279,3 +280,53 @@ def test_a_worker_that_cannot_start_is_not_started_over_and_over(tmp_path):
     assert workers.trouble() == "It cannot." and workers.alive() == [] and workers.reserve() is None
     workers.join("by hand")
     assert workers.trouble() == "" and workers.alive() == ["by hand"]
+
+
+def test_a_heartbeat_from_before_the_clock_was_set_back_is_none(queue):
+    job = queue.submit("slow", {})
+    queue.claim("w")
+    workers = Workers(queue.root)
+    workers.beat("w")
+    age(queue, job.id, -30)
+    assert not queue.get(job.id).stalled() and queue.requeue_dead() == []  # a clock may be a little off
+    age(queue, job.id, -3_600)
+    with workers.database.writing() as connection:
+        connection.execute("UPDATE workers SET heartbeat = heartbeat + 3600")
+    assert queue.get(job.id).stalled() and workers.alive() == [] and workers.reserve() is not None
+    queue.request_cancel(job.id)
+    assert queue.get(job.id).state == "cancelled"
+    queue.resume(job.id)
+    queue.claim("w")
+    age(queue, job.id, -3_600)
+    assert queue.requeue_dead() == [job.id] and queue.get(job.id).state == "queued"
+
+
+def test_a_queue_that_cannot_be_used_names_its_folder(tmp_path, monkeypatch):
+    queue = JobQueue(tmp_path)
+    queue.jobs()
+    for text in ("disk I/O error", "attempt to write a readonly database", "unable to open database file"):
+        def broken(*_, text=text, **__):
+            raise sqlite3.OperationalError(text)
+
+        monkeypatch.setattr(sqlite3, "connect", broken)
+        with pytest.raises(StoreError, match="WHICHFLUENCE_HOME") as error:
+            queue.jobs()
+        assert f"`{tmp_path}`" in str(error.value) and text in str(error.value)
+
+
+def test_chunks_are_forgotten_in_one_step(queue, monkeypatch):
+    payload = {"chunks": 2, "tally": str(queue.root / "tally")}
+    shelf = queue.root / "chunks" / job_digest("slow", payload)
+    (shelf / "one").mkdir(parents=True)
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)  # killed while it removes files
+    forget_chunks(queue.root, shelf.name)
+    assert not shelf.exists()
+
+
+def test_late_chunks_of_a_finished_job_are_swept(queue):
+    payload = {"chunks": 1, "tally": str(queue.root / "tally")}
+    done = run_job("slow", payload, queue.root).digest
+    for name in (done, "0" * 64, "notes"):
+        (queue.root / "chunks" / name / "late").mkdir(parents=True)
+    sweep_chunks(queue.root)
+    assert sorted(path.name for path in (queue.root / "chunks").iterdir()) == ["0" * 64, "notes"]

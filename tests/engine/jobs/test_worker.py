@@ -165,3 +165,18 @@ def test_kinds_that_do_not_load_are_said(queue, monkeypatch, capsys):
     assert main(["--kinds", "engine.no_such_module", "--once"]) == 2
     assert "cannot load the job kinds of `engine.no_such_module`" in capsys.readouterr().err
     assert "no_such_module" in Workers(queue.root).trouble()
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["deleted", "replaced"])
+def test_a_home_deleted_under_a_worker_is_said(queue, payload, start, again):
+    job = queue.submit("slow", {**payload, "stops_at": 1}).id
+    worker = start()
+    wait_for(lambda: queue.get(job).done >= 1)
+    os.rename(queue.root, queue.root.with_name("elsewhere"))
+    if again:
+        JobQueue(queue.root).jobs()
+    Path(payload["mended"]).touch()
+    time.sleep(0.5)
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(20) == 2
+    assert "was deleted or replaced while a worker used it" in worker.stderr.read()
