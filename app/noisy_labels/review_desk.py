@@ -12,6 +12,7 @@ from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import VERDICTS, Decision, Review, cleaned
 from engine.applications.noisy_labels.source import NoisyData
+from engine.basics.csv_text import csv_text
 from engine.runs.noisy_labels import Scored
 
 STYLE = """
@@ -86,7 +87,7 @@ def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]
             downloads.file_button("Review (CSV)", review.to_csv, "review.csv", "text/csv", "desk:csv",
                                   disabled=not decisions)
             downloads.file_button(
-                "Cleaned index (CSV)", lambda: cleaned(drawn, decisions).to_csv(index=False), "cleaned-index.csv",
+                "Cleaned index (CSV)", lambda: csv_text(cleaned(drawn, decisions)), "cleaned-index.csv",
                 "text/csv", "desk:cleaned",
                 help="The rows of the dataset's training split that stay, each with the label to use: "
                      "corrected where you said so, without what is wrong and has no right label.")

@@ -17,6 +17,7 @@ from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review, consequences
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.basics.csv_text import csv_text
 from engine.runs import noisy_retraining as retraining
 from engine.runs.noisy_labels import Scored
 from engine.store.results import Result
@@ -44,7 +45,7 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
     _result(result, source, len(drawn.y_test), seeds)
     changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
         str(label) for label in relabelled.values()]})
-    downloads.file_button("Changed labels (CSV)", partial(changes.to_csv, index=False), "changes.csv", "text/csv",
+    downloads.file_button("Changed labels (CSV)", partial(csv_text, changes), "changes.csv", "text/csv",
                           "changes", help="What the command above reads.")
 
 

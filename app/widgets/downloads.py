@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets import glossary
+from engine.basics.csv_text import csv_text
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
 from engine.scoring.scoring import Scoring
@@ -35,7 +36,7 @@ def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (
     with st.expander(title):
         st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns))
         with st.container(horizontal=True):
-            file_button("CSV", partial(table.to_csv, index=False), f"{name}.csv", "text/csv", f"csv:{name}")
+            file_button("CSV", partial(csv_text, table), f"{name}.csv", "text/csv", f"csv:{name}")
             if scorings:
                 file_button("Specifications (JSON)", partial(specs_json, scorings), f"{name}-specs.json",
                             "application/json", f"json:{name}", icon=":material/data_object:")

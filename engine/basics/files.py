@@ -86,7 +86,7 @@ def _rename_all(drafts: Mapping[Path, Path]) -> None:
     placed: list[Path] = []
     try:
         if len(drafts) > 1:
-            last = next(reversed(drafts))
+            last = list(drafts)[-1]
             last.unlink(missing_ok=True)
             with suppress(OSError):
                 sync_folder(last.parent)

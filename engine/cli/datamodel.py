@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.cli.setting import Data, ScoreFiles, Setting, Spec
 
@@ -50,7 +51,7 @@ def datamodel(
         models = datamodels.retrain(problem, kept, setting.options(move), [behavior for _, behavior in pairs])
     table = pd.DataFrame({"name": names[place], **_score(found[names[place]], behavior.name, models, kept),
                           "subsets": subsets, "share": share} for place, behavior in pairs)
-    atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
+    atomic_write(out, csv_text(table))
 
 
 def _score(scores: Scores, behavior: str, models: Retrained, kept: np.ndarray) -> dict[str, Any]:
@@ -90,4 +91,4 @@ def self_influence(
         print(f"{missing} candidates did not converge, or their effect is below resolution; they have no value.",
               file=sys.stderr)
     ordered = table.sort_values("self_influence", ascending=False, kind="stable")
-    atomic_write(out, ordered.to_csv(index=False, lineterminator="\n"))
+    atomic_write(out, csv_text(ordered))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.basics.noted import noting
 from engine.cli.program import command_line
@@ -74,7 +75,7 @@ def compare(
     if left_out := sum(found.left_out):
         print(f"{left_out} candidates are left out of the comparison {LeftOut.joined(found.lost).because}.",
               file=sys.stderr)
-    atomic_write(out, found.table()[COLUMNS].to_csv(index=False, lineterminator="\n"))
+    atomic_write(out, csv_text(found.table()[COLUMNS]))
 
 
 def _computed(problem: Problem, scorings: list[Scoring], setting: Setting) -> list[Scores]:

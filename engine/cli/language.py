@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.basics.sizes import spell_bytes
@@ -62,7 +63,7 @@ def attribute(
     payload = language_run.payload(*read_run(run))
     result = run_shown("attribution", language_run.KIND, payload, machine)
     table = result.table("records")
-    atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
+    atomic_write(out, csv_text(table))
     _tell(result, table)
     print(f"Written: {out}")
 

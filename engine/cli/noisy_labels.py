@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.cli.changes import read_changes
@@ -68,7 +69,7 @@ def noisy_labels(
     chosen = searched.chosen()
     drawn = runs.draw_kept(chosen)
     scored = runs.load(run_shown("noisy labels", runs.KIND, runs.payload(chosen), machine))
-    atomic_write(out, _table(drawn, scored).to_csv(index=False, lineterminator="\n"))
+    atomic_write(out, csv_text(_table(drawn, scored)))
     _tell(drawn, scored)
     print(f"Written: {out}")
 
@@ -124,7 +125,7 @@ def what_if_labels(
     chosen = searched.chosen()
     payload = retraining.what_if(chosen, removed, relabelled, seeds)
     table = run_shown("what if", retraining.WHAT_IF, payload, machine).table("accuracy")
-    atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
+    atomic_write(out, csv_text(table))
     print(runs.draw_kept(chosen).trusted_origin)
     print(table.drop(columns="seed_means").to_string(index=False, float_format="{:.4f}".format))
     print(f"Written: {out}")

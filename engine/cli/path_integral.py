@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.cli.setting import Data, Fit, Setting
@@ -41,6 +42,6 @@ def path_integral(
     table = pd.DataFrame({"query": range(len(found.integral)), "integral": found.integral.cpu(),
                           "difference": found.difference.cpu(), "first_rate": found.first.cpu(),
                           "last_rate": found.last.cpu()})
-    atomic_write(out, table.to_csv(index=False, lineterminator="\n"))
+    atomic_write(out, csv_text(table))
     print(f"largest gap between integral and difference {found.gap:.1e}, largest gradient norm on the path "
           f"{found.gradient_norm:.1e}", file=sys.stderr)

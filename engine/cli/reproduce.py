@@ -30,12 +30,14 @@ def reproduce(
     from engine.cli.progress import run_shown
     from engine.cli.reproduce_text import report, truncation
     from engine.experiments import EXPERIMENTS, publish
+    from engine.experiments.contents import gather
 
     experiment = EXPERIMENTS[name]
     if preset not in experiment.presets:
         raise InvalidInput(unknown(f"preset of `{name}`", preset, experiment.presets))
     folder = publish.RESULTS if out is None else out
     _check_writable(folder)
+    gather(experiment.presets[preset].settings)
     result = run_shown(f"{name}, {preset}", experiment.study, experiment.payload(preset, seeds, model), machine)
     target = publish.publish(experiment, result, preset, folder)
     print(report(publish.read_table(target / publish.TABLE), experiment, preset))

@@ -15,14 +15,23 @@ TASKS = ("backdoor", "corruption")
 """Where a study that runs several language tasks keeps their settings."""
 
 
+def gather(settings: Mapping[str, Any]) -> None:
+    """Fetch every dataset that the settings name and that is not here yet, before anything is computed.
+
+    Raises `MissingData` for one that cannot be had.
+    """
+    for name in _datasets(settings):
+        if not data.content(name):
+            data.load(name)
+
+
 def contents(settings: Mapping[str, Any]) -> dict[str, str]:
     """Name -> digest of the content, empty where it is not here yet.
 
     Raises `InvalidInput` for a dataset or a model that cannot be.
     """
-    drawn = [*settings.get("sources", ()), *([settings["source"]] if "source" in settings else [])]
-    found = {f"data ({name})": data.content(name) for name in sorted({source["dataset"] for source in drawn})}
-    for source in drawn:
+    found = {f"data ({name})": data.content(name) for name in _datasets(settings)}
+    for source in _drawn(settings):
         if loading.is_causal(source.get("model", "")):
             found["model"] = loading.identity(source["model"])["files"]
     attributed = [settings] if "task" in settings else [
@@ -32,6 +41,14 @@ def contents(settings: Mapping[str, Any]) -> dict[str, str]:
         found |= {name: "" if files[part] in stages.UNFETCHED else files[part]
                   for name, part in (("model files", "model"), ("records", "task"))}
     return found
+
+
+def _drawn(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*settings.get("sources", ()), *([settings["source"]] if "source" in settings else [])]
+
+
+def _datasets(settings: Mapping[str, Any]) -> list[str]:
+    return sorted({source["dataset"] for source in _drawn(settings)})
 
 
 def check(payload: Mapping[str, Any]) -> None:

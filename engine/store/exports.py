@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from engine.basics.csv_text import csv_text
 from engine.store.results import Result
 
 
 def csv(result: Result, name: str) -> bytes:
-    """One table, UTF-8, without an index."""
-    return result.table(name).to_csv(index=False).encode()
+    """One table, UTF-8, without an index; no text in it is a formula to a spreadsheet."""
+    return csv_text(result.table(name)).encode()
 
 
 def parquet(result: Result, name: str) -> bytes:

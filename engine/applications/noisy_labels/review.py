@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.noisy_labels.source import NoisyData
+from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
 from engine.basics.folders import home_folder
 from engine.basics.transactions import immediate
@@ -109,10 +110,7 @@ class Review:
 
     def to_csv(self) -> str:
         """The decisions as CSV; texts that a spreadsheet would take for a formula are quoted with an apostrophe."""
-        table = self.table()
-        for column in ("given_name", "right_name", "note"):
-            table[column] = [f"'{text}" if text[:1] in ("=", "+", "-", "@") else text for text in table[column]]
-        return table.to_csv(index=False, lineterminator="\n")
+        return csv_text(self.table())
 
     def import_csv(self, content: bytes) -> int:
         """Add the decisions of an exported file; how many. All of them or none.

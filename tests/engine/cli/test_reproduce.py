@@ -6,6 +6,8 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from engine import data
+from engine.basics.errors import MissingData
 from engine.cli import main
 from engine.experiments import EXPERIMENTS, Preset
 from engine.jobs import KINDS
@@ -67,3 +69,19 @@ def test_reproduce_goes_on_after_ctrl_c(tiny, tmp_path, capsys, monkeypatch):
     assert tiny == ["0/0/steps", "0/0/optima/0", "0/0/optima/1"]
     manifest = json.loads((out / "tiny" / "small" / "manifest.json").read_text())
     assert manifest["command"].endswith("--seeds 1")
+
+
+def test_data_that_are_missing_are_said_before_anything_is_computed(tiny, tmp_path, capsys, monkeypatch):
+    def absent():
+        raise MissingData("FashionMNIST is not here; fetch it.")
+
+    fashion = data.DATASETS["fashion_mnist"]
+    monkeypatch.setitem(EXPERIMENTS["tiny"].presets["small"].settings, "sources", [
+        *EXPERIMENTS["tiny"].presets["small"].settings["sources"],
+        {"dataset": "fashion_mnist", "n_train": 80, "n_test": 20, "n_queries": 6, "n_candidates": 8}])
+    data.DATASETS.add("fashion_mnist", replace(fashion, load=absent, content=lambda: ""), replace=True)
+    try:
+        assert main(["reproduce", "tiny", "--out", str(tmp_path / "published")]) == 2
+    finally:
+        data.DATASETS.add("fashion_mnist", fashion, replace=True)
+    assert "is not here" in one_line(capsys) and tiny == []
