@@ -48,10 +48,26 @@ def read_csv(content: bytes, wanted: Wanted) -> Table:
     budgets.check_columns(content[:content.find(b"\n") + 1 or None].count(b",") + 1)
     budgets.check_values(content.count(b",") + content.count(b"\n") + 1)
     first = next(csv.reader(io.StringIO(head)), [])
-    rows = sum(1 for line in io.BytesIO(content) if line.strip()) - 1
+    rows = _check_rows(content) - 1
     read = said(wanted.first_row, judge(first, rows, wanted.known))
     frame = pd.read_csv(io.BytesIO(content), header=0 if read.kind == NAMES else None, encoding="utf-8-sig")
     return replace(_frame(frame, wanted.known), first_row=read)
+
+
+def _check_rows(content: bytes) -> int:
+    """How many rows there are. Raises `InvalidInput` where one has fewer cells than the others, whose values would be
+    taken for missing; the first, of names, may lack the cell above the names of the rows."""
+    lines = (line for line in io.BytesIO(content) if line.strip())
+    widths = [line.count(b",") + 1 for line in lines] if b'"' not in content else [
+        len(row) for row in csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")) if row]
+    cells = max(widths[1:], default=0)
+    odd = next((place for place, width in enumerate(widths[1:], 1) if width != cells), None)
+    if odd is None and widths and cells and widths[0] not in (cells, cells - 1):
+        odd = 0
+    if odd is not None:
+        raise InvalidInput(f"Row {odd + 1:,} of the file has {widths[odd]:,} cells and others have {cells:,}; give "
+                           "every row as many.")
+    return len(widths)
 
 
 def _is_number(kind: pyarrow.DataType) -> bool:

@@ -20,9 +20,11 @@ def export_problem(
     """Write the problem that a page shows, for `influence` and `compare`."""
     import numpy as np
 
+    from engine.cli.score_files import check_output
     from engine.cli.spec_files import parse_source
     from engine.problems.source import SOFTMAX, ProblemSource
 
+    check_output(out, ".npz", inputs=())
     drawn = ProblemSource.parse(parse_source(source))
     if drawn.model != SOFTMAX:
         raise InvalidInput("An npz does not hold how a network is trained; save the source as problem.json, and give "

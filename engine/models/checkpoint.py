@@ -114,6 +114,8 @@ def _check_fit(own: Mapping[str, Tensor], state: Mapping[str, Tensor], name: str
         "has the unknown": sorted(key for key in state if key not in own),
         "has other shapes for": [f"{key} {tuple(state[key].shape)} instead of {tuple(own[key].shape)}"
                                  for key in own if key in state and state[key].shape != own[key].shape],
+        "has complex numbers for": [key for key in own if key in state and state[key].is_complex()
+                                    and not own[key].is_complex()],
     }
     said = [f"{verb} {_listed(keys)}" for verb, keys in faults.items() if keys]
     if said:

@@ -235,6 +235,19 @@ def test_what_is_no_table_is_refused_in_a_sentence(tmp_path, name):
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("content", ["1,2,3\n4,5\n6,7,8\n", "1,2\n3,4,5\n6,7,8\n9,1,2,3\n", "1,2,3\n4,5,6\n7\n",
+                                     "a,b\n1,2,3,4\n", 'a,"b,c",d\n1,2,3\n4,5\n',
+                                     "query,candidate,score\n0,1\n1,1,2\n"])
+def test_a_row_of_another_length_is_refused(content):
+    with pytest.raises(InvalidInput, match="cells and others have"):
+        read_table(io.BytesIO(content.encode()), "a.csv")
+
+
+@pytest.mark.parametrize("content", ["a,b\nq,1,2\nr,3,4\n", "1,2\n\n3,4\n", 'x,"a,b",c\n1,2,3\n', "1,2\n3,\n"])
+def test_rows_of_one_length_are_read(content):
+    assert read_table(io.BytesIO(content.encode()), "a.csv").values.size >= 3
+
+
 def test_a_cube_and_a_missing_file(tmp_path):
     np.save(tmp_path / "cube.npy", np.zeros((2, 2, 2)))
     with pytest.raises(InvalidInput, match=r"shape \(2, 2, 2\)"):

@@ -139,6 +139,14 @@ def test_weights_under_two_keys_are_read(tmp_path):
     assert read_state(tmp_path / "weights.pt")["a"].tolist() == [1, 1]
 
 
+def test_complex_weights_are_refused_and_not_cut_to_their_real_part(tmp_path):
+    state = module().state_dict()
+    first = next(iter(state))
+    torch.save({**state, first: state[first] * 1j}, tmp_path / "weights.pt")
+    with pytest.raises(InvalidInput, match=f"has complex numbers for {first}; choose the model"):
+        load_checkpoint(module(), tmp_path / "weights.pt")
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(MissingData, match="no checkpoint `.*absent.pt`; check the path"):
         read_state(tmp_path / "absent.pt")
