@@ -1,7 +1,7 @@
 # make run    the workbench in the browser       make test       lint, types and all tests but the slow ones
 # make lint   style                              make test-slow  comparisons with slow references
 # make types  types of the engine                make bench      the measurements against other libraries
-# make clean  remove environments and caches
+# make clean  remove environments and caches     make fuzz       an hour of foreign content at every door
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,7 @@ BESIDE := $(PYTEST) -n 2 --dist loadfile
 
 unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
 
-.PHONY: run test test-slow lint types bench clean
+.PHONY: run test test-slow fuzz lint types bench clean
 
 run: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m streamlit run app/main.py
@@ -31,6 +31,9 @@ test: $(VENV)/requirements.stamp lint types
 test-slow: $(VENV)/requirements.stamp
 	$(BESIDE) -m "slow and not e2e"
 	$(BESIDE) -m "slow and e2e" tests/e2e  # their runs yield to whatever else computes
+
+fuzz: $(VENV)/requirements.stamp
+	WHICHFLUENCE_FUZZ_SECONDS=240 $(PYTEST) -n 0 tests/fuzz/test_doors.py
 
 bench: $(VENV)/bench.stamp $(PEER)/requirements.stamp
 	$(PYTEST) tests/benchmarks -s --override-ini addopts=""
