@@ -18,8 +18,8 @@ SECONDS = float(os.environ.get("WHICHFLUENCE_FUZZ_SECONDS", "5"))
 LONGEST = 30.0
 """Seconds that one small file may take."""
 WORDS = [b'"', b",", b"\n", b"[" * 300, b"{", b"}", b"NaN", b"1e999", b"-1", b"9" * 30, b"\x00", b"\xff",
-         b"\xef\xbb\xbf", "\u2028".encode(), b"`", b"=1+1", b"9223372036854775808", b"'shape'", b"BF16", b"../", b"null",
-         b"true"]
+         b"\xef\xbb\xbf", "\u2028".encode(), b"`", b"=1+1", b"9223372036854775808", b"'shape'", b"BF16", b"../",
+         b"null", b"true"]
 
 
 @st.composite
