@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.cli.setting import Data, Setting
 
@@ -30,7 +31,7 @@ def linear_range(
     with progress("trainings with other weights") as move:
         found = checked.linear_range(problem.with_candidates(problem.candidates[:candidates]), behavior,
                                      options=setting.options(move))
-    atomic_write(out, found.table.to_csv(index=False, lineterminator="\n"))
+    atomic_write(out, csv_text(found.table))
     print(found.sentence)
     turned = ", ".join(f"{cosine:.3f} after {h:g}" for h, cosine in found.smoothness.items())
     print(f"smoothness: cosine {turned}")
