@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import streamlit as st
+from PIL import Image
 
 from app.guide import state
 from app.guide.data import FOLDER, GUIDES, Block, Code, Found, Guide, Picture, linked
-from app.widgets import glossary
+from app.widgets import glossary, top
 from app.widgets.plain_text import plain
 
+_PICTURED = "wf-pictured-"
 MOST = 20
 """Matches that are shown; more are better met with another word."""
 
@@ -33,7 +35,13 @@ def _label(found: Found) -> str:
 
 
 def text(guide: Guide, slug: str) -> None:
-    """A guide, or one of its sections."""
+    """A guide, or one of its sections, in a place of its own: the text of another one never stands beside it."""
+    top.begin(f"guide {guide.name} {slug}")
+    with st.container(key=f"guide-{guide.name}-{slug}"):
+        _text(guide, slug)
+
+
+def _text(guide: Guide, slug: str) -> None:
     st.header(guide.title, anchor=False, help=glossary.hint(guide.title))
     for section in guide.sections:
         if slug not in (state.WHOLE, section.slug):
@@ -59,6 +67,16 @@ def _block(block: Block) -> None:
     if isinstance(block, Code):
         st.code(block.code, language=block.language, wrap_lines=True)
     elif isinstance(block, Picture):
-        st.image(FOLDER / block.place, alt=block.alt, width="stretch")
+        _picture(block)
     else:
         glossary.markdown(linked(block.markdown))
+
+
+def _picture(picture: Picture) -> None:
+    """The picture, in a place of its shape: what stands below it waits where it will stay."""
+    file = FOLDER / picture.place
+    with Image.open(file) as opened:
+        width, height = opened.size
+    st.html(f"<style>.st-key-{_PICTURED}{file.stem} {{ aspect-ratio: {width} / {height}; }}</style>")
+    with st.container(key=f"{_PICTURED}{file.stem}"):
+        st.image(file, alt=picture.alt, width="stretch")

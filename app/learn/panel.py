@@ -5,10 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from app.learn import LESSONS, plane, state, teach
+from app.widgets import top
 
 
 def show(step: str) -> None:
     """A lesson, or the plane to play with."""
+    top.begin(f"learn {step}")
     if step == state.PLAY:
         st.subheader("Play: one point in the plane")
         plane.show()
