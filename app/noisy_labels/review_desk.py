@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app.noisy_labels import review_example, review_queue, state
+from app.noisy_labels import review_example, review_keys, review_queue, state
 from app.widgets import cards, downloads, glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
@@ -25,6 +25,8 @@ STYLE = """
 .wf-mark-wrong { color: light-dark(#B34E00, #F08A3C); font-weight: 600; }
 .wf-mark-fine { color: light-dark(#00704F, #2FBF93); font-weight: 600; }
 .wf-mark-unsure { color: light-dark(#0072B2, #56B4E9); font-weight: 600; }
+.st-key-wf-desk-keys { min-height: 1.4rem; }
+.wf-pressed { font-size: .84rem; opacity: .85; }
 .wf-ranks { columns: 13rem 3; font-size: .84rem; font-variant-numeric: tabular-nums; margin: 0; }
 .wf-ranks div { break-inside: avoid; display: flex; justify-content: space-between; gap: .8rem; padding: .06rem 0; }
 .wf-ranks .own { font-weight: 700; }
@@ -36,9 +38,10 @@ def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """The desk: filters, the example in focus, the queue, and the exports."""
     st.html(STYLE + cards.STYLE)
     review = Review(drawn, session=state.reviewer())
-    decisions = review.decisions()
     share, but_not, hide = _filters(scored, pair)
     rows = [int(row) for row in rankings.flagged(scored.suspicion, pair, share, but_not)]
+    review_keys.taken(review_keys.Desk(drawn, scored, review, tuple(rows)))
+    decisions = review.decisions()
     undecided = [row for row in rows if row not in decisions]
     glossary.caption(_summary(len(rows), decisions, len(undecided), pair, but_not))
     if rows:

@@ -8,7 +8,8 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from app.noisy_labels import state
+from app.noisy_labels import review_acts, state
+from app.noisy_labels.review_keys import NOT_KNOWN
 from app.widgets import cards, glossary, job_panel, pictures
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
@@ -17,7 +18,6 @@ from engine.applications.noisy_labels.source import NoisyData
 from engine.data import Dataset
 from engine.runs.noisy_labels import Scored
 
-NOT_KNOWN = -1
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
 BUTTONS = ((WRONG, "Wrong label", "w", ":material/close:"), (FINE, "Fine", "f", ":material/check:"),
            (UNSURE, "Unsure", "u", ":material/question_mark:"))
@@ -77,20 +77,18 @@ def _decide(drawn: NoisyData, scored: Scored, review: Review, before: Decision |
     note = st.text_input("Note", before.note if before else "", key=f"note:{row}", max_chars=LONGEST_NOTE)
     buttons = st.container(horizontal=True)
     for verdict, title, key, icon in BUTTONS:
-        buttons.button(title, key=f"desk:{verdict}", icon=icon, shortcut=key,
+        buttons.button(f"{title} ({key})", key=f"desk:{verdict}", icon=icon,
                        type="primary" if verdict == WRONG else "secondary", on_click=job_panel.act,
-                       args=(_take, review, row, verdict, right if verdict == WRONG else None, note, rows))
+                       args=(review_acts.take, review, row, verdict, right if verdict == WRONG else None, note, rows))
     _move(review, rows, rows.index(row))
-    glossary.caption("Keys: w wrong, f fine, u unsure, z undo, ← and → to move. Decisions are saved at once.")
+    glossary.caption("Keys: w wrong, f fine, u unsure, z undo, ← and → to move. Type as fast as you like: each key is "
+                     "kept and done in order, and decisions are saved at once.")
 
 
 def _right_label(drawn: NoisyData, scored: Scored, before: Decision | None, row: int) -> int | None:
     """The label to use if the given one is wrong; None where it is not known. A guess stands there first."""
     names, given = drawn.dataset.class_names, int(drawn.evidence.y[row])
-    nearest = [int(drawn.evidence.trusted_y[at]) for at in scored.nearest[row]]
-    guess = rankings.guess(given, int(scored.predicted[row]), nearest)
-    if before is not None and before.verdict == WRONG:
-        guess = before.label
+    guess = review_acts.right_label(drawn, scored, before, row)
     options = [NOT_KNOWN, *(label for label in range(len(names)) if label != given)]
     label = st.selectbox("Right label, if it is wrong", options, key=f"right:{row}",
                          index=options.index(NOT_KNOWN if guess is None else guess),
@@ -101,28 +99,13 @@ def _right_label(drawn: NoisyData, scored: Scored, before: Decision | None, row:
 def _move(review: Review, rows: list[int], place: int) -> None:
     """Undo, and the examples before and after."""
     further = st.container(horizontal=True)
-    further.button("Undo", key="desk:undo", icon=":material/undo:", shortcut="z", on_click=job_panel.act,
-                   args=(_undo, review), disabled=not review.has_own, help="Takes back your last decision.")
-    further.button("", key="desk:back", icon=":material/chevron_left:", shortcut="Left", help="The one before",
+    further.button("Undo (z)", key="desk:undo", icon=":material/undo:", on_click=job_panel.act,
+                   args=(review_acts.undo, review), disabled=not review.has_own, help="Takes back your last decision.")
+    further.button("", key="desk:back", icon=":material/chevron_left:", help="The one before",
                    disabled=place == 0, on_click=state.look_at, args=(rows[max(0, place - 1)],))
-    further.button("", key="desk:on", icon=":material/chevron_right:", shortcut="Right", help="The one after",
+    further.button("", key="desk:on", icon=":material/chevron_right:", help="The one after",
                    disabled=place == len(rows) - 1, on_click=state.look_at,
                    args=(rows[min(len(rows) - 1, place + 1)],))
-
-
-def _take(review: Review, row: int, verdict: str, label: int | None, note: str, rows: list[int]) -> None:
-    """Record a verdict, and go on to the next example that is not decided."""
-    review.decide(row, verdict, label, note)
-    decided = review.decisions()
-    place = rows.index(row)
-    following = next((other for other in [*rows[place + 1:], *rows[:place]] if other not in decided), None)
-    state.look_at(following)
-
-
-def _undo(review: Review) -> None:
-    taken = review.undo()
-    if taken is not None:
-        state.look_at(taken.row)
 
 
 def mark(decision: Decision | None) -> str:

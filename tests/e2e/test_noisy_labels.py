@@ -49,6 +49,17 @@ def test_from_the_search_to_the_decision(open_page, settle, screenshot):
     assert "4 of 10 flagged" in again.locator(MAIN).inner_text()
     assert page.console_errors == again.console_errors == []
 
+    for key in "fwfzuuf":  # on the fourth, faster than the page is drawn
+        again.keyboard.press(key)
+        again.wait_for_timeout(50)
+    again.keyboard.press("ArrowLeft")
+    again.keyboard.press("ArrowLeft")
+    again.get_by_text("7 of 10 flagged").wait_for()
+    settle(again)
+    found = again.locator(MAIN).inner_text()
+    assert "decided so far in these data: 2 wrong label · 2 fine · 2 unsure" in found and "Recording" not in found
+    assert page.console_errors == again.console_errors == []
+
     again.set_viewport_size({"width": 390, "height": 844})  # the desk fits a phone
     settle(again)
     assert again.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
