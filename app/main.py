@@ -41,12 +41,16 @@ def main() -> None:
     pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
                      default=name == "home") for name, title, icon in PAGES]
     page = st.navigation(pages)
+    choice.arrive()
     choice.remind()
-    with guarded("This page"):
-        plugins.load()
-        if page.url_path not in WITHOUT_DATA:
-            pickers.problem_picker()
-        page.run()
+    try:
+        with guarded("This page"):
+            plugins.load()
+            if page.url_path not in WITHOUT_DATA:
+                pickers.problem_picker()
+            page.run()
+    finally:
+        choice.leave()
 
 
 if __name__ == "__main__":  # Streamlit runs this file for every visitor

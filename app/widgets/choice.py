@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from app.widgets import history
 from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 
@@ -20,7 +21,7 @@ T = TypeVar("T")
 _STORE, _SAID = "_choices", "_ignored"
 _SAID_SECONDS = 30.0
 _REPLACED, _ECHO_SECONDS = "_replaced", 3.0
-_LINKED = "_linked"
+_LINKED, _SHOWN = "_linked", "_shown"
 """Names of choices that a link made and that no page has taken over yet: of these alone a reader is told that the
 address was at fault. What a page itself kept, and what fits no longer, gives way without a word."""
 
@@ -35,6 +36,25 @@ def _linked() -> set[str]:
 
 def _replaced() -> dict[str, list[tuple[list[str], float]]]:
     return st.session_state.setdefault(_REPLACED, {})
+
+
+def arrive() -> None:
+    """Take the address at its word where the reader went back or forward to it; call it before any page is drawn.
+
+    What the address had said and says no more is undone; what it never said, choices of other pages, holds on.
+    """
+    if history.GONE in st.query_params:
+        st.query_params.pop(history.GONE)
+        _replaced().clear()
+        for name in st.session_state.get(_SHOWN, ()):
+            if name not in st.query_params:
+                _stored().pop(name, None)
+                st.session_state.pop(widget(name), None)
+
+
+def leave() -> None:
+    """Remember which choices the address tells, once the page is drawn."""
+    st.session_state[_SHOWN] = tuple(st.query_params)
 
 
 def _echo(name: str, address: list[str]) -> bool:

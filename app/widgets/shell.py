@@ -1,14 +1,15 @@
-"""The look within the very page that the server sends, so that nothing moves when the first words arrive.
+"""The look, and what must precede Streamlit's own code, within the very page that the server sends.
 
 Streamlit sends an empty page and fills it: style sheets that a script sends come after the sidebar has pushed
-everything aside. `Shell` is ASGI middleware that writes the style sheet into that empty page.
+everything aside. `Shell` is ASGI middleware that writes the style sheet into that empty page, so that nothing moves
+when the first words arrive, and the script by which the browser's history has one step for one act.
 """
 
 from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.widgets import theme
+from app.widgets import history, theme
 
 CONDITIONS = (b"accept-encoding", b"if-none-match", b"if-modified-since")
 """Request headers after which the page would come compressed, or not at all."""
@@ -18,7 +19,7 @@ VALIDATORS = (b"content-length", b"etag", b"last-modified")
 class Shell:
     """Puts `style` at the end of every HTML page that `app` serves, behind the style sheets of Streamlit."""
 
-    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME) -> None:
+    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + history.SCRIPT) -> None:
         self.app, self.style = app, style.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

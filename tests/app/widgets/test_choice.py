@@ -152,3 +152,32 @@ def test_a_link_that_fits_not_is_told():
     at = AppTest.from_function(changing)
     at.query_params["letter"] = "z"
     assert "which was ignored" in at.run().warning[0].value
+
+
+def arriving():
+    import streamlit as st
+
+    from app.widgets import choice
+
+    choice.arrive()
+    st.session_state["told"] = [choice.one("size", 3, int), choice.one("other", 0, int)]
+    choice.keep("size", st.session_state.get("wanted", st.session_state["told"][0]))
+    choice.leave()
+
+
+def test_a_way_back_is_no_echo_of_what_was_replaced():
+    at = AppTest.from_function(arriving)
+    at.query_params["size"] = "3"
+    at.run()
+    at.session_state["wanted"] = 7
+    at.run()
+    del at.session_state["wanted"]
+    at.query_params["size"] = "3"
+    assert at.run().session_state["told"][0] == 7  # sent before the browser heard of 7
+    at.query_params["size"] = "3"
+    at.query_params["gone"] = "1"
+    assert at.run().session_state["told"][0] == 3 and "gone" not in at.query_params
+    del at.query_params["size"]
+    at.query_params["gone"] = "1"
+    at.session_state["_choices"]["other"] = ["5"]  # of another page: the address never told it
+    assert at.run().session_state["told"] == [3, 5]

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from app.widgets import history
 from app.widgets.shell import Shell
 
 PAGE = [b"<html><head></head><bo", b"dy></body></html>"]
@@ -40,3 +41,7 @@ def test_a_page_gets_the_style_and_its_length():
 def test_everything_else_passes(kind, accept):
     _, sent = served(kind, accept)
     assert [message.get("body") for message in sent[1:]] == PAGE and (b"etag", b"x") in sent[0]["headers"]
+
+
+def test_the_page_brings_the_script_of_its_history():
+    assert history.SCRIPT in Shell(None).style.decode()
