@@ -65,6 +65,7 @@ def query_picker(drawn: DrawnProblem, scorings: Sequence[Scoring]) -> Query:
     left, right = st.columns([1, 3], gap="large", vertical_alignment="top")
     with right:
         kept = _filtered(drawn, listed)
+        place = _among(kept, place)
         page, pages = _page(kept, place)
         with st.container(horizontal=True, gap="small", key="gallery"):
             for query in kept[page * QUERIES_A_PAGE:(page + 1) * QUERIES_A_PAGE]:
@@ -84,8 +85,8 @@ def _worded(drawn: DrawnProblem, listed: Sequence[Query], scorings: Sequence[Sco
         assert record is not None, "the dataset holds records"
         return f"{place}: {record_text.short(record)}{'' if listed[place].right else ' ✗'}"
 
-    chosen = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
-    places = sorted({chosen, *(query.place for query in kept)})
+    chosen = _among(kept, choice.one(QUERY, 0, choice.within(0, len(listed) - 1)))
+    places = [query.place for query in kept]
     place = pick(QUERY, "Query", places, chosen, title, kind=int, on_change=choice.keep, args=(EXAMPLE, []))
     _shown(drawn, listed[place], scorings)
     st.html(record_text.key(_marks(drawn), bool(example_data.words(drawn, listed[place], scorings))))
@@ -111,6 +112,15 @@ def _filtered(drawn: DrawnProblem, listed: Sequence[Query]) -> Sequence[Query]:
                               f"{'label' if drawn.dataset.records is None else 'one that is stated'}.")
     choice.keep(WRONG, int(only))
     return wrong if only and wrong else listed
+
+
+def _among(kept: Sequence[Query], place: int) -> int:
+    """The chosen query, or the first of the `kept` where the filter leaves it out."""
+    if any(query.place == place for query in kept):
+        return place
+    _choose_query(kept[0].place)
+    st.session_state.pop(choice.widget(QUERY), None)
+    return kept[0].place
 
 
 def _page(kept: Sequence[Query], place: int) -> tuple[int, int]:

@@ -81,6 +81,15 @@ def test_misclassified_only():
     assert all("✗" in text for text in gallery)
 
 
+def test_a_query_that_the_filter_leaves_out_gives_way_to_the_first_that_it_keeps():
+    at = sound(open("examples", s=[STEP], misclassified=1, **SMALL))
+    kept = [button.key.removeprefix("query:") for button in at.button if button.key.startswith("query:")]
+    right = next(str(place) for place in range(20) if str(place) not in kept)
+    at = sound(open("examples", s=[STEP], query=right, **SMALL))
+    at.toggle(key="choice:misclassified").set_value(True).run()
+    assert address(sound(at), "query") == [kept[0]] and says(at, f"<strong>Query {kept[0]}</strong>")
+
+
 def test_opening_a_card_shows_the_example_everywhere():
     at = sound(open("examples", s=[STEP, LOGIT], **SMALL))
     opener = next(button for button in at.button if button.key.startswith("open:bottom:1:"))
