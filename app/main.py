@@ -9,7 +9,7 @@ from starlette.middleware import Middleware
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
 
-from app.widgets import choice, door, glossary, pickers, shell, theme  # noqa: E402
+from app.widgets import base, choice, door, glossary, job_panel, pickers, shell, theme  # noqa: E402
 from app.widgets.guard import guarded  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
@@ -37,6 +37,7 @@ def main() -> None:
     st.set_page_config(page_title="Whichfluence", page_icon=ICON, layout="wide")
     theme.apply()
     glossary.begin()
+    job_panel.begin()
     st.logo(ICON, size="large")
     pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
                      default=name == "home") for name, title, icon in PAGES]
@@ -56,4 +57,5 @@ def main() -> None:
 if __name__ == "__main__":  # Streamlit runs this file for every visitor
     main()
 else:  # and its server imports it once
-    served = st.App("main.py", middleware=[Middleware(door.Door), Middleware(shell.Shell)])
+    served = st.App("main.py", middleware=[
+        Middleware(door.Door), Middleware(shell.Shell, scripts=base.script([name for name, *_ in PAGES]))])

@@ -15,6 +15,8 @@ from engine.desk import Waiting
 from engine.jobs import Job
 from engine.problems import ProblemSource
 
+_WATCHED = "_watched"
+
 
 def duration(seconds: float | None) -> str:
     """Seconds as people say them: `12 s`, `3 min`, `1 h 20 min`."""
@@ -27,8 +29,20 @@ def wait(waiting: Waiting) -> None:
     st.stop()
 
 
+def begin() -> None:
+    """Nothing is watched yet in this run of a page."""
+    st.session_state[_WATCHED] = ()
+
+
 def watch(waiting: Waiting) -> None:
-    """Show what is going on beside a page that goes on; it runs again by itself when the wait is over."""
+    """Show what is going on beside a page that goes on; it runs again by itself when the wait is over. What is watched
+    in another place of the page already has its progress and its *Cancel* there."""
+    if waiting.job is not None:
+        watched = st.session_state.get(_WATCHED, ())
+        if waiting.job in watched:
+            glossary.caption("This waits for the run that is shown above.")
+            return
+        st.session_state[_WATCHED] = (*watched, waiting.job)
     with st.container(border=True):
         if waiting.job is not None:
             _job(waiting.job)

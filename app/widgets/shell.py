@@ -17,10 +17,11 @@ VALIDATORS = (b"content-length", b"etag", b"last-modified")
 
 
 class Shell:
-    """Puts `style` at the end of every HTML page that `app` serves, behind the style sheets of Streamlit."""
+    """Puts `style` and `scripts` at the end of every HTML page of `app`, behind Streamlit's own style sheets."""
 
-    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + history.SCRIPT) -> None:
-        self.app, self.style = app, style.encode()
+    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + history.SCRIPT,
+                 scripts: str = "") -> None:
+        self.app, self.style = app, (style + scripts).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope.get("headers", ()))

@@ -223,8 +223,7 @@ def _opened(page, url: str):
 
 
 def _is_fault(said) -> bool:
-    """Errors of the console, but for Streamlit's own search for its base path below a page's address (404s)."""
-    return said.type == "error" and "/_stcore/" not in said.location.get("url", "")
+    return said.type == "error"
 
 
 def _settle(page) -> None:

@@ -152,3 +152,19 @@ def test_the_training_panel_waits_for_the_model(monkeypatch):
         assert desk().ahead(source) == 0
     finally:
         gate.set()
+
+
+def twice(job_id: str):
+    from app.widgets import job_panel
+    from engine.desk import Waiting
+
+    job_panel.begin()
+    for _ in range(2):
+        job_panel.watch(Waiting("Count to three", job=job_id))
+
+
+def test_a_run_that_two_places_wait_for_has_one_panel(job):
+    at = AppTest.from_function(twice, kwargs={"job_id": job.id}, default_timeout=30).run()
+    assert not at.exception and [button.key for button in at.button] == [f"cancel:{job.id}"]
+    assert text_of(at).count("Count to three") == 1 and "shown above" in text_of(at)
+    assert not at.run().exception and len(at.button) == 1

@@ -1,10 +1,11 @@
 """The shell: pages leave with the style in them, whole and uncompressed; everything else passes untouched."""
 
 import asyncio
+import json
 
 import pytest
 
-from app.widgets import history
+from app.widgets import base, history
 from app.widgets.shell import Shell
 
 PAGE = [b"<html><head></head><bo", b"dy></body></html>"]
@@ -45,3 +46,7 @@ def test_everything_else_passes(kind, accept):
 
 def test_the_page_brings_the_script_of_its_history():
     assert history.SCRIPT in Shell(None).style.decode()
+
+
+def test_the_page_tells_where_the_server_lies():
+    assert json.dumps(["compare"]) in base.script(["compare"]) and b"__x__" in Shell(None, scripts="__x__").style
