@@ -17,6 +17,7 @@ from engine.store.results import Store, home
 
 BUSY, IDLE = 1.0, 15.0  # seconds between looks at the queue
 SHOWN = 30
+_ASKED = "runs:to-delete"
 STATES: Mapping[str, tuple[str, str, str]] = {
     "running": ("Running", "blue", ":material/play_circle:"),
     "queued": ("Waiting", "gray", ":material/schedule:"),
@@ -89,14 +90,19 @@ def _card(job: Job) -> None:
             glossary.markdown(f"**{plain(job.title)}**", width="content")
             st.badge(name, color=color, icon=icon)
         glossary.caption(_when(job))
-        if job.active:
-            job_panel.progress(job)
-        elif job.state in ("failed", "cancelled"):
-            if job.state == "failed":
-                st.error(job.error, icon=":material/error:")
-            if job.total:
-                glossary.caption(f"{job.done} of {job.total} parts are done and kept.")
+        with st.container():  # one place, whatever it holds: the buttons below keep theirs
+            _middle(job)
         _buttons(job)
+
+
+def _middle(job: Job) -> None:
+    if job.active:
+        job_panel.progress(job)
+    elif job.state in ("failed", "cancelled"):
+        if job.state == "failed":
+            st.error(job.error, icon=":material/error:")
+        if job.total:
+            glossary.caption(f"{job.done} of {job.total} parts are done and kept.")
 
 
 def _buttons(job: Job) -> None:
@@ -121,11 +127,19 @@ def _again(job: Job) -> None:
 
 
 def delete_button(job: Job) -> None:
-    """Forgets a run and its result, after a second click."""
-    with st.popover("Delete", icon=":material/delete:"):
-        glossary.markdown("Delete this run with its result? It can only be had again by computing it again.")
-        st.button("Delete for good", key=f"delete:{job.id}", type="primary", on_click=job_panel.act,
-                  args=(_delete, job.id))
+    """Forgets a run and its result, after a second click. That it was asked for outlives a list that is drawn anew."""
+    if st.session_state.get(_ASKED) != job.id:
+        st.button("Delete", key=f"ask:{job.id}", icon=":material/delete:", on_click=_ask, args=(job.id,))
+        return
+    glossary.caption("Delete this run with its result? It can only be had again by computing it again.",
+                     width="content")
+    st.button("Delete for good", key=f"delete:{job.id}", type="primary", on_click=job_panel.act,
+              args=(_delete, job.id))
+    st.button("Keep it", key=f"keep:{job.id}", on_click=_ask, args=(None,))
+
+
+def _ask(job_id: str | None) -> None:
+    st.session_state[_ASKED] = job_id
 
 
 def _delete(job_id: str) -> None:

@@ -145,5 +145,6 @@ def _job_now(job: Job | None) -> None:
         return
     if job.state == "running" and job.stalled():
         desk().jobs.ensure_worker()
-    progress(job)
+    with st.container():  # one place, whatever it holds: the button below keeps its own
+        progress(job)
     cancel_button(job)
