@@ -9,6 +9,7 @@ import pandas as pd
 
 from app.widgets import labels
 from app.widgets.desk import desk
+from engine import data as datasets
 from engine.analysis.error_curves import PerQuery
 from engine.desk import Waiting, error_curves
 from engine.desk.error_curves import Curves, Point
@@ -111,7 +112,7 @@ def scatter_frame(point: Point, query: int) -> pd.DataFrame:
 
 def published_curves(frame: pd.DataFrame, curve: str, metric: str, behavior: str | None = None,
                      solver: str = "cholesky") -> pd.DataFrame:
-    """series, x, mean, low, high of published results: behaviors over η, or one behavior's solve by `solver` over α."""
+    """series, x, mean, low, high, run of published results: behaviors over η, or one behavior's `solver` over α."""
     chosen = frame[(frame["curve"] == curve) & (frame["metric"] == METRICS[metric].title)]
     if behavior is not None:
         chosen = chosen[chosen["behavior"] == behavior]
@@ -123,4 +124,6 @@ def published_curves(frame: pd.DataFrame, curve: str, metric: str, behavior: str
     half = chosen["ci95"].fillna(0.0)
     return pd.DataFrame({"series": series, "x": chosen["parameter"].str.partition("=")[2].astype(float),
                          "mean": chosen["mean"], "ci95": chosen["ci95"], "low": chosen["mean"] - half,
-                         "high": chosen["mean"] + half, "dataset": chosen["dataset"]}).reset_index(drop=True)
+                         "high": chosen["mean"] + half,
+                         "run": [f"published run on {datasets.title(name)}" for name in chosen["dataset"]],
+                         }).reset_index(drop=True)

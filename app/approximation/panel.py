@@ -112,11 +112,12 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
 
 
 def _overlay(chosen: Chosen) -> pd.DataFrame | None:
-    model = chosen.sources[0].problem_class
-    figure = published_run(model) if chosen.published else None
-    if figure is None:
+    model, dataset = chosen.sources[0].problem_class, chosen.sources[0].dataset
+    figure = published_run(model, dataset) if chosen.published else None
+    frame = published.results(*figure) if figure else None
+    if frame is None:
         return None
-    return error_curves.published_curves(published.results(*figure), chosen.panel, chosen.metric,
+    return error_curves.published_curves(frame[frame["dataset"] == dataset], chosen.panel, chosen.metric,
                                          None if chosen.panel == "eta" else chosen.behavior,
                                          next(iter(engine_curves.solvers(model.kind))))
 

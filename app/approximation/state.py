@@ -66,7 +66,7 @@ def controls(panel: str) -> Chosen | None:
     draws = pick("draws", "Draws", DRAWS, _default_draws(), str, area=row, width=90,
                  help="Each draw (seed) takes other queries and candidates, and another training set where that is "
                       "smaller than the dataset. Bands are 95% t-intervals over draws.")
-    figure = published_run(pickers.problem_class())
+    figure = published_run(pickers.problem_class(), pickers.source(0).dataset)
     shown = figure is not None and _toggle(row, figure)
     sources = tuple(pickers.source(offset) for offset in range(draws))
     value = _slider(panel) if desk_curves.live(sources[0]) else _grid_slider(panel)
@@ -82,18 +82,22 @@ def _default_draws() -> int:
     return 3 if choice.one("data", "digits", str) == "digits" and pickers.problem_class().convex else 1
 
 
-def published_run(model: type[Problem]) -> tuple[str, str] | None:
-    """(figure, preset) of the largest published run of the curves of a class of problems; None where there is none."""
+def published_run(model: type[Problem], dataset: str) -> tuple[str, str] | None:
+    """(figure, preset) of the largest published run of the curves of this class of problems on this dataset; None where
+    there is none: a curve of other data answers another question."""
     if model.reads != "classes":
         return None
     figure = "figure-4" if model.convex else "figure-a2"
-    return next(((figure, preset) for preset in ("paper", "small") if published.results(figure, preset) is not None),
-                None)
+    for preset in ("paper", "small"):
+        found = published.results(figure, preset)
+        if found is not None and (found["dataset"] == dataset).any():
+            return figure, preset
+    return None
 
 
 def _toggle(row, figure: tuple[str, str]) -> bool:
     name, preset = figure
-    key = choice.bound("published", True, choice.on_off)
+    key = choice.bound("published", False, choice.on_off)
     shown = inputs.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale",
                           key=key, area=row,
                        help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow "

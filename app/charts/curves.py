@@ -17,7 +17,8 @@ SAME, SWITCHED = "#3A92CF", "#D55E00"
 def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], *, x_title: str, y_title: str,
                      ticks: Sequence[float], best: float = 1.0, markers: pd.DataFrame | None = None,
                      published: pd.DataFrame | None = None, height: int = 380) -> alt.LayerChart:
-    """means: series, x, mean, low, high, n_seeds; seeds: series, x, seed, mean; markers, published: series, x, mean."""
+    """means: series, x, mean, low, high, n_seeds; seeds: series, x, seed, mean; markers: series, x, mean; published:
+    these and `run`, its name in the legend."""
     order = list(order)
     means, seeds, markers = (_last_first(frame, order) for frame in (means, seeds, markers))
     scale = alt.Scale(domain=_domain([means, seeds, markers, published], best), zero=False, nice=False)
@@ -51,9 +52,11 @@ def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[s
 
 def _published(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:
     base = alt.Chart(frame).encode(x=x, y=y, color=color)
-    note = [alt.Tooltip("dataset:N", title="published run on"), *tip]
+    named = alt.Size("run:N", title=None, scale=alt.Scale(range=[90]), legend=alt.Legend(
+        orient="bottom", symbolType="diamond", symbolFillColor="transparent", symbolStrokeWidth=1.6, labelLimit=320))
     return [base.mark_line(strokeWidth=1, opacity=0.75).encode(detail="series:N"),
-            base.mark_point(filled=False, size=90, strokeWidth=1.6, opacity=1, shape="diamond").encode(tooltip=note)]
+            base.mark_point(filled=False, strokeWidth=1.6, opacity=1, shape="diamond").encode(
+                size=named, tooltip=[alt.Tooltip("run:N", title="run"), *tip])]
 
 
 def _marker(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:

@@ -34,6 +34,15 @@ def test_curves_grow_to_the_end_and_have_a_text_alternative(curves, settle, scre
     assert re.search(r"query logit: 1\.000 at 0\.01, 1\.000 at 1", spoken)
 
 
+def test_a_published_run_on_the_same_data_is_drawn_on_demand_and_named(curves, settle):
+    named = curves.locator("svg text", has_text="published run on Handwritten digits")
+    assert named.count() == 0 and "published=0" in curves.url
+    curves.get_by_text("Published run, small scale").click()
+    named.first.wait_for()
+    settle(curves)
+    assert "published=1" in curves.url and "FashionMNIST" not in curves.locator('[data-testid="stMain"]').inner_text()
+
+
 def test_the_slider_moves_the_point_and_the_address(curves, settle):
     page = curves
     before = value(page, "Kendall tau")

@@ -89,16 +89,31 @@ def test_alpha_curves_of_a_finished_run_show_every_solver():
     assert not says(at, "draws are ready")
 
 
-def test_published_results_are_overlaid(monkeypatch):
-    rows = [{"curve": "eta", "dataset": "fashion_mnist", "axis": "approximation", "comparison": "first-order",
+def published_on(dataset, monkeypatch):
+    rows = [{"curve": "eta", "dataset": dataset, "axis": "approximation", "comparison": "first-order",
              "parameter": f"eta={eta!r}", "behavior": behavior, "metric": "Kendall tau", "mean": 0.9, "ci95": 0.01,
              "n_seeds": 3, "n_queries": 1000, "n_dropped": 0, "seed_means": "0.9 0.9 0.9"}
             for eta in ETAS for behavior in ("query_loss", "query_logit")]
     monkeypatch.setattr(published, "results", lambda name, preset: pd.DataFrame(rows))
+
+
+def test_published_results_of_the_same_data_are_overlaid_on_demand_and_named(monkeypatch):
+    published_on("digits", monkeypatch)
     at = sound(open("approximation_error", draws=1, **SMALL))
-    assert at.toggle(key="choice:published").value is True
-    at.toggle(key="choice:published").set_value(False).run()
-    assert address(sound(at), "published") == ["0"]
+    assert at.toggle(key="choice:published").value is False and not drawn(at, "published run on")
+    at.toggle(key="choice:published").set_value(True).run()
+    assert address(sound(at), "published") == ["1"] and drawn(at, "published run on Handwritten digits")
+
+
+def test_a_published_run_on_other_data_is_not_offered(monkeypatch):
+    published_on("fashion_mnist", monkeypatch)
+    at = sound(open("approximation_error", draws=1, published=1, **SMALL))
+    assert [toggle.label for toggle in at.toggle] == [] and not drawn(at, "published run on")
+
+
+def drawn(at, words):
+    """Whether a chart holds these words in its data."""
+    return any(words.encode() in chart.proto.SerializeToString() for chart in at.get("vega_lite_chart"))
 
 
 def test_without_published_results_there_is_no_toggle(monkeypatch):
