@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from app.widgets import guesses
 from app.widgets.desk import desk
 from engine import data
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
@@ -16,6 +17,11 @@ from engine.experiments.noisy_labels import cost
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
 from engine.store.results import Result, home
+
+SEARCH = 3.5
+"""How many trainings a search takes about as long as, with confident learning."""
+START = 3.0
+"""Seconds before a run's first training."""
 
 
 def drawn(source: NoisySource) -> NoisyData:
@@ -63,9 +69,20 @@ def what_if_result(payload: dict[str, Any]) -> Result | None:
     return desk().jobs.result(retraining.WHAT_IF, payload)
 
 
-def seconds(source: NoisySource, trainings: float = 3.5) -> float:
-    """Guessed seconds of so many trainings; scoring with confident learning is about three and a half."""
-    return cost(source.model_dump(mode="json"), trainings) + 3.0
+def seconds(source: NoisySource, trainings: float = SEARCH) -> float:
+    """Guessed seconds of so many trainings."""
+    return cost(source.model_dump(mode="json"), trainings) + START
+
+
+def search_time(source: NoisySource) -> str:
+    """How long the search takes, in words."""
+    return guesses.told(runs.KIND, seconds(source), lambda payload: cost(payload["source"], SEARCH) + START)
+
+
+def retraining_time(source: NoisySource, trainings: int) -> str:
+    """How long so many trainings take, in words."""
+    return guesses.told(retraining.WHAT_IF, seconds(source, trainings),
+                        lambda payload: cost(payload["source"], 2 * len(payload["seeds"])) + START)
 
 
 def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:

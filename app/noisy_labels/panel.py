@@ -12,7 +12,6 @@ from app.noisy_labels import detection as detections
 from app.noisy_labels.question import question
 from app.widgets import glossary, job_panel, labels
 from app.widgets.plain_text import plain
-from app.widgets.times import spell
 from engine.applications.noisy_labels.origin import IN_DOUBT
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
@@ -34,8 +33,8 @@ def ask(source: NoisySource, drawn: NoisyData) -> None:
         glossary.markdown(f"**Search {len(drawn.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
         glossary.caption(
             f"{plain(labels.model_heading(source.model))}: it is trained on the labels as they are, for "
-            f"{source.recipe.epochs} epochs; every method then ranks them against trusted examples. About "
-            f"{spell(data.seconds(source))} on two processor cores; you can close the browser meanwhile.")
+            f"{source.recipe.epochs} epochs; every method then ranks them against trusted examples. It "
+            f"takes {data.search_time(source)}. You can close the browser meanwhile.")
         origin(drawn)
         st.button("Find suspicious labels", type="primary", key="find", icon=":material/search:",
                   on_click=job_panel.act, args=(data.start_scoring, source))

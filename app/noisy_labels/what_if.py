@@ -12,7 +12,6 @@ from app.charts.draw import draw
 from app.charts.precision_recall import accuracies
 from app.noisy_labels import data, state
 from app.widgets import downloads, glossary, job_panel
-from app.widgets.times import spell
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review, consequences
@@ -56,7 +55,7 @@ def _ask(source: NoisySource, payload: dict[str, Any], seeds: int, words: str) -
         job_panel.watch(waiting)
         return
     glossary.caption(
-        f"{2 * seeds} trainings, about {spell(data.seconds(source, 2 * seeds))} on two processor cores. "
+        f"{2 * seeds} trainings: {data.retraining_time(source, 2 * seeds)}. "
         "Everything else stays: seed, settings, and the batches in which the others stand.")
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(data.start, retraining.WHAT_IF, payload, f"What if {words.lower()}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.widgets import published
+from app.widgets import guesses, published
 from app.widgets.desk import desk
 from app.widgets.times import spell
 from engine.experiments import EXPERIMENTS, reproduction
@@ -26,7 +26,7 @@ class Cost:
     def text(self) -> str:
         if self.device:
             return f"it took {spell(self.seconds)} on {self.device}"
-        text = f"it takes about {spell(self.seconds)} on two processor cores"
+        text = f"it takes {guesses.between(self.seconds)} on two processor cores"
         return f"{text} with a model of 135 million parameters, and larger models want a GPU" if self.language else text
 
 

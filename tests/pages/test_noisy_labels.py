@@ -1,6 +1,7 @@
 """Noisy labels: asking, measuring, deciding at the desk, exporting, and training again."""
 
 import io
+import sqlite3
 import zipfile
 
 import numpy as np
@@ -53,10 +54,23 @@ def test_it_asks_before_it_computes_and_queues_one_run(empty):
     at = sound(open("noisy_labels", **SMALL))
     assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them made wrong")
     assert says(at, "python -m engine noisy-labels --source")
+    assert says(at, " on two processor cores; no such run has finished on this machine yet.")
     button(at, "find").click().run()
     jobs = desk().jobs.queue.jobs()
     assert [job.kind for job in jobs] == [runs.KIND] and jobs[0].payload == runs.payload(chosen())
     assert any(one.key == f"cancel:{jobs[0].id}" for one in sound(at).button)
+
+
+def test_the_time_is_judged_by_what_this_machine_has_finished(empty):
+    queue = desk().jobs.queue
+    done = queue.submit(runs.KIND, runs.payload(chosen()), "a search")
+    queue.claim("w")
+    queue.finish(done.id, "w")
+    database = sqlite3.connect(queue.root / "queue.sqlite")
+    with database:
+        database.execute("UPDATE jobs SET started = 1000, finished = 2080")  # 18 minutes
+    database.close()
+    assert noisy_runs.search_time(chosen()) == "about 18 min, judging by one such run on this machine"
 
 
 def test_the_default_run_is_that_of_the_command_it_shows(empty):

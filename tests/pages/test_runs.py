@@ -40,7 +40,8 @@ def labels(at):
 
 def test_an_empty_list_says_what_to_do():
     at = sound(support.open("runs"))
-    assert says(at, "Nothing has run yet") and "Start" in labels(at) and says(at, "seeds; it takes about")
+    assert says(at, "Nothing has run yet") and "Start" in labels(at) and says(at, "seeds; it takes ")
+    assert says(at, " on two processor cores")
 
 
 def test_a_reproduction_is_started_once():
