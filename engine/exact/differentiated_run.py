@@ -14,6 +14,7 @@ exact; H_t and the derivatives by w come out of one pass back through the graph 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -50,6 +51,20 @@ class DifferentiatedRun:
 
     def adjoint(self, slopes: Tensor, options: Options) -> Tensor:
         """dB/dα of all n examples for ∇B(θ_T) of r behaviors, (r, P): shape (r, n)."""
+        return self._in_parts(self._adjoint, slopes, options)
+
+    def tangent(self, candidates: Tensor, options: Options) -> Tensor:
+        """dθ_T/dα of training examples (b,): shape (b, P)."""
+        return self._in_parts(self._tangent, candidates, options)
+
+    def _in_parts(self, run: Callable[[Tensor, Options], Tensor], asked: Tensor, options: Options) -> Tensor:
+        """As many columns at once as a quarter of the budget holds: each as θ and state, before and after a step, with
+        the gradient's part and the Hessian's product."""
+        column = (2 * (1 + self.steps.rule.remembers) + 2) * self.end.nbytes
+        parts = asked.split(max(1, options.budget // 4 // column))
+        return torch.cat([run(part, options.share(place, len(parts))) for place, part in enumerate(parts)])
+
+    def _adjoint(self, slopes: Tensor, options: Options) -> Tensor:
         found = slopes.new_zeros(len(slopes), self.n)
         columns: Columns = (slopes, *(torch.zeros_like(slopes) for _ in range(self.steps.rule.remembers)))
         with own_randomness(slopes.device):
@@ -65,8 +80,7 @@ class DifferentiatedRun:
                 options.progress(1.0 - place / len(self.steps))
         return found
 
-    def tangent(self, candidates: Tensor, options: Options) -> Tensor:
-        """dθ_T/dα of training examples (b,): shape (b, P)."""
+    def _tangent(self, candidates: Tensor, options: Options) -> Tensor:
         moment, b = self.steps.beginning, len(candidates)
         columns: Columns = tuple(part.new_zeros(b, len(part)) for part in moment)
         with own_randomness(moment[0].device):

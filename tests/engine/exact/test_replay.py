@@ -130,6 +130,11 @@ def test_less_memory_gives_the_same():
     roomy, tight = DifferentiatedRun(training, Options()), DifferentiatedRun(training, Options(budget=1 << 12))
     assert roomy.points.every == 1 < tight.points.every
     assert torch.equal(roomy.adjoint(slopes, Options()), tight.adjoint(slopes, Options()))
+    shares, few = [], Options(budget=1 << 12, progress=lambda done: shares.append(done))
+    assert_close(roomy.adjoint(slopes, few), roomy.adjoint(slopes, Options()), 1e-12)
+    assert shares == sorted(shares) and shares[-1] == pytest.approx(1) and len(shares) == 2 * len(roomy.steps)
+    rows = torch.tensor([5, 1, 5])
+    assert_close(roomy.tangent(rows, few), roomy.tangent(rows, Options()), 1e-12)
 
 
 def test_the_run_ends_where_the_training_does():
