@@ -12,7 +12,7 @@ import streamlit as st
 
 _BEGIN = """<script>
 if (window.wfShown !== undefined && window.wfShown !== %(shown)s)
-  document.querySelector('[data-testid="stMain"]').scrollTo({top: 0, behavior: 'instant'});
+  document.querySelector('[data-testid="stMain"]').scrollTop = 0;
 window.wfShown = %(shown)s;
 </script>"""
 

@@ -176,7 +176,5 @@ def test_a_home_deleted_under_a_worker_is_said(queue, payload, start, again):
     if again:
         JobQueue(queue.root).jobs()
     Path(payload["mended"]).touch()
-    time.sleep(0.5)
-    worker.send_signal(signal.SIGTERM)
     assert worker.wait(20) == 2
     assert "was deleted or replaced while a worker used it" in worker.stderr.read()
