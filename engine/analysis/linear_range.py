@@ -26,11 +26,9 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import short
-from engine.exact.differentiated_run import DifferentiatedRun
-from engine.exact.replay import replay
+from engine.exact.replay import replay, run_of
 from engine.exact.response import signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
-from engine.models.training import Training
 from engine.problems import ModuleProblem, Problem
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Infinitesimal, Intervention, Remove, Upweight
@@ -142,9 +140,7 @@ def _smoothness(problem: ModuleProblem, behavior: str, options: Options) -> dict
 
 def _by_all_weights(problem: ModuleProblem, behavior: str, weights: torch.Tensor, options: Options) -> torch.Tensor:
     """dB̄/dα of the mean behavior of the queries by every weight, (n,), of the run with these weights."""
-    recipe, build = problem.training()
-    run = DifferentiatedRun(Training(build, problem.x, problem.y, recipe, problem.seed, weights, "n", problem.loss,
-                                     problem.network.dtype, exact=True), options)
+    run = run_of(problem, problem.seed, options, weights)
     network = run.steps.trained(run.end)
     signal = signal_of(BEHAVIORS[behavior], network.predict(problem.queries), problem.query_labels)
     slope = gradients_of(network, problem.queries, signal, along_signal).mean(0, keepdim=True)

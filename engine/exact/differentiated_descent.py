@@ -39,10 +39,10 @@ class DifferentiatedDescent:
         x, columns = problem.x[candidates], problem.x.new_zeros(problem.dimension, problem.classes, len(candidates))
         for place in range(self.steps):
             options.check()
-            signal = self._signals(weights)
+            probabilities, signal = self._read(weights)
             own = x.T[:, None] * signal[candidates].T
             read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
-            columns = columns - self.eta * (self._curved(columns, read, self._of(signal)) + own)
+            columns = columns - self.eta * (self._curved(columns, read, probabilities) + own)
             weights = self._advanced(weights, place)
             options.progress((place + 1) / self.steps)
         moved = problem.queries @ columns.flatten(1)
@@ -55,10 +55,10 @@ class DifferentiatedDescent:
         found = signal.new_zeros(len(signal), problem.n)
         for place, weights in self.points.backwards():
             options.check()
-            own = self._signals(weights)
+            probabilities, signals = self._read(weights)
             read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
-            found -= self.eta * torch.einsum("ncm,nc->mn", read, own)
-            columns = columns - self.eta * self._curved(columns, read, self._of(own))
+            found -= self.eta * torch.einsum("ncm,nc->mn", read, signals)
+            columns = columns - self.eta * self._curved(columns, read, probabilities)
             options.progress(1.0 - place / self.steps)
         return found
 
@@ -69,14 +69,9 @@ class DifferentiatedDescent:
         pulled = (problem.x.T @ bent.flatten(1)).view_as(columns)
         return pulled / problem.n + problem.penalty[:, None, None] * columns
 
-    def _signals(self, weights: Tensor) -> Tensor:
-        """s_ℓ of all training examples, (n, C)."""
-        found = (self.problem.x @ weights).softmax(-1)
-        found[torch.arange(self.problem.n, device=found.device), self.problem.y] -= 1.0
-        return found
-
-    def _of(self, signal: Tensor) -> Tensor:
-        """The probabilities that signals belong to."""
-        found = signal.clone()
-        found[torch.arange(self.problem.n, device=found.device), self.problem.y] += 1.0
-        return found
+    def _read(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+        """p and s_ℓ of all training examples, (n, C) each."""
+        probabilities = (self.problem.x @ weights).softmax(-1)
+        signals = probabilities.clone()
+        signals[torch.arange(self.problem.n, device=signals.device), self.problem.y] -= 1.0
+        return probabilities, signals

@@ -67,13 +67,17 @@ def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Option
     return GradientPart(logits, partial(_backwards, problem, seed, run, network, candidates, options), len(candidates))
 
 
+def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor | None = None) -> DifferentiatedRun:
+    """The training of a problem with a seed, differentiable by the weights (n,) of its examples, there (default: 1)."""
+    recipe, build = problem.training()
+    return DifferentiatedRun(Training(build, problem.x, problem.y, recipe, seed, weights, "n", problem.loss,
+                                      problem.network.dtype, exact=True), options)
+
+
 def _run(problem: ModuleProblem, seed: int, options: Options) -> tuple[DifferentiatedRun, Network]:
     """The run of a seed with the network at its end, kept on the problem: the latest of them."""
     def build() -> tuple[DifferentiatedRun, Network]:
-        recipe, make = problem.training()
-        training = Training(make, problem.x, problem.y, recipe, seed, None, "n", problem.loss, problem.network.dtype,
-                            exact=True)
-        run = DifferentiatedRun(training, options)
+        run = run_of(problem, seed, options)
         if not run.end.isfinite().all():
             raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
         return run, run.steps.trained(run.end)
