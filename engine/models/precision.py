@@ -6,6 +6,7 @@ subtracted from each other never run in bfloat16.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -32,6 +33,16 @@ def passes_of(module: nn.Module, device: torch.device, precision: torch.dtype, *
               ) -> Passes:
     """Of a training of `module` in a precision. mixed: whether its recipe allows bfloat16. exact: whether what it
     leads to is subtracted from what another training leads to."""
+    return _passes(device, precision, mixed, exact, lambda: gain().of(module))
+
+
+def passes_of_matrices(device: torch.device, precision: torch.dtype, *, mixed: bool) -> Passes:
+    """Of a training of what consists of matrices, before it is there."""
+    return _passes(device, precision, mixed, False, lambda: gain().matrices)
+
+
+def _passes(device: torch.device, precision: torch.dtype, mixed: bool, exact: bool, measure: Callable[[], float]
+            ) -> Passes:
     wide = str(precision).removeprefix("torch.")
     if not mixed or precision != torch.float32:
         return Passes(device.type, False, wide)
@@ -41,7 +52,7 @@ def passes_of(module: nn.Module, device: torch.device, precision: torch.dtype, *
         return Passes(device.type, False, wide)
     if exact:
         return Passes(device.type, False, f"{wide}, since results are subtracted")
-    measured = gain().of(module)
+    measured = measure()
     if measured < ENOUGH:
         return Passes(device.type, False, f"{wide}, since bfloat16 is not faster here (measured gain {measured:.1f})")
     return Passes(device.type, True, f"bfloat16 (measured gain {measured:.1f})")

@@ -20,11 +20,19 @@ class TrainingRecipe(Value, ABC):
     """What every way of training says of itself, as pure functions of the step 0, 1, …
 
     Every epoch visits all examples once, in batches of `examples_a_batch`; `per_epoch` is how many batches that makes.
+    precision: `mixed` computes the passes in bfloat16 on a GPU, and on a CPU that gains from it
+    (`engine.models.gain`), with weights, loss and steps in the precision of the data.
     """
 
     epochs: Count
     learning_rate: Number
     checkpoints: Count = 0
+    precision: Literal["full", "mixed"] = "full"
+
+    @model_serializer(mode="wrap")
+    def _without_full_precision(self, serialize: SerializerFunctionWrapHandler) -> dict:
+        """Full precision is not written: recipes keep the digests they had."""
+        return {key: value for key, value in serialize(self).items() if (key, value) != ("precision", "full")}
 
     @property
     @abstractmethod
@@ -34,7 +42,12 @@ class TrainingRecipe(Value, ABC):
     @property
     def mixed(self) -> bool:
         """Whether passes may run in bfloat16, with weights, loss and steps in the precision of the data."""
-        return False
+        return self.precision == "mixed"
+
+    @property
+    def told_precision(self) -> str:
+        """What its sentence says of that; empty where passes run in the precision of the data."""
+        return ", passes in bfloat16 where the processor gains from it" if self.mixed else ""
 
     @abstractmethod
     def free(self, module: nn.Module) -> None:
@@ -95,8 +108,7 @@ class Recipe(TrainingRecipe):
 
     learning_rate η: constant, or η (1 + cos(π e / epochs)) / 2 in epoch e = 0, 1, … (`cosine`). weight_decay: λ.
     checkpoints: how many states are kept, evenly spaced, each at the end of an epoch and the last one at the end of
-    training; 0 for none. precision: `mixed` computes the passes in bfloat16 on a GPU, and on a CPU that gains from it
-    (`engine.models.gain`), with weights, loss and steps in the precision of the data. The seed is no part of it.
+    training; 0 for none. The seed is no part of it.
     """
 
     epochs: Annotated[Count, Field(ge=1, le=100_000)]
@@ -106,12 +118,6 @@ class Recipe(TrainingRecipe):
     weight_decay: Annotated[Number, Field(ge=0, le=100)] = 0.0
     schedule: Literal["constant", "cosine"] = "constant"
     checkpoints: Annotated[Count, Field(ge=0, le=1_000)] = 0
-    precision: Literal["full", "mixed"] = "full"
-
-    @model_serializer(mode="wrap")
-    def _without_full_precision(self, serialize: SerializerFunctionWrapHandler) -> dict:
-        """Full precision is not written: recipes keep the digests they had."""
-        return {key: value for key, value in serialize(self).items() if (key, value) != ("precision", "full")}
 
     @model_validator(mode="after")
     def _no_more_checkpoints_than_epochs(self) -> Recipe:
@@ -121,16 +127,11 @@ class Recipe(TrainingRecipe):
         return self
 
     @property
-    def mixed(self) -> bool:
-        return self.precision == "mixed"
-
-    @property
     def sentence(self) -> str:
         momentum = f", momentum {short(self.momentum)}" if self.momentum else ""
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
-        narrow = ", passes in bfloat16 where the processor gains from it" if self.mixed else ""
         return (f"Trained for {self.epochs:,} epochs of stochastic gradient descent in batches of {self.batch_size:,}, "
-                f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}{narrow}.")
+                f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}{self.told_precision}.")
 
     @property
     def examples_a_batch(self) -> int:

@@ -1,6 +1,6 @@
 """Passes over records of a random model of SmolLM2-135M's shape, in a process of its own.
 
-    python -m tests.benchmarks.language_memory train|cache RECORDS TOKENS FOLDER
+    python -m tests.benchmarks.language_memory train|cache RECORDS TOKENS FOLDER [full|mixed]
 
 prints peak memory in GiB, processor seconds of the passes (all threads; a busy machine does not change them), wall
 seconds, and the size of the cache in GiB. `cache` needs what `train` left.
@@ -18,31 +18,35 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from engine.applications.language.attribution import Attribution, Setting
 from engine.models.causal import lora
 from engine.models.causal.encoding import Encoded
+from engine.models.causal.narrow import narrow_matrices
 from tests.engine.tiny import tokenizer
 
 SHAPE = {"vocab_size": 49_152, "hidden_size": 576, "intermediate_size": 1_536, "num_hidden_layers": 30,
          "num_attention_heads": 9, "num_key_value_heads": 3, "tie_word_embeddings": True}
 
 
-def attribution(n: int, tokens: int, folder: str, shape=SHAPE) -> Attribution:
+def attribution(n: int, tokens: int, folder: str, shape=SHAPE, precision: str = "full") -> Attribution:
     """An attribution of n random records of `tokens` tokens, the second half of each being its response."""
     os.environ["WHICHFLUENCE_HOME"] = folder
-    setting = Setting.parse({"model": "random", "task": {}, "recipe": {"checkpoints": 1},
+    setting = Setting.parse({"model": "random", "task": {}, "recipe": {"checkpoints": 1, "precision": precision},
                              "projection": {"dimension": 4096}})
     torch.manual_seed(0)
-    model = lora.attach(LlamaForCausalLM(LlamaConfig(**shape)), setting.recipe)
-    model.config.use_cache = False
+    found = Attribution(setting, 0)
+    base = LlamaForCausalLM(LlamaConfig(**shape))
+    base.config.use_cache = False
+    if found.passes.narrow:
+        narrow_matrices(base)
+    model = lora.attach(base, setting.recipe)
     draw = torch.Generator().manual_seed(1)
     ids = torch.randint(10, shape["vocab_size"], (n, tokens), generator=draw).tolist()
     half = tokens // 2
     encoded = [Encoded(tuple(row), half, tuple(range(half, tokens - 4)), tokens - 2, (3, 4), 0) for row in ids]
-    found = Attribution(setting, 0)
     found.__dict__ |= {"_both": (model, tokenizer()), "encoded": encoded, "identity": {"random": [n, tokens]}}
     return found
 
 
-def main(mode: str, n: int, tokens: int, folder: str) -> None:
-    found = attribution(n, tokens, folder)
+def main(mode: str, n: int, tokens: int, folder: str, precision: str = "full") -> None:
+    found = attribution(n, tokens, folder, precision=precision)
     found.points if mode == "cache" else None  # noqa: B018 - read before the clock runs
     size, start, spent = 0, time.perf_counter(), time.process_time()
     if mode == "train":
@@ -54,5 +58,5 @@ def main(mode: str, n: int, tokens: int, folder: str) -> None:
 
 
 if __name__ == "__main__":
-    mode, n, tokens, folder = sys.argv[1:]
-    main(mode, int(n), int(tokens), str(Path(folder)))
+    mode, n, tokens, folder, *precision = sys.argv[1:]
+    main(mode, int(n), int(tokens), str(Path(folder)), *precision)

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.applications.language.methods import METHODS
 from engine.estimators.held import Features, Point
+from engine.models.gain import ENOUGH, gain
 from tests.benchmarks.bench_problems import SMALL, seconds
 
 RECORDS, TOKENS, ROUNDS = (8, 32, 1) if SMALL else (32, 192, 2)
@@ -15,10 +16,10 @@ N, M, K = (500, 50, 512) if SMALL else (5_000, 500, 4_096)
 ROOT = Path(__file__).parents[2]
 
 
-def passes(mode, folder):
+def passes(mode, folder, precision="full"):
     """(GiB, processor seconds, wall seconds, GiB of cache) of one process."""
     done = subprocess.run([sys.executable, "-m", "tests.benchmarks.language_memory", mode, str(RECORDS), str(TOKENS),
-                           str(folder)], cwd=ROOT, capture_output=True, text=True, check=True)
+                           str(folder), precision], cwd=ROOT, capture_output=True, text=True, check=True)
     return tuple(map(float, done.stdout.split()[-4:]))
 
 
@@ -34,6 +35,18 @@ def test_caching_gradients_costs_little_more_than_training(tmp_path):
           f"{memory[0]:.2f} and {memory[1]:.2f} GiB, of which the cache {size:.3f} GiB")
     if not SMALL:
         assert cache <= 1.3 * train and memory[1] <= memory[0] + size
+
+
+def test_tokens_a_second_in_mixed_precision(tmp_path):
+    """Of training and of caching, least processor seconds over rounds, in turn."""
+    rounds = [{(precision, mode): passes(mode, tmp_path / f"{number}{precision}", precision)[1]
+               for precision in ("full", "mixed") for mode in ("train", "cache")} for number in range(ROUNDS)]
+    least = {key: min(run[key] for run in rounds) for key in rounds[0]}
+    for mode in ("train", "cache"):
+        full, mixed = (RECORDS * TOKENS / least[precision, mode] for precision in ("full", "mixed"))
+        print(f"\n{mode}: {full:.0f} tokens/s in float32, {mixed:.0f} in mixed precision, {mixed / full:.2f} times as "
+              f"many, where matrix products gain {gain().matrices:.1f}")
+        assert SMALL or gain().matrices < ENOUGH or mixed > full
 
 
 def test_scoring_from_the_cache(tmp_path):

@@ -47,7 +47,7 @@ MODELS = {"tanh": (tanh, lambda rows, g: torch.randn(rows, 4, generator=g)),
 LISTED = ["tanh", "max-pool", pytest.param("llama", marks=pytest.mark.slow)]
 
 
-def problem(name: str, precision: str) -> ModuleProblem:
+def problem(name: str, precision: str, **options) -> ModuleProblem:
     """Initial weights made a little larger, so that nothing is close to linear; two checkpoints beside them."""
     build, draw = MODELS[name]
     torch.manual_seed(SEED)
@@ -58,6 +58,6 @@ def problem(name: str, precision: str) -> ModuleProblem:
     x = draw(N + QUERIES, generator)
     y = torch.arange(N + QUERIES) % CLASSES
     found = ModuleProblem(module, x[:N], y[:N], x[N:], y[N:], [7, 0, 3], l2=L2, recipe=RECIPE, build=build, seed=SEED,
-                          dtype=precision)
+                          dtype=precision, **options)
     found.checkpoints = tuple(Checkpoint(scale * found.theta, rate) for scale, rate in ((0.7, 0.2), (0.9, 0.1)))
     return found

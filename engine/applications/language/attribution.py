@@ -32,6 +32,7 @@ from engine.models.causal.packed import Packing
 from engine.models.causal.reader import response_loss
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 from engine.models.causal.recipe import FineTuning
+from engine.models.precision import Passes, passes_of_matrices
 from engine.models.training import Training
 from engine.store.results import digest_of, home
 
@@ -56,9 +57,9 @@ class Setting(Value):
 
 
 @lru_cache(maxsize=1)
-def _loaded(name: str, device: str, adapters: tuple, root: Path, files: str):
+def _loaded(name: str, device: str, narrow: bool, adapters: tuple, root: Path, files: str):
     """A model with adapters and its tokenizer; the last one stays in memory, while its files are what they were."""
-    model, tokenizer = loading.load(name, device)
+    model, tokenizer = loading.load(name, device, narrow=narrow)
     return lora.attach(model, FineTuning(**dict(adapters))), tokenizer
 
 
@@ -94,8 +95,21 @@ class Attribution:
     @cached_property
     def _both(self):
         adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
-        return _loaded(self.setting.model, self.device, tuple(sorted(adapters.items())), home(),
+        return _loaded(self.setting.model, self.device, self.passes.narrow, tuple(sorted(adapters.items())), home(),
                        loading.identity(self.setting.model)["files"])
+
+    @cached_property
+    def passes(self) -> Passes:
+        """In which precision passes through the model run: on a GPU in bfloat16, on a CPU where the recipe allows it
+        and the processor gains from it."""
+        device = torch.device(self.device)
+        return passes_of_matrices(device, torch.float32, mixed=self.setting.recipe.mixed or device.type == "cuda")
+
+    @property
+    def where(self) -> str:
+        """The kind of device, with the precision of the model where that does not follow."""
+        kind = torch.device(self.device).type
+        return f"{kind} bfloat16" if kind == "cpu" and self.passes.narrow else kind
 
     @cached_property
     def train_records(self) -> tuple[Record, ...]:
@@ -114,7 +128,7 @@ class Attribution:
     def identity(self) -> dict[str, Any]:
         """What determines the trained weights."""
         return finetune.identity(loading.identity(self.setting.model), fingerprint(self.train_records),
-                                 self.setting.recipe, self.seed, self.device.partition(":")[0])
+                                 self.setting.recipe, self.seed, self.where)
 
     @cached_property
     def digest(self) -> str:
@@ -133,7 +147,8 @@ class Attribution:
         kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
                                 "records": len(self.encoded), "part": self.keep is not None,
                                 "identity": self.identity})
-        points = finetune.finetune(self._training(), self.setting.recipe, self.folder, check=check, progress=progress)
+        points = finetune.finetune(self._training(), self.setting.recipe, self.folder, told=self.passes.told,
+                                   check=check, progress=progress)
         self.setting.recipe.free(self.model)
         return points
 
@@ -143,7 +158,7 @@ class Attribution:
 
         def build() -> LearningReader:
             lora.renew(self.model, torch.initial_seed())
-            return LearningReader(self.model, packing, mixed=True)
+            return LearningReader(self.model, packing)
 
         return Training(build, packing.pack(self.encoder, self.encoded).to(device),
                         torch.zeros(len(self.encoded), dtype=torch.long, device=device), self.setting.recipe, self.seed,
@@ -283,7 +298,7 @@ class Attribution:
         return {"projection": self.projection.model_dump(mode="json")}
 
     def _cache(self, part: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
-        identity = {"run": self.digest, "device": self.device.partition(":")[0], **part}
+        identity = {"run": self.digest, "device": self.where, **part}
         folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
         return Cache(folder, identity, rows, columns)
 

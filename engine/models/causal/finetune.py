@@ -74,7 +74,7 @@ class Checkpoint:
 
 def identity(model: Mapping[str, str], records: str, recipe: FineTuning, seed: int, device: str) -> dict[str, Any]:
     """What determines the trained weights. model: as `loading.identity` has it; records: their fingerprint; device: the
-    kind of it, since that decides the precision of the model: `cpu` for float32."""
+    kind of it, with the precision of the model where that does not follow: `cpu` for float32, `cpu bfloat16`."""
     return {"model": dict(model), "records": records, "recipe": recipe.model_dump(mode="json"), "seed": seed,
             "numerics": NUMERICS, "device": device}
 
@@ -97,15 +97,16 @@ def finished(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
     return done if len(done) == len(keep) else []
 
 
-def finetune(training: Training, recipe: FineTuning, folder: Path, *, check: Callable[[], None] = lambda: None,
+def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str = "float32",
+             check: Callable[[], None] = lambda: None,
              progress: Callable[[float], None] = lambda share: None) -> list[Checkpoint]:
     """Train a reader of records, and return the checkpoints; a training that stopped goes on.
 
-    A model that is trained where it is runs in bfloat16 on a GPU; any other in float32. That is noted for the manifest
-    of the run around it. Raises `Diverged` where the loss is not finite.
+    told: in which precision its passes run, which is noted for the manifest of the run around it. Raises `Diverged`
+    where the loss is not finite.
     """
     n = len(training.y)
-    note("bfloat16" if training.placed and training.device.type == "cuda" else "float32")
+    note(told)
     if done := finished(folder, recipe, n):
         return done
     total, keep = schedule(recipe, n)

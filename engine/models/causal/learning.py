@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch
-from engine.models.causal.packed import Packing
 from engine.models.causal.reader import Extra, Read, TokenReader
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 
@@ -19,22 +18,17 @@ class LearningReader(TokenReader):
     """A `TokenReader` for trainings whose loss is that of the response.
 
     In training mode every other column of its outputs is 0, and the batch is cut to its longest record; in evaluation
-    mode it is any other reader. mixed: whether passes on a GPU run in bfloat16.
+    mode it is any other reader.
     """
 
-    def __init__(self, model: nn.Module, packing: Packing, extras: Sequence[Extra] = (), *, mixed: bool = False
-                 ) -> None:
-        super().__init__(model, packing, extras)
-        self.mixed = mixed
-
     def with_extras(self, extras: Sequence[Extra]) -> TokenReader:
-        return LearningReader(self.model, self.packing, extras, mixed=self.mixed)
+        return LearningReader(self.model, self.packing, extras)
 
     def forward(self, rows: Tensor, read: Read | None = None) -> Tensor:
         if not self.training or read is not None:
             return super().forward(rows, read)
         batch = shortened(self.packing.unpack(rows))
-        logits, _ = passes.forward(self.model, batch, mixed=self.mixed)
+        logits, _ = passes.forward(self.model, batch)
         return pad(mean_response_likelihood(logits, batch)[:, None], (0, len(READOUTS) - 1))
 
 

@@ -20,6 +20,7 @@ from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import home_folder
 from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
+from engine.models.causal.narrow import narrow_matrices
 
 MODELS = "WHICHFLUENCE_MODELS"
 OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
@@ -79,8 +80,11 @@ def is_causal(name: str) -> bool:
     return "/" in name or name.endswith(".gguf") or model_title(name) in HUB or name in available()
 
 
-def load(name: str, device: str = "cpu") -> tuple[Any, Any]:
-    """(model in evaluation mode, tokenizer). Raises one sentence for what is no causal model, too large or absent."""
+def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, Any]:
+    """(model in evaluation mode, tokenizer). Raises one sentence for what is no causal model, too large or absent.
+
+    Weights are bfloat16 on a GPU, and on a CPU float32, but for matrices that are asked to be `narrow`.
+    """
     place = _converted(find(name))
     config = _config(place)
     _check_causal(name, config)
@@ -96,6 +100,8 @@ def load(name: str, device: str = "cpu") -> tuple[Any, Any]:
         model: Any = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
     model = model if spread else model.to(device)
     model.config.use_cache = False
+    if narrow and dtype == torch.float32:
+        narrow_matrices(model)
     return model.eval(), tokenizer
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.models.causal.encoding import Batch, Encoded, Encoder
+from engine.models.causal.narrow import is_narrow
 
 
 def device_of(model: Any) -> torch.device:
@@ -18,15 +19,15 @@ def device_of(model: Any) -> torch.device:
     return model.get_input_embeddings().weight.device
 
 
-def forward(model: Any, batch: Batch, hidden: bool = False, mixed: bool = True) -> tuple[Tensor, Any]:
-    """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None). mixed: whether a GPU
-    computes in bfloat16."""
-    keep = batch.targets.shape[1] + 1
-    options = {"logits_to_keep": keep} if keeps(model) else {}
-    with torch.autocast("cuda", torch.bfloat16) if mixed and batch.ids.is_cuda else nullcontext():
+def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Tensor, Any]:
+    """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None)."""
+    width, tail = batch.ids.shape[1], batch.targets.shape[1]
+    read = torch.arange(width - tail - 1, width - 1, device=batch.ids.device)
+    kept = keeps(model)
+    with torch.autocast(batch.ids.device.type, torch.bfloat16) if is_narrow(model) else nullcontext():
         found = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places, use_cache=False,
-                      output_hidden_states=hidden, **options)
-    return found.logits[:, -keep:-1], found.hidden_states if hidden else None
+                      output_hidden_states=hidden, **({"logits_to_keep": read} if kept else {}))
+    return found.logits if kept else found.logits[:, read], found.hidden_states if hidden else None
 
 
 def keeps(model: Any) -> bool:

@@ -71,8 +71,7 @@ class TokenReadout:
 
 def token_log_probabilities(logits: Tensor, batch: Batch) -> Tensor:
     """log p of every target token, (b, R)."""
-    picked = logits.gather(-1, batch.targets[..., None])[..., 0]
-    return _at_least_single(picked) - _at_least_single(logits).logsumexp(-1)
+    return _at_least_single(logits).log_softmax(-1).gather(-1, batch.targets[..., None])[..., 0]
 
 
 def _at_least_single(values: Tensor) -> Tensor:

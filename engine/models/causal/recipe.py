@@ -122,4 +122,4 @@ class FineTuning(TrainingRecipe):
         what = f"Adapters of rank {self.rank} trained" if self.rank else "All parameters trained"
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"{what} for {self.epochs:,} epochs by AdamW in batches of {self.batch:,}, learning rate "
-                f"{short(self.learning_rate)} with warm-up and a cosine{decay}.")
+                f"{short(self.learning_rate)} with warm-up and a cosine{decay}{self.told_precision}.")

@@ -62,3 +62,17 @@ def test_another_precision_takes_the_long_way(model):
         short = layer(x)
     with torch.no_grad():
         assert torch.equal(short, layer(x))
+
+
+@pytest.mark.parametrize("scaling", [32.0, 7.0])
+def test_outputs_and_gradients_are_those_of_peft(model, scaling):
+    own = copy.deepcopy(model).double()
+    layer = next(part for part in own.modules() if isinstance(part, Adapted))
+    layer.scaling["default"] = scaling / 16
+    x = torch.randn(4, 3, layer.in_features, dtype=torch.float64, requires_grad=True)
+    trained = [x, layer.lora_A["default"].weight, layer.lora_B["default"].weight]
+    found, expected = layer(x), super(Adapted, layer).forward(x)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
+    for one, other in zip(*(torch.autograd.grad(value.square().sum(), trained) for value in (found, expected)),
+                          strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-11, atol=1e-11)

@@ -1,0 +1,33 @@
+"""Every exact process and every estimator on a GPU against the same on the processor, in float64."""
+
+import numpy as np
+import pytest
+
+from engine.scoring.compute import compute
+from tests.gpu.asked import PROBLEMS, scorings
+
+ASKED = [pytest.param(name, scoring, id="-".join((name, scoring.intervention.kind, scoring.process.kind,
+                                                  scoring.estimator)))
+         for name in PROBLEMS for scoring in scorings(name)]
+DRAWN = ("random", "trak", "lissa", "arnoldi", "ekfac")
+"""What draws numbers, which it draws on the processor whatever the device is; sums that go on for long lie further
+apart."""
+
+
+@pytest.mark.parametrize("name, scoring", ASKED)
+def test_scores_are_those_of_the_processor(name, scoring, device):
+    expected, found = (compute(PROBLEMS[name](place), scoring)[0] for place in ("cpu", device))
+    known = expected.above_resolution & found.above_resolution
+    assert known.mean() > 0.8 and (found.converged == expected.converged).all()
+    scale = np.abs(expected.values[known]).max()
+    tolerance = 1e-4 if scoring.estimator in DRAWN else 1e-6
+    np.testing.assert_allclose(found.values[known], expected.values[known], rtol=tolerance, atol=1e-8 * scale)
+
+
+def test_every_process_and_every_estimator_is_among_them():
+    from engine.estimators import ESTIMATORS
+    from engine.question.processes import PROCESSES
+
+    asked = [param.values[1] for param in ASKED]
+    exact = {scoring.process.kind for scoring in asked if scoring.exact}
+    assert exact == set(PROCESSES) and {scoring.estimator for scoring in asked} == set(ESTIMATORS)
