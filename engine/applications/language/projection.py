@@ -1,7 +1,7 @@
 r"""Sinks for gradients that arrive layer by layer: their random projection, length, and Adam's preconditioning.
 
 The projection of a whole gradient is the sum of the projections of its parts, each with a seed of its own, so that
-nothing larger than a layer's gradients is held.
+little more than a layer's gradients is held.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from engine.models.causal.recipe import adam_spread, adam_update
 
 Sink = Callable[[str, Tensor], None]
 """Called with a parameter's name and its gradients (b, …)."""
+TOGETHER = 1 << 18
+"""Numbers of a record's gradient that wait for each other to be projected in one go."""
 MOST_WIDE = 1 << 15
 """Numbers that a projection grows to at most: wider ones take longer to write than gradients to compute."""
 
@@ -95,22 +97,36 @@ class Sum:
         self.total: Tensor | None = None
         self.squares: Tensor | None = None
         self.parts: dict[str, Tensor] = {}
+        self.waiting = 0
 
     def __call__(self, name: str, gradients: Tensor) -> None:
         flat = gradients.flatten(1)
         squares = flat.square().sum(1)
         self.squares = squares if self.squares is None else self.squares + squares.to(self.squares.device)
-        if self.projection.projector == "identity":
+        if self.projection.whole:
             self.parts[name] = flat.cpu()
             return
-        seed = part_seed(self.projection, self.places[name])
-        part = PROJECTORS[self.projection.projector].project(flat, self.projection.dimension, seed)
-        self.total = part if self.total is None else self.total.add_(part.to(self.total.device))
+        if any(part.device != flat.device for part in self.parts.values()):  # a model on several devices
+            self._project()
+        self.parts[name] = flat
+        self.waiting += flat.shape[1]
+        if self.waiting >= TOGETHER:
+            self._project()
+
+    def _project(self) -> None:
+        """Add the projections of the parts that wait for it, and let go of them."""
+        seeds = [part_seed(self.projection, self.places[name]) for name in self.parts]
+        found = PROJECTORS[self.projection.projector].sum_of(list(self.parts.values()), self.projection.dimension,
+                                                             seeds)
+        self.total = found if self.total is None else self.total.add_(found.to(self.total.device))
+        self.parts, self.waiting = {}, 0
 
     def projected(self) -> Tensor:
         """(b, k) on the CPU."""
-        if self.projection.projector == "identity":
+        if self.projection.whole:
             return torch.cat([self.parts[name] for name in self.sizes], 1)
+        if self.parts:
+            self._project()
         return _received(self.total).cpu()
 
     def norms(self) -> Tensor:

@@ -44,3 +44,14 @@ def test_blocks_of_rows_make_the_same_matrix_however_they_are_cut(monkeypatch):
 def test_a_projection_onto_nothing_is_refused():
     with pytest.raises(InvalidInput, match="use at least 1"):
         checked_dimension(0)
+
+
+@pytest.mark.parametrize("name", [name for name in PROJECTORS if name != "identity"])
+@pytest.mark.parametrize("sizes", [(5,), (40, 3, 17)])
+def test_parts_together_are_the_sum_of_their_projections(name, sizes):
+    """Each with the draw of its own seed; a second time, when the draws are kept, too."""
+    parts = [torch.randn(4, size, dtype=torch.float64) for size in sizes]
+    seeds = range(7, 7 + len(sizes))
+    expected = sum(PROJECTORS[name].project(part, 16, seed) for part, seed in zip(parts, seeds, strict=True))
+    for _ in range(2):
+        torch.testing.assert_close(PROJECTORS[name].sum_of(parts, 16, tuple(seeds)), expected, rtol=1e-12, atol=1e-12)
