@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "assets" / "guides" / "language-models.md").read_text(encoding="utf-8")
+GUIDE, REPRODUCING = ((ROOT / "assets" / "guides" / f"{name}.md").read_text(encoding="utf-8")
+                      for name in ("language-models", "reproducing"))
 
 
-def rows(after: str, columns: int) -> list[list[str]]:
+def rows(after: str, columns: int, guide: str = GUIDE) -> list[list[str]]:
     """The cells of the table that follows a sentence."""
-    table = GUIDE.partition(after)[2].partition("\n\n|")[2].partition("\n\n")[0]
+    table = guide.partition(after)[2].partition("\n\n|")[2].partition("\n\n")[0]
     found = [[cell.strip() for cell in line.strip("|").split("|")] for line in f"|{table}".splitlines()]
     assert len(found) > 3 and {len(row) for row in found} == {columns}
     return found[2:]
@@ -48,3 +49,19 @@ def test_shares_of_the_way_between_two_methods(row):
     errors = [share for link, share in shares.items() if link.startswith("error")]
     said = [int(number) / 100 for number in re.findall(r"(\d+)%", row[5])]
     assert sum(said) == pytest.approx(sum(errors), abs=0.011)
+
+
+SOUGHT = {"wrong answers": ("figure-5-2", "answer"), "foreign explanations": ("figure-5-2", "rationale"),
+          "poison": ("table-5-2", "")}
+BEHAVIORS = ("Response loss", "Explanation loss", "Answer logit", "Answer margin")
+
+
+@pytest.mark.parametrize("row", rows("so chance is 0.10:", 6, REPRODUCING), ids=lambda row: " ".join(row[:2]))
+def test_detection_with_the_embedded_model(row):
+    study, corruption = SOUGHT[row[0]]
+    table = pd.read_csv(ROOT / "assets" / "results" / study / "embedded" / "results.csv")
+    if corruption:
+        table = table[table["corruption"] == corruption]
+    own = table[(table["metric"] == "AUPRC") & (table["method"] == row[1])].set_index("behavior")
+    for name, cell in zip(BEHAVIORS, row[2:], strict=True):
+        assert cell == f"{own.loc[name, 'mean']:.2f} ± {own.loc[name, 'ci95']:.2f}"
