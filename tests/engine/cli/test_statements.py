@@ -1,5 +1,7 @@
 """`statements`: every finding with its figure and scale, and how many are which."""
 
+import re
+
 import pytest
 
 from engine.cli import main
@@ -12,7 +14,7 @@ def test_every_finding_is_printed(capsys):
     assert main(["statements"]) == 0
     shown, found = capsys.readouterr().out, findings(STATEMENTS.values())
     for finding in found:
-        assert f"{finding.verdict}  {finding.statement.sentence}" in shown
+        assert re.search(rf"^{finding.verdict} +{re.escape(finding.statement.sentence)}$", shown, re.M)
         assert told.origin(finding) in shown and told.measured(finding) in shown and finding.why in shown
     assert shown.rstrip().endswith(told.summary(found))
 
