@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.compare import bring as bring_panel
-from app.compare import brought_files
+from app.compare import brought_files, plane
 from app.compare import data as comparisons
 from app.compare import datamodels as datamodel_panel
 from app.compare import explanation as explanation_panel
@@ -62,12 +62,18 @@ with guarded("The check by trained subsets"):
 
 query = compare_panel.query_picker(found, metric, pair)
 ranked = comparisons.pair(found, *pair)
+first, second = (names[place] for place in pair)
+plane.take(found, ranked, (first, second), query)
 left, right = st.columns(2, gap="large")
 with left:
-    compare_panel.scatter(found, ranked, pair, names, query)
-    compare_panel.spread(found, pair, names, metric)
+    plane.scatter(found, ranked, pair, (first, second), query)
+    plane.fields(found)
 with right:
     compare_panel.changes(found, ranked, pair, names, query)
+with guarded("The training example"):
+    plane.card(found, query)
+with st.columns(2, gap="large")[0]:
+    compare_panel.spread(found, pair, names, metric)
 
 brought = None
 with guarded("What was brought"):

@@ -1,4 +1,4 @@
-"""Charts on the page, built once for each table.
+"""Charts on the page, those of Vega-Lite built once for each table; Plotly draws what needs a lasso or depth.
 
 Building an Altair chart and checking it against its schema takes longer than all else on a page, so the finished
 Vega-Lite specification is kept for a few tables and handed to Streamlit as it is.
@@ -19,6 +19,15 @@ def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key
     if isinstance(spec.get("height"), int):
         options.setdefault("height", spec["height"])  # the place is kept while the chart is still being drawn
     return st.vega_lite_chart(spec=spec, width="stretch", key=key, alt=alt, **options)
+
+
+def plot(figure: dict[str, Any], alt: str, key: str, **options: Any) -> Any:
+    """Draw a figure of Plotly, given as plain data, as wide as its column; `options` are those of `st.plotly_chart`."""
+    return st.plotly_chart(figure, width="stretch", height=figure["layout"]["height"], theme="streamlit", key=key,
+                           alt=alt, config=CONFIG, **options)
+
+
+CONFIG = {"displayModeBar": True, "displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d", "toImage"]}
 
 
 @st.cache_data(show_spinner=False, max_entries=60)

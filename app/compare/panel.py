@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.charts import distribution, heatmap, rank_change, rank_scatter
+from app.charts import distribution, heatmap, rank_change
 from app.charts.draw import draw
 from app.compare import data as comparisons
 from app.widgets import (
@@ -157,11 +157,12 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
     key = choice.bound("ranks", ALL, choice.from_options(options))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         text = inputs.selectbox("Rankings of", options, key=key, format_func=title, width=430,
-                                help="For all queries, the scatter pools them, and the top list ranks by the mean "
-                                     "score.")
+                                help="For all queries, dots and the top list rank by the mean score, and the "
+                                     "density pools the queries.")
         choice.keep("ranks", text)
         if text == ALL:
             return None
+        choice.hold("query", text)
         index = int(sample.query_index[int(text)])
         record = dataset.record("test", index)
         if record is None:
@@ -172,27 +173,6 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
         words = record_text.asked(record, int(text), [found.scorings[place] for place in pair])
         st.html(record_text.html(record, words=words))
     return int(text)
-
-
-def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequence[str], query: int | None) -> None:
-    """Rank against rank."""
-    first, second = (labels[place] for place in places)
-    if query is None or len(pair.candidates) > two_rankings.POINTS:
-        table = two_rankings.density(pair, query)
-        chart = rank_scatter.density, table, first, second
-        over = "over all queries" if query is None else f"query {query}"
-        alt = (f"Density of the ranks under {first} (across) against those under {second} (up), {over}. Agreement "
-               "would lie on the diagonal.")
-    else:
-        table = two_rankings.ranking(pair, query)
-        chart = rank_scatter.points, table, first, second, two_rankings.TOP, pair.noun
-        alt = f"The rank of every candidate under {first} (across) against its rank under {second} (up), query {query}."
-    glossary.markdown("**Rank against rank**", help="Rank 1 supports the behavior most. On the dashed diagonal, both "
-                                                    "specifications rank an example the same.")
-    draw(*chart, key=f"compare:scatter:{'all' if query is None else 'one'}", alt=alt)
-    downloads.chart_extras("ranks", table, [found.scorings[place] for place in places],
-                           command=downloads.score_commands(found.drawn_sources[0],
-                                                            [found.scorings[place] for place in places]))
 
 
 def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequence[str], query: int | None) -> None:

@@ -1,4 +1,4 @@
-"""What the examples page shows: the queries to choose from, ranked columns of training examples, one in detail."""
+"""What the examples page shows: ranked columns of training examples, and the table of all of them."""
 
 from __future__ import annotations
 
@@ -8,33 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from app.examples import predictions
-from app.examples.predictions import Prediction
-from app.widgets import cards, pictures, record_text
+from app.widgets.drawn_examples import label, noun
 from engine.metrics.ranking import bottom, found_once, ranks, top
 from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
-from engine.scoring.scoring import Scoring
-
-SMALL = 64
-"""The side of a picture in a card; a text in its place is set small too."""
-
-
-@dataclass(frozen=True)
-class Query:
-    """A query of the draw, with what the model says of it."""
-
-    place: int
-    label: str
-    prediction: Prediction
-
-    @property
-    def predicted(self) -> str:
-        return self.prediction.said
-
-    @property
-    def right(self) -> bool:
-        return self.label == self.predicted
 
 
 @dataclass(frozen=True)
@@ -64,13 +41,6 @@ class Column:
         return max(abs(self.low), abs(self.high))
 
 
-def queries(drawn: DrawnProblem) -> list[Query]:
-    """Every query, in the order of the draw."""
-    names = [drawn.dataset.class_names[label] for label in drawn.sample.y_query]
-    return [Query(place, name, said) for place, (name, said) in enumerate(
-        zip(names, predictions.of_queries(drawn), strict=True))]
-
-
 def columns(drawn: DrawnProblem, found: Sequence[Scores], query: int, n: int) -> list[Column]:
     """The n best and n worst candidates under each specification, with their ranks under all of them."""
     values = [scores.trusted[query] for scores in found]
@@ -96,44 +66,6 @@ def _range(values: np.ndarray) -> tuple[float, float]:
     return (float(kept.min()), float(kept.max())) if kept.size else (0.0, 0.0)
 
 
-def label(drawn: DrawnProblem, row: int) -> str:
-    """The class name of a training example, or the answer that a record states."""
-    return drawn.dataset.class_names[drawn.sample.y_train[row]]
-
-
-def noun(drawn: DrawnProblem) -> str:
-    """What a class of an example is called."""
-    return drawn.dataset.noun
-
-
-def words(drawn: DrawnProblem, query: Query, scorings: Sequence[Scoring]) -> record_text.Places:
-    """Where the words of a query stand that scorings ask about; none of a picture."""
-    record = drawn.dataset.record("test", int(drawn.sample.query_index[query.place]))
-    return () if record is None else record_text.asked(record, query.place, scorings)
-
-
-def query_html(drawn: DrawnProblem, query: Query, size: int, scorings: Sequence[Scoring] = ()) -> str:
-    """Picture, text or feature table of a query, with the words that the scorings ask about marked in a text."""
-    return _html(drawn, "test", int(drawn.sample.query_index[query.place]), drawn.sample.x_query[query.place],
-                 f"query {query.place}, {noun(drawn)} {query.label}", size, words=words(drawn, query, scorings))
-
-
-def train_html(drawn: DrawnProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
-    """Picture, text or feature table of a training example."""
-    return _html(drawn, "train", int(drawn.sample.train_index[row]), drawn.sample.x_train[row],
-                 f"training example {row}, {noun(drawn)} {label(drawn, row)}", size, shown)
-
-
-def _html(drawn, split: str, index: int, values, description: str, size: int, shown=cards.SHOWN_FEATURES,
-          words: record_text.Places = ()) -> str:
-    record = drawn.dataset.record(split, index)
-    if record is not None:
-        return record_text.html(record, size > SMALL, words)
-    if drawn.dataset.image_shape is None:
-        return cards.features(values, description, shown)
-    return pictures.html(drawn.dataset, split, index, size, description)
-
-
 def table(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: int) -> pd.DataFrame:
     """The whole ranking: one row a candidate, with rank and oriented score under each specification."""
     rows = found[0].candidates
@@ -143,13 +75,3 @@ def table(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], qu
         frame[f"rank: {name}"] = ranks(scores.trusted[query])
         frame[f"score: {name}"] = scores.trusted[query]
     return frame.sort_values(f"rank: {names[0]}", key=lambda rank: rank.replace(0, len(rank) + 1), kind="stable")
-
-
-def details(found: Sequence[Scores], query: int, row: int) -> list[tuple[int, int, float]]:
-    """(rank, of how many, oriented score) of one training example under each specification."""
-    position = int(np.flatnonzero(found[0].candidates == row)[0])
-    listed = []
-    for scores in found:
-        ranking = ranks(scores.trusted[query])
-        listed.append((int(ranking[position]), int((ranking > 0).sum()), float(scores.trusted[query, position])))
-    return listed

@@ -9,21 +9,24 @@ from typing import Literal
 import streamlit as st
 
 from app.examples import data as example_data
-from app.examples import decompositions, predictions
-from app.examples.data import Card, Column, Query
+from app.examples.data import Card, Column
 from app.widgets import (
     cards,
     chips,
     choice,
     downloads,
+    drawn_examples,
+    example_card,
     glossary,
     inputs,
     language_presets,
     pickers,
     preset,
     record_text,
+    selection,
     specification_list,
 )
+from app.widgets.drawn_examples import Query
 from app.widgets.selectors import pick
 from engine.problems import DrawnProblem, Problem, ProblemSource
 from engine.scoring import codes, controlled
@@ -35,7 +38,7 @@ QUERIES_A_PAGE = 16
 FEWEST, MOST = 5, 20
 STEPS = (controlled.step_scoring("query_loss", 0.1), controlled.step_scoring("hard_margin", 0.1))
 DRAFTS, DRAFTED = "column:", "examples:drafted"
-QUERY, WRONG, PAGE, COUNT, EXAMPLE = "query", "misclassified", "page", "n", "example"
+QUERY, WRONG, PAGE, COUNT, EXAMPLE = "query", "misclassified", "page", "n", selection.EXAMPLE
 
 
 def specifications() -> list[Scoring]:
@@ -58,7 +61,7 @@ def _write(scorings: Sequence[Scoring]) -> None:
 def query_picker(drawn: DrawnProblem, scorings: Sequence[Scoring]) -> Query:
     """The queries to choose from, by their pictures or by their words; returns the chosen one. scorings: of the
     columns, whose words are marked in it."""
-    listed = example_data.queries(drawn)
+    listed = drawn_examples.queries(drawn)
     place = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
     if drawn.dataset.records is not None:
         return _worded(drawn, listed, scorings[:SHOWN_SPECIFICATIONS])
@@ -89,7 +92,7 @@ def _worded(drawn: DrawnProblem, listed: Sequence[Query], scorings: Sequence[Sco
     places = [query.place for query in kept]
     place = pick(QUERY, "Query", places, chosen, title, kind=int, on_change=choice.keep, args=(EXAMPLE, []))
     _shown(drawn, listed[place], scorings)
-    st.html(record_text.key(_marks(drawn), bool(example_data.words(drawn, listed[place], scorings))))
+    st.html(record_text.key(_marks(drawn), bool(drawn_examples.words(drawn, listed[place], scorings))))
     return listed[place]
 
 
@@ -100,8 +103,8 @@ def _marks(drawn: DrawnProblem) -> list[str]:
 
 
 def _shown(drawn: DrawnProblem, chosen: Query, scorings: Sequence[Scoring] = ()) -> None:
-    glossary.html(cards.chosen_query(example_data.query_html(drawn, chosen, 96, scorings), chosen.place, chosen.label,
-                                     chosen.predicted, chosen.prediction.measured, example_data.noun(drawn)))
+    glossary.html(cards.chosen_query(drawn_examples.query_html(drawn, chosen, 96, scorings), chosen.place, chosen.label,
+                                     chosen.predicted, chosen.prediction.measured, drawn_examples.noun(drawn)))
 
 
 def _filtered(drawn: DrawnProblem, listed: Sequence[Query]) -> Sequence[Query]:
@@ -143,13 +146,14 @@ def _pager(page: int, pages: int, count: int) -> None:
 
 def _thumbnail(drawn: DrawnProblem, query: Query, chosen: bool) -> None:
     with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.place}", width=76, gap=None):
-        st.html(cards.query(example_data.query_html(drawn, query, 56), query.label, query.predicted))
+        st.html(cards.query(drawn_examples.query_html(drawn, query, 56), query.label, query.predicted))
         st.button(f"Choose query {query.place}, label {query.label}, predicted {query.predicted}",
                   key=f"query:{query.place}", on_click=_choose_query, args=(query.place,))
 
 
 def _choose_query(place: int) -> None:
     choice.keep(QUERY, place)
+    choice.hold("ranks", place)
     choice.keep(EXAMPLE, [])
 
 
@@ -244,11 +248,11 @@ def scale(scores: Scores, column: Column) -> str:
 
 
 def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str, asked: bool) -> None:
-    example = example_data.train_html(drawn, card.row, example_data.SMALL)
+    example = drawn_examples.train_html(drawn, card.row, drawn_examples.SMALL)
     with st.container(key=f"pick-{end}-{place}-{card.row}", width=_width(drawn), gap=None):
         st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once,
                              asked))
-        st.button(f"Open training example {card.row}, {example_data.noun(drawn)} {card.label}, rank "
+        st.button(f"Open training example {card.row}, {drawn_examples.noun(drawn)} {card.label}, rank "
                   f"{card.ranks[place]} in column {place + 1}", key=f"open:{end}:{place}:{card.row}",
                   on_click=choice.keep, args=(EXAMPLE, card.row))
 
@@ -278,34 +282,7 @@ def _close() -> None:
 @st.dialog("Training example", width="large", on_dismiss=_close)
 def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores]) -> None:
     """One training example with its rank and score under every specification."""
-    label, noun, scorings = example_data.label(drawn, row), example_data.noun(drawn), [one.scoring for one in found]
-    said = predictions.of_training(drawn, [row])[0]
-    left, right = st.columns(2)
-    with left:
-        st.html(f'<div class="wf-chosen">{example_data.train_html(drawn, row, 144, shown=20)}</div>')
-        st.html(cards.facts([
-            ("training example", f"{row} (row {int(drawn.sample.train_index[row]):,} of the dataset)"),
-            (noun, label),
-            *_known(drawn, row), ("the model says", said.told), (said.measure, said.number)]))
-    with right:
-        st.html(f'<div class="wf-chosen">{example_data.query_html(drawn, query, 144, scorings)}</div>')
-        st.html(cards.facts([("query", str(query.place)), (noun, query.label), ("the model says", query.predicted),
-                             (query.prediction.measure, query.prediction.number)]))
-    varying = chips.differing(scorings) if len(scorings) > 1 else None
-    st.html(cards.detail_rows([(chips.marked(scoring, varying), scoring.route.implies, *numbers)
-                               for scoring, numbers in zip(scorings, example_data.details(found, query.place, row),
-                                                           strict=True)]))
-    glossary.caption(
-        "Rank 1 supports the behavior at this query most. Scores are oriented: positive means that the example "
-        "supports the behavior, whatever the intervention; their sizes can be compared within a row's own "
-        "specification only.")
-    decompositions.panel(drawn, found, query.place, row)
-
-
-def _known(drawn: DrawnProblem, row: int) -> list[tuple[str, str]]:
-    """What is known to have been done to a text; nothing of it is seen by any model or score."""
-    record = drawn.dataset.record("train", int(drawn.sample.train_index[row]))
-    return [("known as", ", ".join(record.flags))] if record is not None and record.flags else []
+    example_card.show(drawn, row, found, query)
 
 
 def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: Query,

@@ -12,12 +12,20 @@ import streamlit as st
 
 from app.charts import histogram
 from app.charts.draw import draw
-from app.examples import data as example_data
-from app.examples import predictions
-from app.examples.panel import EXAMPLE
-from app.widgets import cards, chips, choice, downloads, glossary, inputs, job_panel
+from app.widgets import (
+    cards,
+    chips,
+    choice,
+    downloads,
+    drawn_examples,
+    glossary,
+    inputs,
+    job_panel,
+    predictions,
+)
 from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
+from app.widgets.selection import EXAMPLE
 from app.widgets.selectors import pick
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -70,7 +78,7 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
          key="self:spread", alt=f"Histogram of the self-influence of {len(table):,} candidates, from "
          f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
          f"the {len(top)} largest begin at {cards.number(threshold)}.")
-    wrong = int((top[example_data.noun(drawn)] != top["the model says"]).sum())
+    wrong = int((top[drawn_examples.noun(drawn)] != top["the model says"]).sum())
     lost = len(values) - len(table)
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
                f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
@@ -85,19 +93,19 @@ def ranking(drawn: DrawnProblem, rows: np.ndarray, values: np.ndarray) -> pd.Dat
     said = predictions.of_training(drawn, rows[kept].tolist())
     frame = pd.DataFrame({
         "training example": rows[kept], "row in dataset": drawn.sample.train_index[rows[kept]],
-        example_data.noun(drawn): [example_data.label(drawn, int(row)) for row in rows[kept]],
+        drawn_examples.noun(drawn): [drawn_examples.label(drawn, int(row)) for row in rows[kept]],
         "the model says": [one.said for one in said], predictions.measure(drawn): [one.value for one in said],
         "self-influence": values[kept]})
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
 
 
 def _card(drawn: DrawnProblem, number: int, row: int, value: float, largest: float) -> None:
-    label = example_data.label(drawn, row)
+    label = drawn_examples.label(drawn, row)
     said = predictions.of_training(drawn, [row])[0]
     with st.container(key=f"pick-self-{row}", width=112 if drawn.dataset.records is None else 260, gap=None):
-        st.html(cards.itself(example_data.train_html(drawn, row, example_data.SMALL), number, label, value, largest,
+        st.html(cards.itself(drawn_examples.train_html(drawn, row, drawn_examples.SMALL), number, label, value, largest,
                              said.said, said.measured))
-        st.button(f"Open training example {row}, {example_data.noun(drawn)} {label}, self-influence rank {number}",
+        st.button(f"Open training example {row}, {drawn_examples.noun(drawn)} {label}, self-influence rank {number}",
                   key=f"open:self:{row}", on_click=choice.keep, args=(EXAMPLE, row))
 
 

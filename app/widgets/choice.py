@@ -88,6 +88,12 @@ def keep(name: str, values: Sequence[str] | str | int | float) -> None:
         st.query_params[name] = listed
 
 
+def hold(name: str, value: int | str) -> None:
+    """Remember a choice of another page, which writes it into its own address."""
+    _stored()[name] = [str(value)]
+    st.session_state.pop(widget(name), None)
+
+
 def one(name: str, default: T, parse: Callable[[str], T]) -> T:
     """A single choice, parsed; text that does not parse is dropped with a message, and the default holds."""
     found = texts(name)

@@ -14,6 +14,7 @@ from app.widgets import (
     inputs,
     labels,
     language_presets,
+    selection,
     weights_picker,
     worded_picker,
 )
@@ -69,7 +70,7 @@ CHOICES = {
 def problem_picker() -> None:
     """The sidebar's data picker; what it chose is read with `source()` on every page."""
     with st.sidebar:
-        name = dataset_picker(SIZES)
+        name = dataset_picker((*SIZES, *selection.NAMES))
         model_picker(name)
         if name in POOL:
             glossary.caption(

@@ -42,6 +42,7 @@ STYLE = """
 .wf-card-title { font-weight: 600; margin-bottom: .5rem; }
 .st-key-wf-first-look { min-height: 35rem; }
 @media (max-width: 900px) { .wf-cards { grid-template-columns: 1fr; } }
+.wf-group { display: flex; flex-wrap: wrap; gap: .3rem; align-items: center; margin: .2rem 0 .6rem; }
 .wf-num { font-variant-numeric: tabular-nums; }
 .wf-lead { font-size: 1.15rem; line-height: 1.55; max-width: 54rem; margin: 0; }
 .wf-keys { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; font-size: .88rem; margin: 0 0 .5rem; }

@@ -46,7 +46,7 @@ def test_one_specification_asks_for_another():
 
 def test_a_comparison_shows_heatmap_verdict_questions_and_numbers():
     at = opened()
-    assert charts(at) == 4
+    assert charts(at) == 3
     assert says(at, "Different question: the intervention and training process differ")
     assert says(at, "as the optimum starts to move") and says(at, 'class="wf-mark T"')
     assert says(at, "60 training examples · 60 candidates · 20 queries · seed 0")
@@ -78,7 +78,7 @@ def test_nonsense_in_the_address_is_said_and_ignored(name, text):
     given[name] = [*given["s"], text] if name == "s" else text
     at = sound(open("compare", **SMALL, **given))
     assert says(at, f"The address said `{name}={text}`, which was ignored")
-    assert charts(at) == 4 and len(address(at, "s")) == 4 and text not in address(at, name)
+    assert charts(at) == 3 and len(address(at, "s")) == 4 and text not in address(at, name)
 
 
 def test_a_repeated_specification_is_said_and_ignored():

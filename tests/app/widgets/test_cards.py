@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.examples import data as example_data
-from app.widgets import cards
+from app.widgets import cards, drawn_examples, example_card
 from engine.problems import ProblemSource
 from engine.scoring import controlled
 from engine.scoring.compute import compute
@@ -56,7 +56,7 @@ def test_features_are_cut_with_a_count():
 
 
 def test_queries_carry_label_prediction_and_probability(drawn):
-    listed = example_data.queries(drawn)
+    listed = drawn_examples.queries(drawn)
     logits = drawn.problem.queries @ drawn.problem.weights
     assert [query.predicted for query in listed] == [str(int(p)) for p in logits.argmax(-1)]
     assert [query.label for query in listed] == [str(label) for label in drawn.sample.y_query]
@@ -91,7 +91,7 @@ def test_what_did_not_converge_has_no_rank(drawn, found):
     column = example_data.columns(drawn, broken, 0, 60)[0]
     assert column.scored == 59 and len(column.top) == 59
     row = int(found[0].candidates[7])
-    place, total, score = example_data.details(broken, 0, row)[0]
+    place, total, score = example_card.details(broken, 0, row)[0]
     assert (place, total) == (0, 59) and math.isnan(score)
     assert "–" in cards.detail_rows([("", True, place, total, score)])
 
@@ -111,8 +111,8 @@ def test_the_table_has_every_candidate_once(drawn, found):
 
 
 def test_pictures_have_a_text_alternative_and_arrays_a_table(drawn):
-    assert 'alt="training example 4, label' in example_data.train_html(drawn, 4, 64)
+    assert 'alt="training example 4, label' in drawn_examples.train_html(drawn, 4, 64)
     from dataclasses import replace
 
     plain = replace(drawn, dataset=replace(drawn.dataset, image_shape=None))
-    assert "<table" in example_data.train_html(plain, 4, 64)
+    assert "<table" in drawn_examples.train_html(plain, 4, 64)

@@ -1,0 +1,124 @@
+"""One dot a training example, thousands of them, in the plane or in space: figures of Plotly.
+
+Plotly draws what can be selected with a lasso or turned by hand; the ink is that of all charts (`app.charts.ink`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from app.charts import ink
+
+SVG_UP_TO = 2_000
+"""Dots that the browser draws one by one; more are drawn by the graphics card (WebGL)."""
+SYMBOLS = ("circle", "diamond", "square", "cross", "x", "triangle-up")
+SOLID = ("circle", "diamond", "square", "cross", "x")
+"""Those that exist in space."""
+HUES = (0, 1, 2, 3, 4, 5)
+HEIGHT = 430
+
+
+def plane(points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str], group: Collection[int] = (),
+          example: int | None = None, diagonal: float | None = None, quiet: str = "") -> dict[str, Any]:
+    """points: row, x, y, series, text (what a dot says on hover), one a training example; order: of the series.
+
+    The dots of `group` stand out, and `example` has a ring. diagonal: where the line of equal values ends. quiet: the
+    series that is drawn in grey. Where points has `value`, it colours the dots, on a scale around zero.
+    """
+    kind = "scatter" if len(points) <= SVG_UP_TO else "scattergl"
+    traces = [{"type": kind, "x": part.x.to_numpy(), "y": part.y.to_numpy(),
+               **_look(part, place, name, group, name == quiet)}
+              for place, (name, part) in enumerate(series(points, order).items())]
+    chosen = points[points.row == example]
+    if len(chosen):
+        traces.append({"type": kind, "x": chosen.x.to_numpy(), "y": chosen.y.to_numpy(), "mode": "markers",
+                       "hoverinfo": "skip", "showlegend": False, "marker": _ring()})
+    layout = {**_layout(points), "xaxis": _axis(axes[0]), "yaxis": _axis(axes[1]), "hovermode": "closest",
+              "dragmode": "pan", "clickmode": "event+select"}
+    if diagonal is not None:
+        layout["shapes"] = [{"type": "line", "layer": "below", "x0": 0, "y0": 0, "x1": diagonal, "y1": diagonal,
+                             "line": {"dash": "dot", "width": 1, "color": ink.tone(ink.QUIET)}}]
+    return {"data": traces, "layout": layout}
+
+
+def space(points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str, str], group: Collection[int] = (),
+          example: int | None = None, quiet: str = "") -> dict[str, Any]:
+    """The same with a third coordinate z; it is turned by hand."""
+    traces = []
+    for place, (name, part) in enumerate(series(points, order).items()):
+        inside = part.row.isin(set(group)).to_numpy()
+        look = _look(part, place, name, (), name == quiet, SOLID)
+        look["marker"] |= {"size": [7 if own else 3 for own in inside] if inside.any() else 3.5}
+        traces.append({"type": "scatter3d", **_coordinates(part), **look})
+    chosen = points[points.row == example]
+    if len(chosen):
+        traces.append({"type": "scatter3d", **_coordinates(chosen), "mode": "markers", "hoverinfo": "skip",
+                       "showlegend": False, "marker": _ring()})
+    scene = {f"{letter}axis": {"title": {"text": title}, "showbackground": False, "showticklabels": False,
+                               "gridcolor": ink.tone(ink.QUIET)} for letter, title in zip("xyz", axes, strict=True)}
+    return {"data": traces, "layout": {**_layout(points), "scene": {**scene, "aspectmode": "cube"}}}
+
+
+def series(points: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """The dots of each series, in the order in which the figure holds them."""
+    parts = dict(tuple(points.groupby("series", sort=False)))
+    return {name: parts[name] for name in order if name in parts}
+
+
+def said(*lines: str) -> str:
+    """What a dot says on hover, a line each; Plotly reads some HTML."""
+    return "<br>".join(map(escape, lines))
+
+
+def rows(points: pd.DataFrame, order: Sequence[str], selected: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The rows of training examples of the points that Streamlit says are selected; those of no dot are left out."""
+    parts, found = list(series(points, order).values()), []
+    for point in selected:
+        curve, place = point.get("curve_number", -1), point.get("point_index", point.get("point_number", -1))
+        if 0 <= curve < len(parts) and 0 <= place < len(parts[curve]):
+            found.append(int(parts[curve].row.iloc[place]))
+    return found
+
+
+def _coordinates(part: pd.DataFrame) -> dict[str, Any]:
+    return {letter: part[letter].to_numpy() for letter in "xyz"}
+
+
+def _look(part: pd.DataFrame, place: int, name: str, group: Collection[int], quiet: bool,
+          symbols: Sequence[str] = SYMBOLS) -> dict[str, Any]:
+    hue = ink.QUIET if quiet else HUES[place % len(HUES)]
+    look: dict[str, Any] = {
+        "mode": "markers", "name": f"{escape(name)} ({len(part):,})", "hovertext": part.text.to_list(),
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "marker": {"size": 7, "opacity": 0.75, "line": {"width": 0}, "color": ink.tone(hue),
+                   "symbol": symbols[(place // len(HUES)) % len(symbols)]}}
+    if "value" in part:
+        look["marker"] |= {"color": part.value.to_numpy(), "coloraxis": "coloraxis"}
+    if group:
+        inside = set(group)
+        look["selectedpoints"] = [at for at, row in enumerate(part.row) if row in inside]
+    return look
+
+
+def _ring() -> dict[str, Any]:
+    return {"size": 15, "symbol": "circle-open", "color": ink.tone(ink.INK), "line": {"width": 2.5,
+                                                                                     "color": ink.tone(ink.INK)}}
+
+
+def _layout(points: pd.DataFrame) -> dict[str, Any]:
+    layout: dict[str, Any] = {"height": HEIGHT, "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
+                              "legend": {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0}}
+    if "value" in points:
+        largest = float(points.value.abs().max()) or 1.0
+        layout["coloraxis"] = {"colorscale": ink.DIVERGING, "cmin": -largest, "cmax": largest, "cmid": 0,
+                               "colorbar": {"thickness": 12, "len": 0.7, "tickformat": ".2~g"}}
+        layout["showlegend"] = False
+    return layout
+
+
+def _axis(title: str) -> dict[str, Any]:
+    return {"title": {"text": title}, "zeroline": False, "showgrid": False, "ticks": "outside"}

@@ -1,0 +1,162 @@
+"""Two rankings against each other, one dot a training example or a density over all queries, and the opened example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.charts import dots, rank_scatter
+from app.charts.draw import draw
+from app.widgets import (
+    cards,
+    chips,
+    choice,
+    downloads,
+    drawn_examples,
+    example_card,
+    glossary,
+    job_panel,
+    selection,
+    two_rankings,
+)
+from app.widgets.desk import desk
+from app.widgets.dot_chart import HOW, DotChart
+from app.widgets.selectors import segments
+from app.widgets.two_rankings import Pair
+from engine.desk import Waiting
+from engine.desk.compared import Compared
+
+CHART = DotChart("compare:dots")
+RANKS, SCORES, DENSITY = "ranks", "scores", "density"
+SHOWN = {RANKS: "ranks", SCORES: "scores", DENSITY: "density"}
+BY_TOP, BY_LABEL, BY_FLAG = "top", "label", "flag"
+MOST = 60_000
+"""Dots that stay usable; above, the density alone is drawn."""
+QUIET = "the others"
+FLAGGED = ("label known to be wrong", QUIET)
+
+
+def take(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> None:
+    """What was clicked or marked in the dots since the last run; before anything reads the selection."""
+    if len(pair.candidates) <= MOST:
+        dotted = _dotted(found, pair, labels, query)
+        if dotted:
+            CHART.take(*dotted[:3], **dotted[3])
+
+
+def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[str, str],
+            query: int | None) -> None:
+    """One ranking across, the other one up."""
+    glossary.markdown("**One against the other**", help="Rank 1 supports the behavior most. On the dotted diagonal, "
+                                                        "both specifications rank an example the same.")
+    _switches(found, len(pair.candidates))
+    over = "over all queries" if query is None else f"query {query}"
+    scorings = [found.scorings[place] for place in places]
+    command = downloads.score_commands(found.drawn_sources[0], scorings)
+    dotted = _dotted(found, pair, labels, query)
+    if dotted is None:
+        table = two_rankings.density(pair, query)
+        draw(rank_scatter.density, table, *labels, key="compare:density",
+             alt=f"Density of the ranks under {labels[0]} (across) against those under {labels[1]} (up), {over}. "
+                 "Agreement would lie on the diagonal.")
+        downloads.chart_extras("ranks", table, scorings, command=command)
+        return
+    points, order, axes, options = dotted
+    CHART.show(points, order, axes, f"{len(points):,} training examples, each by its {axes[0]} (across) and its "
+               f"{axes[1]} (up), {over}.", **options)
+    chips.note(f"{len(points):,} dots, one a training example · seed {found.sources[0].seed} · "
+               + (f"mean score {over}" if query is None else over))
+    glossary.caption(HOW)
+    table = two_rankings.ranking(pair, query)
+    downloads.chart_extras("ranks", table, scorings, command=command)
+
+
+def _switches(found: Compared, count: int) -> None:
+    if count > MOST:
+        glossary.caption(f"More than {MOST:,} dots are drawn as a density.")
+        return
+    with st.container(horizontal=True, gap="medium"):
+        segments("plane", "Axes", list(SHOWN), RANKS, SHOWN.get)
+        noun = desk().sample(found.sources[0])[0].noun
+        titles = {BY_TOP: "top of either", BY_LABEL: noun, BY_FLAG: "known flag"}
+        segments("hue", "Colour", _hues(found), BY_TOP, titles.get)
+
+
+def _hues(found: Compared) -> list[str]:
+    """What dots can be coloured by."""
+    return [BY_TOP, BY_LABEL, *([BY_FLAG] if desk().sample(found.sources[0])[0].flags is not None else [])]
+
+
+def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None
+            ) -> tuple[pd.DataFrame, list[str], tuple[str, str], dict] | None:
+    """(dots, order of their series, titles of the axes, further options of the figure); None for the density."""
+    shown = choice.one("plane", RANKS, choice.from_options(list(SHOWN)))
+    if shown == DENSITY or len(pair.candidates) > MOST:
+        return None
+    hue = choice.one("hue", BY_TOP, choice.from_options(_hues(found)))
+    table = two_rankings.ranking(pair, query)
+    kind = "rank" if shown == RANKS else "score"
+    series, order = COLOURED[hue](found, pair, table)
+    points = pd.DataFrame({
+        "row": table.example.astype(int), "x": table[f"{kind}_a"].astype(float), "y": table[f"{kind}_b"].astype(float),
+        "series": series, "text": [
+            dots.said(f"training example {row}", f"{pair.noun} {label}", f"ranks {a:,} and {b:,}",
+                      f"scores {cards.number(one)} and {cards.number(other)}") for row, label, a, b, one, other in zip(
+                table.example, table[pair.noun], table.rank_a, table.rank_b, table.score_a, table.score_b,
+                strict=True)]})
+    word = "Rank" if shown == RANKS else "Score"
+    options: dict = {"quiet": QUIET} | ({"diagonal": float(len(table))} if shown == RANKS else {})
+    return points, order, (f"{word} under {labels[0]}", f"{word} under {labels[1]}"), options
+
+
+def _by_top(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str]]:
+    top = two_rankings.TOP
+    names = [f"top {top} of both", f"top {top} of the first", f"top {top} of the second", QUIET]
+    first, second = (table.rank_a <= top).to_numpy(), (table.rank_b <= top).to_numpy()
+    return np.select([first & second, first, second], names[:3], names[3]).tolist(), names
+
+
+def _by_label(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str]]:
+    return table[pair.noun].astype(str).tolist(), list(desk().sample(found.sources[0])[0].class_names)
+
+
+def _by_flag(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str]]:
+    dataset, sample = desk().sample(found.sources[0])
+    assert dataset.flags is not None, "it is offered with flags only"
+    flags = dataset.flags[sample.train_index[table.example.to_numpy(dtype=int)]]
+    return np.where(flags, *FLAGGED).tolist(), list(FLAGGED)
+
+
+COLOURED: dict[str, Callable[[Compared, Pair, pd.DataFrame], tuple[list[str], list[str]]]] = {
+    BY_TOP: _by_top, BY_LABEL: _by_label, BY_FLAG: _by_flag}
+
+
+def fields(found: Compared) -> None:
+    """The selection as fields, and the group by its pictures."""
+    dataset, sample = desk().sample(found.sources[0])
+    selection.fields(len(sample.y_train))
+    selection.shown(dataset, sample)
+
+
+def card(found: Compared, query: int | None) -> None:
+    """The chosen training example under every specification."""
+    source = found.sources[0]
+    row = selection.example()
+    if row is None:
+        return
+    if row not in found.scores[0][0].candidates:
+        st.info(f"Training example {row} is not among the candidates here, so it has no score.",
+                icon=":material/info:")
+        return
+    drawn = desk().drawn(source)
+    if isinstance(drawn, Waiting):
+        job_panel.watch(drawn)
+        return
+    asked = None if query is None else drawn_examples.queries(drawn)[query]
+    st.html(cards.STYLE)
+    with st.container(border=True, key="compare-card"):
+        example_card.show(drawn, row, found.scores[0], asked)
+        st.page_link("../pages/examples.py", label="Open in Examples", icon=":material/photo_library:")

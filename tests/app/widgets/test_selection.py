@@ -1,0 +1,26 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.widgets import selection
+
+
+@given(st.sets(st.integers(0, 60_000), max_size=200))
+def test_a_group_written_and_read_is_the_same(rows):
+    assert selection.read(selection.written(rows)) == tuple(sorted(rows))
+
+
+def test_neighbours_are_written_as_ranges():
+    assert selection.written([9, 3, 4, 5, 9]) == "3-5,9" and selection.written([]) == ""
+
+
+def test_what_a_reader_writes_is_read_with_its_spaces():
+    assert selection.read(" 3, 10 - 12 ,") == (3, 10, 11, 12)
+
+
+@pytest.mark.parametrize("text, why", [("three", "write rows"), ("-3", "write rows"), ("1.5", "write rows"),
+                                       ("5-3", "runs backwards"), ("0-999999999", "at most"),
+                                       ("0-600,700-1300", "at most")])
+def test_what_is_no_group_is_refused(text, why):
+    with pytest.raises(ValueError, match=why):
+        selection.read(text)
