@@ -14,6 +14,8 @@ ROOMS = (
      "How far cheap estimates drift from the exact answer to the same question."),
     ("examples", "Examples", ":material/photo_library:",
      "See the training examples themselves, ranked under up to three specifications."),
+    ("map", "Map", ":material/bubble_chart:",
+     "All training examples as a cloud, by what the model reads: select some, see who scores."),
     ("noisy_labels", "Noisy labels", ":material/label_off:",
      "Find labels that are likely wrong, look at them, decide, and see what removing them does."),
     ("language_models", "Language models", ":material/forum:",

@@ -13,6 +13,8 @@ import pandas as pd
 
 from app.charts import ink
 
+ENDS = 0.98
+"""The quantile of the values' sizes at which their colours end."""
 SVG_UP_TO = 2_000
 """Dots that the browser draws one by one; more are drawn by the graphics card (WebGL)."""
 SYMBOLS = ("circle", "diamond", "square", "cross", "x", "triangle-up")
@@ -20,6 +22,7 @@ SOLID = ("circle", "diamond", "square", "cross", "x")
 """Those that exist in space."""
 HUES = (0, 1, 2, 3, 4, 5)
 HEIGHT = 430
+CAMERA = {"eye": {"x": 1.1, "y": 1.1, "z": 0.8}}
 
 
 def plane(points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str], group: Collection[int] = (),
@@ -52,15 +55,16 @@ def space(points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str, str]
     for place, (name, part) in enumerate(series(points, order).items()):
         inside = part.row.isin(set(group)).to_numpy()
         look = _look(part, place, name, (), name == quiet, SOLID)
-        look["marker"] |= {"size": [7 if own else 3 for own in inside] if inside.any() else 3.5}
+        look["marker"] |= {"size": [6 if own else 2 for own in inside] if inside.any() else 3}
         traces.append({"type": "scatter3d", **_coordinates(part), **look})
     chosen = points[points.row == example]
     if len(chosen):
         traces.append({"type": "scatter3d", **_coordinates(chosen), "mode": "markers", "hoverinfo": "skip",
                        "showlegend": False, "marker": _ring()})
     scene = {f"{letter}axis": {"title": {"text": title}, "showbackground": False, "showticklabels": False,
-                               "gridcolor": ink.tone(ink.QUIET)} for letter, title in zip("xyz", axes, strict=True)}
-    return {"data": traces, "layout": {**_layout(points), "scene": {**scene, "aspectmode": "cube"}}}
+                               "gridcolor": ink.FAINT, "zerolinecolor": ink.FAINT}
+             for letter, title in zip("xyz", axes, strict=True)}
+    return {"data": traces, "layout": {**_layout(points), "scene": {**scene, "aspectmode": "cube", "camera": CAMERA}}}
 
 
 def series(points: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -96,7 +100,7 @@ def _look(part: pd.DataFrame, place: int, name: str, group: Collection[int], qui
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {"size": 7, "opacity": 0.75, "line": {"width": 0}, "color": ink.tone(hue),
                    "symbol": symbols[(place // len(HUES)) % len(symbols)]}}
-    if "value" in part:
+    if "value" in part and part.value.notna().any():
         look["marker"] |= {"color": part.value.to_numpy(), "coloraxis": "coloraxis"}
     if group:
         inside = set(group)
@@ -111,9 +115,10 @@ def _ring() -> dict[str, Any]:
 
 def _layout(points: pd.DataFrame) -> dict[str, Any]:
     layout: dict[str, Any] = {"height": HEIGHT, "margin": {"l": 0, "r": 0, "t": 8, "b": 0},
-                              "legend": {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0}}
+                              "legend": {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0,
+                                         "itemsizing": "constant"}}
     if "value" in points:
-        largest = float(points.value.abs().max()) or 1.0
+        largest = float(points.value.abs().quantile(ENDS)) or 1.0
         layout["coloraxis"] = {"colorscale": ink.DIVERGING, "cmin": -largest, "cmax": largest, "cmid": 0,
                                "colorbar": {"thickness": 12, "len": 0.7, "tickformat": ".2~g"}}
         layout["showlegend"] = False

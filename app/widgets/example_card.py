@@ -19,7 +19,8 @@ ORIENTED = ("Scores are oriented: positive means that the example supports the b
 
 
 def show(drawn: DrawnProblem, row: int, found: Sequence[Scores], query: Query | None) -> None:
-    """The card of a candidate. query: None for all of them together, whose mean scores rank then."""
+    """The card of a candidate; without scores, of any training example. query: None for all of them together, whose
+    mean scores rank then."""
     label, noun, scorings = drawn_examples.label(drawn, row), drawn_examples.noun(drawn), [one.scoring for one in found]
     said = predictions.of_training(drawn, [row])[0]
     left, right = st.columns(2)
@@ -35,6 +36,8 @@ def show(drawn: DrawnProblem, row: int, found: Sequence[Scores], query: Query | 
             st.html(cards.facts([("query", str(query.place)), (noun, query.label),
                                  ("the model says", query.predicted),
                                  (query.prediction.measure, query.prediction.number)]))
+    if not found:
+        return
     varying = chips.differing(scorings) if len(scorings) > 1 else None
     place = None if query is None else query.place
     st.html(cards.detail_rows([(chips.marked(scoring, varying), scoring.route.implies, *numbers)

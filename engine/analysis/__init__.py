@@ -1,1 +1,1 @@
-"""What is made of scores: comparisons, explanations, error curves, self-influence and datamodels."""
+"""What is made of scores: comparisons, explanations, error curves, self-influence, datamodels and maps."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from engine.cli import (
     bring,
     datamodel,
+    embedding,
     explain,
     export_problem,
     influence,
@@ -30,6 +31,7 @@ COMMANDS: Commands = {
     "explain": explain.explain,
     "datamodel": datamodel.datamodel,
     "self-influence": datamodel.self_influence,
+    "map": embedding.draw_map,
     "bring": bring.bring,
     "linear-range": linear_range.linear_range,
     "path-integral": path_integral.path_integral,

@@ -152,6 +152,10 @@ class Problem(ABC):
         """
 
     @abstractmethod
+    def representations(self, x: Tensor) -> Tensor:
+        """φ(x) (b, F) of inputs x (b, …) as the problem holds them: what the last linear layer reads."""
+
+    @abstractmethod
     def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
         """(θ_t (P,), step size η_t) of the checkpoints that a trajectory visits.
 

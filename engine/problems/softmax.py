@@ -129,6 +129,10 @@ class SoftmaxProblem(Problem):
 
     readout_similarity = kernel
 
+    def representations(self, x: Tensor) -> Tensor:
+        """x itself: the logits are a linear readout of it."""
+        return x
+
     def training_signal(self, rows: Tensor) -> Tensor:
         """s_ℓ(z_k) = p − e_y at θ_D, shape (b, C)."""
         signal = self.probabilities[rows].clone()

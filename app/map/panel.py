@@ -1,0 +1,87 @@
+"""What the map shows: the cloud in the plane or in space, the selection, and the chosen training example."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.charts import dots
+from app.charts.draw import plot
+from app.map.data import Dots
+from app.map.state import Chosen
+from app.widgets import cards, chips, downloads, drawn_examples, example_card, glossary, selection
+from app.widgets.dot_chart import HOW, DotChart
+from engine.analysis.embedding import METHODS, Embedding
+from engine.problems import DrawnProblem
+from engine.scoring.scores import Scores
+
+CHART = DotChart("map:dots")
+TURNED = ("Drag to turn the cloud, scroll to come nearer. Dots are chosen in two dimensions or in the fields below; "
+          "the group is drawn larger here.")
+
+
+def cloud(drawn: DrawnProblem, found: Embedding, placed: Dots, chosen: Chosen) -> None:
+    """The chart with its small print, its table and its command."""
+    title = METHODS[chosen.method].title
+    axes = tuple(f"{_axis(chosen.method)} {number + 1}" for number in range(chosen.dimensions))
+    alt = (f"Map of {len(placed.points):,} training examples by {title} in {chosen.dimensions} dimensions; the table "
+           "below has their coordinates.")
+    if chosen.dimensions == 2:
+        CHART.show(placed.points, placed.order, (axes[0], axes[1]), alt, quiet=placed.quiet)
+    else:
+        figure = dots.space(placed.points, placed.order, (axes[0], axes[1], axes[2]), selection.group(),
+                            selection.example(), placed.quiet)
+        plot(figure, alt, "map:space")
+    kept = f" · they keep {found.kept:.0%} of the variance" if found.kept == found.kept else ""
+    chips.note(f"{len(placed.points):,} training examples by {title} of what the last layer reads{kept} · seed "
+               f"{drawn.source.seed}")
+    glossary.caption(f"{METHODS[chosen.method].note} {HOW if chosen.dimensions == 2 else TURNED}")
+    downloads.chart_extras(f"map-{chosen.method}", placed.points.drop(columns=["series", "text"]).rename(
+        columns={"row": "training example", "label": drawn_examples.noun(drawn), "value": "score"}),
+        [chosen.scoring] if chosen.scoring else (), command=command(drawn, chosen))
+
+
+def take(placed: Dots, chosen: Chosen) -> None:
+    """What was clicked or marked since the last run becomes the selection."""
+    if chosen.dimensions == 2:
+        CHART.take(placed.points, placed.order, (f"{_axis(chosen.method)} 1", f"{_axis(chosen.method)} 2"),
+                   quiet=placed.quiet)
+
+
+def _axis(method: str) -> str:
+    return "component" if METHODS[method].quick else "coordinate"
+
+
+def legend(chosen: Chosen) -> None:
+    """What the colours of scores say."""
+    if chosen.scoring is None:
+        return
+    chips.question(chosen.scoring)
+    glossary.caption(f"Teal supports the behavior at query {chosen.query}, brown opposes it; the colours "
+                     f"end at the {dots.ENDS:.0%} quantile of the scores' sizes.")
+
+
+def selected(drawn: DrawnProblem, chosen: Chosen, scores: Scores | None) -> None:
+    """The fields, the group, and the card of the chosen training example."""
+    st.html(cards.STYLE)
+    selection.fields(drawn.problem.n)
+    selection.shown(drawn.dataset, drawn.sample)
+    row = selection.example()
+    if row is None:
+        return
+    if row >= drawn.problem.n:
+        st.info(f"There is no training example {row} in this draw.", icon=":material/info:")
+        return
+    known = scores is not None and row in scores.candidates
+    with st.container(border=True, key="map-card"):
+        query = drawn_examples.queries(drawn)[chosen.query] if known else None
+        example_card.show(drawn, row, [scores] if known and scores is not None else [], query)
+        st.page_link("../pages/examples.py", label="Open in Examples", icon=":material/photo_library:")
+
+
+def command(drawn: DrawnProblem, chosen: Chosen) -> str:
+    """The commands that recompute the coordinates."""
+    file, written = downloads.problem_file(drawn.source)
+    return "\n".join([written, f"python -m engine map --data {file} --method {chosen.method} --dimensions "
+                               f"{chosen.dimensions} --out map.csv"])
+
+

@@ -1,0 +1,100 @@
+r"""A map of the training set: representations φ(x_i) of all training examples, drawn in two or three dimensions.
+
+Principal components: with the rows centred, Φ = φ − mean, and C = ΦᵀΦ / n = V diag(λ) Vᵀ, λ falling, the coordinates
+are Φ V_k and the share of variance they keep is Σ_{j ≤ k} λ_j / Σ λ. Distances only shrink: what is apart on the map is
+apart, and what is together may not be.
+
+t-SNE (van der Maaten and Hinton, 2008), by scikit-learn's Barnes-Hut method from the principal components: it keeps
+neighbours together; sizes of clusters and distances between them mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.basics.registry import Registry
+from engine.problems import Problem
+
+DIMENSIONS = (2, 3)
+NEIGHBOURS_AMONG = 20_000
+"""Training examples up to which t-SNE is offered: its time grows by n log n, about a minute at 10,000."""
+REDUCED = 50
+PERPLEXITY = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """coordinates: (n, 2) or (n, 3), float64, a row a training example. kept: the share of the variance of the
+    representations that they hold, where the method has one, else NaN."""
+
+    coordinates: np.ndarray
+    kept: float = float("nan")
+
+
+@dataclass(frozen=True)
+class EmbeddingMethod:
+    """A way from representations (n, F) to coordinates in k dimensions. quick: whether a page may wait for it."""
+
+    name: str
+    title: str
+    note: str
+    quick: bool
+    embed: Callable[[Tensor, int], Embedding]
+
+
+def embedding(problem: Problem, method: str, dimensions: int = 2) -> Embedding:
+    """The map of all training examples. Raises `InvalidInput` for other dimensions, an unknown method, or too few or
+    too many examples."""
+    if dimensions not in DIMENSIONS:
+        raise InvalidInput(f"A map has 2 or 3 dimensions, not {dimensions}.")
+    if problem.n <= dimensions:
+        raise InvalidInput(f"A map in {dimensions} dimensions needs more than {dimensions} training examples; there "
+                           f"are {problem.n}.")
+    with problem.exclusive, torch.no_grad():
+        found = problem.representations(problem.x).detach().double().cpu()
+    return METHODS[method].embed(found, dimensions)
+
+
+def principal_components(values: Tensor, dimensions: int) -> Embedding:
+    """values: (n, F). The sign of a component makes its largest entry positive; dimensions beyond the rank are 0."""
+    centred = values - values.mean(0)
+    wide = values.shape[1] > len(values)
+    gram = (centred @ centred.T if wide else centred.T @ centred) / len(values)
+    variances, vectors = torch.linalg.eigh(gram)
+    count = min(dimensions, len(variances))
+    variances, vectors = variances.flip(0).clamp_min(0), vectors.flip(1)[:, :count]
+    if wide:
+        vectors = torch.nn.functional.normalize(centred.T @ vectors, dim=0)
+    largest = vectors.gather(0, vectors.abs().argmax(0, keepdim=True))
+    coordinates = torch.zeros(len(values), dimensions, dtype=values.dtype)
+    coordinates[:, :count] = centred @ (vectors * torch.where(largest < 0, -1.0, 1.0))
+    total = variances.sum().item()
+    return Embedding(coordinates.numpy(), variances[:count].sum().item() / total if total > 0 else float("nan"))
+
+
+def neighbours(values: Tensor, dimensions: int) -> Embedding:
+    """t-SNE of the first 50 principal components. Raises `InvalidInput` for more examples than it can do with."""
+    from sklearn.manifold import TSNE
+
+    if len(values) > NEIGHBOURS_AMONG:
+        raise InvalidInput(f"t-SNE is offered for up to {NEIGHBOURS_AMONG:,} training examples, and there are "
+                           f"{len(values):,}; choose principal components, or draw fewer.")
+    start = principal_components(values, min(REDUCED, values.shape[1])).coordinates
+    perplexity = min(PERPLEXITY, (len(values) - 1) / 3)
+    found = TSNE(dimensions, perplexity=perplexity, init="pca", random_state=0, n_jobs=1).fit_transform(start)
+    return Embedding(np.asarray(found, dtype=np.float64))
+
+
+METHODS: Registry[EmbeddingMethod] = Registry("map")
+for _method in (
+        EmbeddingMethod("pca", "principal components", "The directions in which the representations vary most. "
+                        "What is apart on the map is apart; what is together may not be.", True, principal_components),
+        EmbeddingMethod("tsne", "t-SNE", "Neighbours stay together; how large a cluster is and how far two stand "
+                        "apart means nothing.", False, neighbours)):
+    METHODS.add(_method.name, _method)
