@@ -5,7 +5,7 @@ import streamlit as st
 from app.approximation import data as error_curves
 from app.approximation import panel as error_panel
 from app.approximation import path_integral as path_panel
-from app.approximation import state
+from app.approximation import state, surface
 from app.widgets import chips, downloads, glossary, job_panel
 from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
@@ -44,6 +44,7 @@ def _eta(chosen) -> None:
     with right:
         error_panel.scatter(point, chosen)
     error_panel.note(chosen)
+    surface.show(chosen)
     _point(point, chosen)
     error_panel.numbers_table(error_curves.titled(agreements), "behavior", chosen)
 
@@ -60,6 +61,7 @@ def _alpha(chosen) -> None:
     with right:
         error_panel.scatter(point, chosen)
     error_panel.note(chosen)
+    surface.show(chosen)
     _point(point, chosen)
     error_panel.numbers_table({title: at.agreement for title, at in error_curves.by_title(points).items()}, "solver",
                               chosen)

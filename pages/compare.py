@@ -64,6 +64,7 @@ query = compare_panel.query_picker(found, metric, pair)
 ranked = comparisons.pair(found, *pair)
 first, second = (names[place] for place in pair)
 plane.take(found, ranked, (first, second), query)
+compare_panel.take_change()
 left, right = st.columns(2, gap="large")
 with left:
     plane.scatter(found, ranked, pair, (first, second), query)

@@ -5,7 +5,7 @@ import streamlit as st
 from app.examples import data as example_data
 from app.examples import panel as example_panel
 from app.examples import self_influence as self_influence_panel
-from app.widgets import cards, chips, glossary, job_panel, labels, pickers, record_text
+from app.widgets import cards, chips, glossary, job_panel, labels, pickers, record_text, selection
 from app.widgets.desk import desk
 from app.widgets.guard import guarded
 from app.widgets.plain_text import sentence
@@ -46,6 +46,8 @@ def _page(source, scorings) -> None:
                                 source.model_copy(update={"n_candidates": count}))
     chips.note(f"seed {source.seed} · {drawn.problem.n:,} training examples · {len(found[0].candidates):,} of them "
                f"candidates · {len(drawn.problem.queries)} queries")
+    selection.fields(drawn.problem.n)
+    selection.shown(drawn.dataset, drawn.sample)
     st.divider()
     with guarded("Self-influence"):
         self_influence_panel.show(drawn, source, scorings, names, count, n)

@@ -62,7 +62,7 @@ def space(points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str, str]
         traces.append({"type": "scatter3d", **_coordinates(chosen), "mode": "markers", "hoverinfo": "skip",
                        "showlegend": False, "marker": _ring()})
     scene = {f"{letter}axis": {"title": {"text": title}, "showbackground": False, "showticklabels": False,
-                               "gridcolor": ink.FAINT, "zerolinecolor": ink.FAINT}
+                               "gridcolor": ink.tone(ink.QUIET)}
              for letter, title in zip("xyz", axes, strict=True)}
     return {"data": traces, "layout": {**_layout(points), "scene": {**scene, "aspectmode": "cube", "camera": CAMERA}}}
 
@@ -120,7 +120,7 @@ def _layout(points: pd.DataFrame) -> dict[str, Any]:
     if "value" in points:
         largest = float(points.value.abs().quantile(ENDS)) or 1.0
         layout["coloraxis"] = {"colorscale": ink.DIVERGING, "cmin": -largest, "cmax": largest, "cmid": 0,
-                               "colorbar": {"thickness": 12, "len": 0.7, "tickformat": ".2~g"}}
+                               "colorbar": {"thickness": 12, "len": 0.7, "tickformat": ".2~g", "outlinewidth": 0}}
         layout["showlegend"] = False
     return layout
 

@@ -16,8 +16,6 @@ def tone(place: int) -> str:
     return f"#{place + 1:06d}"
 
 
-FAINT = "#000039"
-"""The ink of grids, as a Plotly figure names it."""
 SEQUENTIAL = [[place / 9, f"#{place + 11:06d}"] for place in range(10)]
 DIVERGING = [[place / 9, f"#{place + 21:06d}"] for place in range(10)]
 """Colour scales of the theme, as a Plotly figure names them."""

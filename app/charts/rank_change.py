@@ -7,6 +7,8 @@ import pandas as pd
 
 from app.charts import ink
 
+CHOSEN = "chosen"
+"""The selection of a clicked dot, with its `example`."""
 KEPT = ("in both", "only in the first", "only in the second")
 ROW, AROUND = 15, 130  # pixels: of a row, and of the axis and legend
 
@@ -17,6 +19,7 @@ def rank_change(changes: pd.DataFrame, first: str, second: str, top: int, noun: 
     lines = _long(changes, first, second, noun)
     lowest = max(float(lines.place.max()), float(top)) + 0.8
     hover = alt.selection_point(name="hovered", fields=["example"], on="pointerover", clear="pointerout", empty=False)
+    clicked = alt.selection_point(name=CHOSEN, fields=["example"], on="click", empty=False)
     base = alt.Chart(lines).encode(
         x=alt.X("side:N", title=None, sort=[first, second], scale=alt.Scale(padding=0.6, type="point"),
                 axis=alt.Axis(orient="top", labelAngle=0, labelLimit=220, domain=False, ticks=False, labelPadding=4)),
@@ -28,11 +31,11 @@ def rank_change(changes: pd.DataFrame, first: str, second: str, top: int, noun: 
         strokeDash=alt.StrokeDash("kept:N", scale=alt.Scale(domain=list(KEPT), range=[[1, 0], [5, 3], [2, 2]]),
                                   legend=None),
         strokeWidth=alt.condition(hover, alt.value(3.5), alt.value(1.4)))
-    dots = base.mark_circle(size=44, opacity=1).encode(
+    dots = base.mark_circle(size=44, opacity=1, cursor="pointer").encode(
         color=alt.Color("kept:N", scale=alt.Scale(domain=list(KEPT), range="category"), legend=None),
         tooltip=[alt.Tooltip("example:Q", title="Training example"), alt.Tooltip(f"{noun}:N", title=noun.capitalize()),
                  alt.Tooltip("rank_a:Q", title="Rank under the first"),
-                 alt.Tooltip("rank_b:Q", title="Rank under the second")]).add_params(hover)
+                 alt.Tooltip("rank_b:Q", title="Rank under the second")]).add_params(hover, clicked)
     end = ink.paint(base.transform_aggregate(count="count()", groupby=["side"]).transform_calculate(
         place=str(top + 0.8)).mark_line(strokeDash=[3, 3], strokeWidth=1, tooltip=None), ink.QUIET)
     names = [ink.paint(base.transform_filter(f"datum.left == {str(left).lower()}").mark_text(

@@ -18,6 +18,7 @@ from app.widgets import (
     inputs,
     pictures,
     record_text,
+    selection,
     specification_list,
     two_rankings,
 )
@@ -32,7 +33,7 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
-ALL = "all"
+ALL, CHANGES = "all", "compare:changes"
 RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all queries"),
           two_rankings.OFTEN: ("by how often in the top", "by how often they are in a query's top")}
 """What ranks the top list over all queries -> what it is called to choose from, and in a sentence."""
@@ -185,7 +186,8 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
     glossary.markdown(
         f"**The top {top}**", help=f"Examples that support the behavior most: {pair.noun} and rank. Those below the "
                                    "dashed line are outside that side's top, in order but not to scale.")
-    draw(rank_change.rank_change, table, first, second, top, pair.noun, key="compare:changes",
+    draw(rank_change.rank_change, table, first, second, top, pair.noun, key=CHANGES, on_select="rerun",
+         selection_mode=[rank_change.CHOSEN],
          alt=f"Slope chart of the top {top} training examples under {first} and under {second}: {kept} are in both.")
     over = (f", for query {query}" if query is not None else
             f", ranked {RANKED[by][1]} · query by query, as the agreements above are, "
@@ -195,6 +197,15 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
     downloads.chart_extras("top", shown, [found.scorings[place] for place in places],
                            command=downloads.score_commands(found.drawn_sources[0],
                                                             [found.scorings[place] for place in places]))
+
+
+def take_change() -> None:
+    """Choose the training example whose dot in the slope chart was clicked since the last run."""
+    points = (st.session_state.get(CHANGES) or {}).get("selection", {}).get(rank_change.CHOSEN) or [{}]
+    row = points[-1].get("example")
+    if row is not None and row != st.session_state.get(f"{CHANGES}:handled"):
+        selection.choose(int(row))
+    st.session_state[f"{CHANGES}:handled"] = row
 
 
 def _ranked_by() -> str:

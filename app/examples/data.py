@@ -66,11 +66,14 @@ def _range(values: np.ndarray) -> tuple[float, float]:
     return (float(kept.min()), float(kept.max())) if kept.size else (0.0, 0.0)
 
 
-def table(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: int) -> pd.DataFrame:
+def table(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: int,
+          group: Sequence[int] = ()) -> pd.DataFrame:
     """The whole ranking: one row a candidate, with rank and oriented score under each specification."""
     rows = found[0].candidates
     frame = pd.DataFrame({"training example": rows, "row in dataset": drawn.sample.train_index[rows],
                           noun(drawn): [label(drawn, row) for row in rows]})
+    if group:
+        frame["in the group"] = np.isin(rows, group)
     for name, scores in zip(names, found, strict=True):
         frame[f"rank: {name}"] = ranks(scores.trusted[query])
         frame[f"score: {name}"] = scores.trusted[query]

@@ -290,8 +290,8 @@ def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[
     """The table of all candidates, its CSV, the specifications and the commands."""
     scorings = [scores.scoring for scores in found]
     command = downloads.score_commands(source, scorings) + f"\n# row {query.place} of each scores array is this query"
-    downloads.chart_extras(f"ranking-query-{query.place}", example_data.table(drawn, found, names, query.place),
-                           scorings, command=command)
+    table = example_data.table(drawn, found, names, query.place, selection.group())
+    downloads.chart_extras(f"ranking-query-{query.place}", table, scorings, command=command)
 
 
 def legend(compared: bool, texts: bool = False) -> None:

@@ -4,6 +4,7 @@ from engine.jobs import KINDS
 from engine.runs import (
     datamodels,
     embedding,
+    error_surface,
     language,
     noisy_labels,
     noisy_retraining,
@@ -13,6 +14,6 @@ from engine.runs import (
 )
 
 for _kind in (
-        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, embedding.JOB, noisy_labels.JOB,
-        noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB):
+        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, embedding.JOB, error_surface.JOB,
+        noisy_labels.JOB, noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB):
     KINDS.add(_kind.name, _kind)

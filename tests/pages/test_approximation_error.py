@@ -3,12 +3,15 @@ import re
 import pandas as pd
 import pytest
 
+from app.approximation import surface
 from app.widgets import published
+from app.widgets.desk import desk
 from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable
 from engine.curvature import solvers_for
 from engine.jobs import run_job
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
+from engine.runs import error_surface as surface_runs
 from engine.runs.scores import KIND, payload
 from tests.pages.support import open, says, sound, texts
 
@@ -166,3 +169,15 @@ def test_one_example_is_followed_along_the_path():
 def test_the_verdict_knows_that_the_logit_of_a_linear_model_is_its_tangent():
     at = sound(open("approximation_error", **SMALL, panel="eta", behavior="query_logit"))
     assert says(at, "Same question, same answer") and says(at, "linear in the parameters")
+
+
+@pytest.mark.parametrize("panel, said", [("eta", "one step: the curve above"), ("alpha", "damping 0: Cholesky")])
+def test_the_error_surface_is_a_run_and_has_the_curve_as_its_slice(panel, said):
+    address = {**SMALL, "panel": panel, "surface": 1, "draws": 1}
+    at = sound(open("approximation_error", **address))
+    assert not at.get("plotly_chart")
+    job = next(job for job in desk().jobs.queue.jobs() if job.kind == surface_runs.KIND)
+    run_job(job.kind, job.payload, desk().jobs.root)
+    at = sound(open("approximation_error", **address))
+    figure, = at.get("plotly_chart")
+    assert said in figure.proto.spec and says(at, f"--surface {surface.OF_PANEL[panel]}")

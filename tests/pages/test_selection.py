@@ -1,7 +1,7 @@
 """One selection: what is chosen in the dots, in the fields or in a list is chosen everywhere."""
 
 from app.widgets import specification_list
-from tests.pages.support import open, says, sound
+from tests.pages.support import open, says, select, sound
 
 SMALL = {"data": "digits", "train": 60, "queries": 12, "candidates": 8, "nseeds": 1}
 
@@ -81,3 +81,17 @@ def test_the_query_of_examples_is_the_query_of_compare():
     assert says(turn(at, "examples"), "<strong>Query 5</strong>")
     at.button(key="query:3").click().run()
     assert says(turn(at, "compare"), "for query 3")
+
+
+def test_a_dot_of_the_slope_chart_is_chosen_once():
+    at = select(compare(), "compare:changes", "chosen", {"example": 7})
+    assert said(at, "example") == "7"
+    at.button(key="selection:clear").click().run()
+    assert said(sound(at), "example") is None
+
+
+def test_examples_shows_the_group_and_marks_it_in_the_table():
+    at = sound(open("examples", **{**SMALL, **specification_list.address("vary-b"), "group": "3,5"}))
+    assert says(at, "Group of 2:")
+    table = next(frame.value for frame in at.dataframe if "in the group" in frame.value)
+    assert set(table["training example"][table["in the group"]]) == {3, 5}

@@ -20,7 +20,7 @@ from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, build_kept
 from engine.problems.families import network
 from engine.problems.trained import weights_file
-from engine.runs import datamodels, embedding, noisy_labels, noisy_retraining, self_influence, training
+from engine.runs import datamodels, embedding, error_surface, noisy_labels, noisy_retraining, self_influence, training
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
 
@@ -32,6 +32,7 @@ STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step",
 ASKED = {
     "scores": (score_runs.KIND, lambda: score_runs.payload(SOURCE, [STEP], 6)),
     "self-influence": (self_influence.KIND, lambda: self_influence.payload(SOURCE, STEP, 6)),
+    "error surface": (error_surface.KIND, lambda: error_surface.payload(SOURCE, "steps", "query_loss", 6)),
     "embedding": (embedding.KIND, lambda: embedding.payload(SOURCE, "tsne", 2)),
     "datamodels": (datamodels.KIND, lambda: datamodels.payload(SOURCE, 6, 4)),
     "training": (training.KIND, lambda: training.payload(NETWORK)),

@@ -1,0 +1,69 @@
+"""The error surface below a curve: agreement over a second parameter too, of which the curve is a slice."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import streamlit as st
+
+from app.approximation.state import Chosen
+from app.charts import surface as chart
+from app.charts.draw import plot
+from app.widgets import choice, downloads, glossary, inputs, job_panel
+from app.widgets.desk import desk
+from engine.analysis.error_surfaces import SURFACES, ErrorSurface, summarized
+from engine.basics.values import short
+from engine.desk import Waiting
+from engine.desk.error_surface import asked_surface
+from engine.metrics.agreement import METRICS
+from engine.question.behaviors import BEHAVIORS
+
+NAME = "surface"
+OF_PANEL = {"eta": "steps", "alpha": "damping"}
+SEEN = {"steps": "Across, the size of a step; in depth, how many such steps are taken on the example. The first-order "
+                 "answer ranks the same at every point, so all that falls is the truth leaving the tangent.",
+        "damping": "Across, the weight; in depth, the damping of the inverse Hessian. At damping 0 it is the optimum's "
+                   "own derivative; with more, it answers a damped question, which no solver can undo."}
+SLICES = {"steps": "one step: the curve above", "damping": "damping 0: Cholesky in the curve above"}
+
+
+def show(chosen: Chosen) -> None:
+    """A switch, and below it the surface, or the job that computes it."""
+    asked = SURFACES[OF_PANEL[chosen.panel]]
+    if asked.refusal(chosen.sources[0].problem_class) or BEHAVIORS[chosen.behavior].words:
+        return
+    key = choice.bound(NAME, False, choice.on_off)
+    on = inputs.toggle(f"Error surface: {asked.title}", key=key,
+                       help="The agreement over two parameters, turned by hand; it is computed once as a run.")
+    choice.keep(NAME, int(on))
+    if not on:
+        return
+    source = chosen.sources[0]
+    candidates = chosen.candidates or source.n_train or len(desk().sample(source)[1].y_train)
+    found = asked_surface(desk(), source, asked.name, chosen.behavior, candidates)
+    if isinstance(found, Waiting):
+        job_panel.watch(found)
+        return
+    _drawn(asked, found, chosen, candidates)
+
+
+def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, candidates: int) -> None:
+    metric, table = METRICS[chosen.metric], summarized(asked.name, found)
+    table = table[table.metric == chosen.metric]
+    means = table["mean"].to_numpy().reshape(len(asked.rows), len(asked.columns))
+    if np.isnan(means).all():
+        st.info("No query has a defined value here.", icon=":material/landscape:")
+        return
+    low, high = table.loc[table["mean"].idxmin()], table.loc[table["mean"].idxmax()]
+    across, deep = asked.symbols
+    plot(chart.surface(means, asked.rows, asked.columns, (across, deep, metric.title), SLICES[asked.name]),
+         f"{metric.title} of approximation and truth over {across} and {deep}: from {low['mean']:.3f} at {across} "
+         f"{short(low[across])}, {deep} {short(low[deep])} to {high['mean']:.3f} at {across} {short(high[across])}, "
+         f"{deep} {short(high[deep])}.", f"surface:{asked.name}:{chosen.metric}")
+    glossary.caption(f"{SEEN[asked.name]} {metric.title}, mean over queries; {BEHAVIORS[chosen.behavior].title}, "
+                     f"{candidates:,} candidates, first draw. The grids are evenly spaced here. Drag to turn it.")
+    file, written = downloads.problem_file(chosen.sources[0].model_copy(update={"n_candidates": candidates}))
+    downloads.chart_extras(f"surface-{asked.name}", table, command=(
+        f"{written}\npython -m engine error-surface --data {file} --surface {asked.name} "
+        f"--behavior {shlex.quote(chosen.behavior)} --out surface.csv"))
