@@ -1,0 +1,51 @@
+"""Dots in a real browser: a click chooses one, a lasso a group, and both hold on other pages."""
+
+import re
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from app.widgets.specification_list import address
+
+pytestmark = pytest.mark.e2e
+SMALL = {"data": "digits", "train": 200, "queries": 20, "candidates": 10, "seed": 0, "nseeds": 1}
+DOTS = ".stPlotlyChart .points path"
+
+
+def said(page, name):
+    return parse_qs(urlsplit(page.url).query).get(name)
+
+
+def lasso(page):
+    """Around everything in the upper left part of the first chart of dots."""
+    page.locator('.modebar-btn[data-title="Lasso Select"]').first.click()
+    box = page.locator(".stPlotlyChart .nsewdrag").first.bounding_box()
+    corners = [(0.05, 0.05), (0.6, 0.05), (0.6, 0.6), (0.05, 0.6), (0.05, 0.05)]
+    places = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=4)
+    page.mouse.up()
+
+
+def test_a_click_opens_the_card_and_a_lasso_makes_a_group_that_the_map_shows_too(open_page, settle):
+    page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "ranks": 3}, doseq=True))
+    page.locator(DOTS).first.scroll_into_view_if_needed()
+    page.locator(DOTS).nth(20).hover(force=True)
+    page.locator(".hoverlayer", has_text="training example").first.wait_for()
+    page.locator(DOTS).nth(20).click(force=True)
+    page.wait_for_url(re.compile("example="))
+    settle(page)
+    row = said(page, "example")[0]
+    assert f"training example {row} (row" in page.locator(".st-key-compare-card").inner_text()
+    lasso(page)
+    page.wait_for_url(re.compile("group="))
+    settle(page)
+    group = said(page, "group")
+    page.locator('[data-testid="stSidebarNavLink"]', has_text="Map").click()
+    page.wait_for_url(re.compile("/map"))
+    settle(page)
+    assert page.locator(".st-key-selection-group input").input_value() == group[0]
+    assert page.locator(".st-key-selection-example input").input_value() == row
+    assert page.console_errors == []
