@@ -10,7 +10,7 @@ from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
 from engine.problems.source import SOFTMAX
 
 NAME = "model"
-OPTIMA_CANDIDATES = {"digits": 300, "fashion_mnist": 100}
+OPTIMA_CANDIDATES = {"digits": 300, "fashion_small": 100, "fashion_mnist": 100}
 DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
 NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (150, 20), (60, 10), 10

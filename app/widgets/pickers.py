@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from io import BytesIO
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.widgets import (
     choice,
+    downloads,
     fitting_models,
     glossary,
     inputs,
@@ -22,6 +24,7 @@ from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
 from engine import data
 from engine.basics.errors import WhichfluenceError
+from engine.data import sample_folder
 from engine.data.records import Record
 from engine.estimators import ESTIMATORS
 from engine.models.causal.catalogue import is_embedded
@@ -36,7 +39,7 @@ from engine.question.processes import PROCESSES
 from engine.question.specification import Specification, fitting
 from engine.scoring.scoring import Scoring
 
-POOL = {"cifar10": 2}
+POOL = {"cifar10": 2, "fashion_small": 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
 SIZES = ("train", "queries", "candidates", "pool")
 COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
@@ -187,6 +190,7 @@ def upload(texts: bool = True) -> None:
         file = st.file_uploader(UPLOADED + (UPLOADED_TEXTS if texts else "."),
                                 type=["npz", "zip", *(["jsonl"] if texts else [])], key="upload")
         if file is None:
+            _sample()
             return
         if st.session_state.get("upload_done") == file.file_id:
             if st.session_state.get("upload_fault"):
@@ -199,12 +203,30 @@ def upload(texts: bool = True) -> None:
             st.session_state["upload_fault"] = str(error)
             st.error(sentence(error), icon=":material/error:")
             return
-        kept = st.session_state.setdefault("uploads", [])
-        if name not in kept:
-            kept.append(name)
-        choice.keep("data", name)
-        st.session_state.pop(choice.widget("data"), None)
+        _brought(name)
         st.rerun()
+
+
+def _brought(name: str) -> None:
+    """Choose a kept upload."""
+    kept = st.session_state.setdefault("uploads", [])
+    if name not in kept:
+        kept.append(name)
+    choice.keep("data", name)
+    st.session_state.pop(choice.widget("data"), None)
+
+
+def _sample() -> None:
+    """A zip to try the way of one's own pictures with."""
+    st.button("Try with a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
+              help=f"{sample_folder.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
+                   "folder. It is brought as a zip of your own would be.")
+    downloads.file_button("The sample zip", sample_folder.sample_zip, sample_folder.NAME, "application/zip",
+                          "upload:sample:file")
+
+
+def _try() -> None:
+    _brought(data.uploads.keep(BytesIO(sample_folder.sample_zip()), sample_folder.NAME))
 
 
 def source(seed_offset: int = 0) -> ProblemSource:

@@ -95,3 +95,9 @@ def test_examples_shows_the_group_and_marks_it_in_the_table():
     assert says(at, "Group of 2:")
     table = next(frame.value for frame in at.dataframe if "in the group" in frame.value)
     assert set(table["training example"][table["in the group"]]) == {3, 5}
+
+
+def test_the_sample_zip_is_brought_like_ones_own(home):
+    at = sound(open("compare", **SMALL))
+    sound(at.button(key="upload:sample").click().run())
+    assert said(at, "data").startswith("upload-") and "Your images (zip)" in at.selectbox(key="choice:data").options
