@@ -85,8 +85,10 @@ def fields(n: int) -> None:
 
     n: examples in the training set.
     """
-    key = "selection:example"
-    chosen = example()
+    key, chosen = "selection:example", example()
+    for name, text in ((EXAMPLE, chosen), (GROUP, written(group()))):
+        if text not in (None, ""):
+            choice.keep(name, text)
     st.session_state[key] = chosen if chosen is not None and chosen < n else None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         inputs.number_input("Training example", 0, n - 1, key=key, step=1, width=170, placeholder="none",

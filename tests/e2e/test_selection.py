@@ -46,6 +46,7 @@ def test_a_click_opens_the_card_and_a_lasso_makes_a_group_that_the_map_shows_too
     page.locator('[data-testid="stSidebarNavLink"]', has_text="Map").click()
     page.wait_for_url(re.compile("/map"))
     settle(page)
+    assert said(page, "group") == group and said(page, "example") == [row]
     assert page.locator(".st-key-selection-group input").input_value() == group[0]
     assert page.locator(".st-key-selection-example input").input_value() == row
     assert page.console_errors == []
