@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from app.charts import ink
+from engine.data import Dataset
 
 ENDS = 0.98
 """The quantile of the values' sizes at which their colours end."""
@@ -20,6 +21,8 @@ SVG_UP_TO = 2_000
 SYMBOLS = ("circle", "diamond", "square", "cross", "x", "triangle-up")
 SOLID = ("circle", "diamond", "square", "cross", "x")
 """Those that exist in space."""
+MOST_SERIES = 20
+"""Series that can be told apart by hue and symbol."""
 HUES = (0, 1, 2, 3, 4, 5)
 HEIGHT = 430
 CAMERA = {"eye": {"x": 1.1, "y": 1.1, "z": 0.8}}
@@ -71,6 +74,11 @@ def series(points: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame
     """The dots of each series, in the order in which the figure holds them."""
     parts = dict(tuple(points.groupby("series", sort=False)))
     return {name: parts[name] for name in order if name in parts}
+
+
+def told_apart(dataset: Dataset) -> bool:
+    """Whether classes can colour the dots: there are not too many."""
+    return dataset.n_classes <= MOST_SERIES
 
 
 def said(*lines: str) -> str:

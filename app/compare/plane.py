@@ -36,7 +36,7 @@ BY_TOP, BY_LABEL, BY_FLAG = "top", "label", "flag"
 MOST = 60_000
 """Dots that stay usable; above, the density alone is drawn."""
 QUIET = "the others"
-FLAGGED = ("label known to be wrong", QUIET)
+FLAGGED = ("known flag", QUIET)
 
 
 def take(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> None:
@@ -87,7 +87,9 @@ def _switches(found: Compared, count: int) -> None:
 
 def _hues(found: Compared) -> list[str]:
     """What dots can be coloured by."""
-    return [BY_TOP, BY_LABEL, *([BY_FLAG] if desk().sample(found.sources[0])[0].flags is not None else [])]
+    dataset = desk().sample(found.sources[0])[0]
+    offered = {BY_TOP: True, BY_LABEL: dots.told_apart(dataset), BY_FLAG: dataset.flags is not None}
+    return [hue for hue, fits in offered.items() if fits]
 
 
 def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None

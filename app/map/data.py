@@ -16,7 +16,7 @@ from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
 
 RIGHT, WRONG = "the model says its label", "the model says another label"
-FLAGGED, UNFLAGGED = "label known to be wrong", "no such flag"
+FLAGGED, UNFLAGGED = "known flag", "the others"
 SCORED, UNSCORED = "scored", "no score"
 
 
@@ -62,5 +62,5 @@ def _series(drawn: DrawnProblem, labels: list[str], chosen: Chosen) -> tuple[lis
         return np.where(flags, FLAGGED, UNFLAGGED).tolist(), [FLAGGED, UNFLAGGED], UNFLAGGED
     if chosen.hue == SCORE:
         return [UNSCORED] * len(labels), [SCORED, UNSCORED], UNSCORED
-    assert chosen.hue in (LABEL, FLAG), f"{chosen.hue} colours nothing"
+    assert chosen.hue == LABEL, f"{chosen.hue} colours nothing"
     return labels, list(dict.fromkeys([*drawn.dataset.class_names, *labels])), ""

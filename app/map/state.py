@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from app.charts import dots
 from app.widgets import choice, glossary, inputs, pictures
 from app.widgets.selectors import pick, segments
 from engine.analysis.embedding import METHODS
+from engine.data import Dataset
 from engine.problems import DrawnProblem
 from engine.scoring.scoring import Scoring
 
@@ -34,16 +36,22 @@ def controls(drawn: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[s
     method = segments("method", "Map by", list(METHODS), "pca", lambda name: METHODS[name].title, row, help=" ".join(
         f"**{one.title}**: {one.note}" for one in METHODS.values()))
     space = segments("space", "Dimensions", ("2", "3"), "2", str, row)
-    noun = drawn.dataset.noun
-    hues = {LABEL: noun, **({SAID: "model right or wrong"} if drawn.dataset.records is None else {}),
-            **({FLAG: "known flag"} if drawn.dataset.flags is not None else {}), SCORE: "score"}
-    hue = segments("shade", "Colour", list(hues), LABEL, hues.get, row)
+    hues = _hues(drawn.dataset)
+    hue = segments("shade", "Colour", list(hues), next(iter(hues)), hues.get, row)
     if hue != SCORE:
         return Chosen(method, int(space), hue, None, 0)
     asked = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     place = pick("under", "Score under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], int, asked,
                  width=330)
     return Chosen(method, int(space), hue, scorings[place - 1], _query(drawn, asked))
+
+
+def _hues(dataset: Dataset) -> dict[str, str]:
+    """What dots can be coloured by, with its name."""
+    offered = {LABEL: dots.told_apart(dataset), SAID: dataset.records is None, FLAG: dataset.flags is not None,
+               SCORE: True}
+    titles = {LABEL: dataset.noun, SAID: "model right or wrong", FLAG: "known flag", SCORE: "score"}
+    return {hue: titles[hue] for hue, fits in offered.items() if fits}
 
 
 def _query(drawn: DrawnProblem, area) -> int:

@@ -159,7 +159,16 @@ def test_texts_have_answers_and_no_labels(trained):
     frames = [frame.value for frame in at.dataframe if "example" in frame.value.columns]
     assert len(frames) == 2 and all("answer" in frame and "label" not in frame for frame in frames)
     charts = [element.proto.spec for element in at.get("vega_lite_chart")]
-    assert sum('"Answer"' in spec for spec in charts) == 2 and '"Label"' not in "".join(charts)
+    assert sum('"Answer"' in spec for spec in charts) == 1 and '"Label"' not in "".join(charts)
+    dots, = at.get("plotly_chart")
+    assert "<br>answer " in dots.proto.spec and "label" not in dots.proto.spec
+
+
+def test_records_are_mapped_by_where_the_answer_is_read(trained):
+    at = sound(open("map", **SMALL, example=3))
+    dots, = at.get("plotly_chart")
+    assert "training example 3" in dots.proto.spec and says(at, "24 training examples by principal components")
+    assert not at.error and says(at, "3 (row ")
 
 
 def test_words_that_a_response_lacks_are_said_where_the_answer_would_stand(trained):
