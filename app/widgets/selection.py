@@ -73,7 +73,6 @@ def choose(row: int | None) -> None:
 def gather(rows: Iterable[int]) -> None:
     """Make these the group; too many are refused in the next run."""
     rows = list(rows)
-    st.session_state.pop(FIELD, None)
     if len(set(rows)) > MOST:
         st.session_state["selection:refused"] = len(set(rows))
         return
@@ -94,11 +93,12 @@ def fields(n: int) -> None:
         inputs.number_input("Training example", 0, n - 1, key=key, step=1, width=170, placeholder="none",
                             on_change=_chosen, args=(key,), help="Its row in the drawn training set; a click on a dot "
                                                                  "chooses it too.")
-        st.session_state.setdefault(FIELD, written(group()))
+        fault = st.session_state.pop("selection:fault", None)
+        if not fault:  # what is no group stays, to be mended
+            st.session_state[FIELD] = written(group())
         inputs.text_input("Group of training examples", key=FIELD, width=330, placeholder="such as 3, 10-14",
                           on_change=_gathered, help="Rows and ranges of rows; a lasso or a box around dots fills it.")
         st.button("Clear", key="selection:clear", disabled=not group() and chosen is None, on_click=_clear)
-    fault = st.session_state.pop("selection:fault", None)
     if fault:
         st.warning(f"That is no group: {fault}.", icon=":material/select_all:")
     refused = st.session_state.pop("selection:refused", None)

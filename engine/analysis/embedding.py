@@ -23,7 +23,8 @@ from engine.problems import Problem
 
 DIMENSIONS = (2, 3)
 NEIGHBOURS_AMONG = 20_000
-"""Training examples up to which t-SNE is offered: its time grows by n log n, about a minute at 10,000."""
+"""Training examples up to which t-SNE is offered: its time grows with n log n, 10 s at 1,300 and 31 s at 4,000 on one
+core."""
 REDUCED = 50
 PERPLEXITY = 30.0
 

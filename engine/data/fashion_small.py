@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.basics.contents import content as digest_of_file
 from engine.basics.errors import MissingData
-from engine.basics.files import atomic_write
+from engine.basics.files import atomic_write, make_folder
 from engine.basics.provenance import versions
 from engine.data import fashion_mnist
 from engine.data.dataset import Dataset, digest
@@ -65,7 +65,7 @@ def write(made: Extract, folder: Path) -> None:
                    f"rows_{split}": made.rows[split].astype(np.uint16)}
     buffer = BytesIO()
     np.savez_compressed(buffer, **arrays)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     atomic_write(folder / FILE, buffer.getvalue())
     atomic_write(folder / MANIFEST, json.dumps(made.manifest, indent=1) + "\n")
 

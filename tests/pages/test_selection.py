@@ -101,3 +101,9 @@ def test_the_sample_zip_is_brought_like_ones_own(home):
     at = sound(open("compare", **SMALL))
     sound(at.button(key="upload:sample").click().run())
     assert said(at, "data").startswith("upload-") and "Your images (zip)" in at.selectbox(key="choice:data").options
+
+
+def test_a_group_of_another_address_is_told_by_the_field():
+    at = compare(group="3-5")
+    at.query_params["group"] = "7"
+    assert sound(at.run()).text_input(key="selection:group").value == "7" and says(at, "Group of 1:")
