@@ -161,7 +161,8 @@ def test_texts_have_answers_and_no_labels(trained):
     charts = [element.proto.spec for element in at.get("vega_lite_chart")]
     assert sum('"Answer"' in spec for spec in charts) == 1 and '"Label"' not in "".join(charts)
     dots, = at.get("plotly_chart")
-    assert "<br>answer " in dots.proto.spec and "label" not in dots.proto.spec
+    said = [text for trace in json.loads(dots.proto.spec)["data"] for text in trace["hovertext"]]
+    assert len(said) == 24 and all("<br>answer " in text and "label" not in text for text in said)
 
 
 def test_records_are_mapped_by_where_the_answer_is_read(trained):
