@@ -26,7 +26,7 @@ class DifferentiatedDescent:
     def __init__(self, problem: SoftmaxProblem, eta: float, steps: int, options: Options) -> None:
         self.problem, self.eta, self.steps = problem, eta, steps
         start = problem.x.new_zeros(problem.dimension, problem.classes)
-        self.points = Points(start, self._advanced, steps, start.nbytes, options.budget // 8)
+        self.points = Points(start, self._advanced, steps, start.nbytes, options.budget // 8, options.check)
         self.end = self.points.end
 
     def _advanced(self, weights: Tensor, place: int) -> Tensor:
@@ -53,8 +53,7 @@ class DifferentiatedDescent:
         problem = self.problem
         columns = problem.queries.T[:, None] * signal.T
         found = signal.new_zeros(len(signal), problem.n)
-        for place, weights in self.points.backwards():
-            options.check()
+        for place, weights in self.points.backwards(options.check):
             probabilities, signals = self._read(weights)
             read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
             found -= self.eta * torch.einsum("ncm,nc->mn", read, signals)

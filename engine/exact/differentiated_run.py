@@ -38,15 +38,14 @@ class DifferentiatedRun:
 
     def __init__(self, training: Training, options: Options) -> None:
         self.steps, self.n = Steps(training), len(training.y)
-        self.options, self.width = options, 0
+        self.width = 0
         beginning = self.steps.beginning
         each = sum(part.nbytes for part in beginning)
         with own_randomness(training.device):
-            self.points = Points(beginning, self._advanced, len(self.steps), each, options.budget // 8)
+            self.points = Points(beginning, self._advanced, len(self.steps), each, options.budget // 8, options.check)
         self.end = self.points.end[0]
 
     def _advanced(self, moment: Moment, place: int) -> Moment:
-        self.options.check()
         return self.steps.advance(moment, self.steps.all[place])
 
     def adjoint(self, slopes: Tensor, options: Options) -> Tensor:
@@ -68,8 +67,7 @@ class DifferentiatedRun:
         found = slopes.new_zeros(len(slopes), self.n)
         columns: Columns = (slopes, *(torch.zeros_like(slopes) for _ in range(self.steps.rule.remembers)))
         with own_randomness(slopes.device):
-            for place, moment in self.points.backwards():
-                options.check()
+            for place, moment in self.points.backwards(options.check):
                 step = self.steps.all[place]
                 graph = _Graph(self.steps, moment[0], step)
                 *before, pull = self.steps.rule.back((*moment, graph.gradient), columns, step.rate, step.count)

@@ -5,7 +5,8 @@ masks of dropout of a seed. Denominators are those of the training as it was, so
 over n and `upweight` do to first order. A network repeats its own recipe, in the precision of the problem; softmax
 regression has none, and descends from zero with full batches, as `Replay` says.
 
-There are two exact routes, whose costs are a column a candidate and a column a query; the cheaper one is taken.
+There are two exact routes, whose costs are a column a candidate and a column a query; the cheaper one is taken, and
+the work of the response says which.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay
 
+TANGENT, ADJOINT, STEPS = "tangent_columns", "adjoint_columns", "training_steps"
+"""In the work of a response: columns that went forwards or backwards through a training, and its steps."""
+
 
 @singledispatch
 def replay(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
@@ -47,19 +51,30 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     """The mean over the seeds problem.seed, problem.seed + 1, …, each at the end of its own run."""
     seeds = range(problem.seed, problem.seed + process.seeds)
     parts = [_part(problem, seed, candidates, options.share(place, len(seeds))) for place, seed in enumerate(seeds)]
-    return [_response(parts, candidates) for _ in interventions]
+    work = _work(problem, candidates, _training(problem, problem.seed).updates)
+    return [_response(parts, candidates, work) for _ in interventions]
 
 
-def _response(parts: Sequence[Summand], candidates: Tensor) -> Response:
+def _forwards(problem: Problem, candidates: Tensor) -> bool:
+    """Whether a column a candidate is not dearer than a column a query."""
+    return len(candidates) <= len(problem.queries)
+
+
+def _work(problem: Problem, candidates: Tensor, steps: int) -> dict[str, float]:
+    columns = {TANGENT: len(candidates)} if _forwards(problem, candidates) else {ADJOINT: len(problem.queries)}
+    return {**columns, STEPS: steps}
+
+
+def _response(parts: Sequence[Summand], candidates: Tensor, work: dict[str, float]) -> Response:
     return Response((Average(tuple(parts)),), torch.ones(len(candidates), dtype=torch.bool, device=candidates.device),
-                    torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device))
+                    torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device), work)
 
 
 def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options) -> Summand:
     """Of one run, by the cheaper route."""
     run, network = _run(problem, seed, options)
     logits = network.predict(problem.queries)
-    if len(candidates) <= len(problem.queries):
+    if _forwards(problem, candidates):
         moved = _finite(run.tangent(candidates, options))
         targets = torch.zeros(len(problem.queries), device=problem.device)
         change = derivatives_of(network, problem.queries, targets, logits_alone, moved, check=options.check)
@@ -69,9 +84,13 @@ def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Option
 
 def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor | None = None) -> DifferentiatedRun:
     """The training of a problem with a seed, differentiable by the weights (n,) of its examples, there (default: 1)."""
+    return DifferentiatedRun(_training(problem, seed, weights), options)
+
+
+def _training(problem: ModuleProblem, seed: int, weights: Tensor | None = None) -> Training:
     recipe, build = problem.training()
-    return DifferentiatedRun(Training(build, problem.x, problem.y, recipe, seed, weights, "n", problem.loss,
-                                      problem.network.dtype, exact=True), options)
+    return Training(build, problem.x, problem.y, recipe, seed, weights, "n", problem.loss, problem.network.dtype,
+                    exact=True)
 
 
 def _run(problem: ModuleProblem, seed: int, options: Options) -> tuple[DifferentiatedRun, Network]:
@@ -111,8 +130,9 @@ def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], 
     if not run.end.isfinite().all():
         raise InvalidInput("Descent from zero diverged; choose a smaller η.")
     logits = problem.outputs(problem.queries, run.end.flatten())
-    if len(candidates) <= len(problem.queries):
+    if _forwards(problem, candidates):
         part: Summand = Part(run.tangent(candidates, options), logits, linear=True)
     else:
         part = GradientPart(logits, lambda signal: run.adjoint(signal, options)[:, candidates], len(candidates))
-    return [_response([part], candidates) for _ in interventions]
+    work = _work(problem, candidates, process.steps)
+    return [_response([part], candidates, work) for _ in interventions]

@@ -101,6 +101,11 @@ class Training:
         return math.ceil(len(self.y) / self.recipe.examples_a_batch)
 
     @property
+    def updates(self) -> int:
+        """Steps from its start to its end."""
+        return self.recipe.epochs * self.per_epoch
+
+    @property
     def device(self) -> torch.device:
         return self.x.device
 

@@ -18,8 +18,9 @@ import numpy as np
 from engine.basics.values import short
 from engine.curvature.solution import RELATIVE
 from engine.exact.local_search import SEARCHED
+from engine.exact.replay import ADJOINT, STEPS, TANGENT
 
-ADDITIVE = ("single_passes", "double_passes", "flops")
+ADDITIVE = ("single_passes", "double_passes", "flops", TANGENT)
 COUNTS = ("converged", "kept", "of", "measured", "largest_residual", "worse_than_nothing")
 NOTHING = 1.0
 """The relative residual of zero scores."""
@@ -97,6 +98,14 @@ class Convergence:
         return SEARCHED in self.facts
 
     @property
+    def route(self) -> str:
+        """How a training run was differentiated, and by how many columns; empty for any other answer."""
+        ways = [f"{way} in {self.facts[key]:,.0f} columns, one a {unit}" for key, way, unit in (
+            (TANGENT, "forwards (tangent)", "candidate"), (ADJOINT, "backwards (adjoint)", "query"))
+            if key in self.facts]
+        return f"{self.facts[STEPS]:,.0f} steps of training differentiated {' and '.join(ways)}" if ways else ""
+
+    @property
     def indefinite(self) -> bool:
         """Whether the damped Hessian was found to have negative eigenvalues."""
         return bool(self.facts.get("negative_curvature"))
@@ -125,6 +134,8 @@ class Convergence:
         goal = f"tolerance {short(self.facts['tolerance'])}" if "tolerance" in self.facts else ""
         if self.searched:
             return f"{self.facts[SEARCHED]:,.0f} iterations for every candidate; {left} where they end"
+        if self.route:
+            return self.route
         if self.exact:
             if not left and self.kept == self.of:
                 return "computed directly, nothing to converge"

@@ -12,9 +12,10 @@ from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
 from engine.exact.local_response import local_response
 from engine.exact.points import Points
-from engine.exact.replay import replay
+from engine.exact.replay import ADJOINT, STEPS, TANGENT, replay, run_of
 from engine.models.recipe import Recipe
 from engine.models.training import Training, train
+from engine.problems import SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.interventions import Infinitesimal
@@ -116,10 +117,10 @@ def test_the_expectation_is_over_seeds():
 
 
 def test_states_between_kept_ones_are_computed_again():
-    found = Points(0, lambda state, t: state + t + 1, 10, each=1, room=3)
+    found = Points(0, lambda state, t: state + t + 1, 10, each=1, room=3, check=Options().check)
     assert found.every == 4 and len(found.kept) == 3 and found.end == 55
-    assert list(found.backwards()) == [(t, t * (t + 1) // 2) for t in reversed(range(10))]
-    assert Points(0, lambda state, t: state + 1, 10, each=1, room=10).every == 1
+    assert list(found.backwards(Options().check)) == [(t, t * (t + 1) // 2) for t in reversed(range(10))]
+    assert Points(0, lambda state, t: state + 1, 10, 1, 10, Options().check).every == 1
 
 
 def test_less_memory_gives_the_same():
@@ -135,6 +136,36 @@ def test_less_memory_gives_the_same():
     assert shares == sorted(shares) and shares[-1] == pytest.approx(1) and len(shares) == 2 * len(roomy.steps)
     rows = torch.tensor([5, 1, 5])
     assert_close(roomy.tangent(rows, few), roomy.tangent(rows, Options()), 1e-12)
+
+
+def test_a_run_that_is_kept_asks_whoever_differentiates_it():
+    def gone():
+        raise AssertionError("the first caller's check")
+
+    trained = trained_problem().double()
+    recipe, build = trained.training()
+    training = Training(build, trained.x, trained.y, recipe, 3, None, "n", trained.loss, DOUBLE)
+    calls = []
+    first = Options(budget=1 << 12, check=lambda: gone() if calls else None)
+    run, slopes = DifferentiatedRun(training, first), torch.ones(1, trained.parameters, dtype=DOUBLE)
+    assert run.points.every > 1 and len(run.steps) == training.updates
+    calls.append("kept")
+    own = Options(check=lambda: calls.append("own"))
+    run.adjoint(slopes, own)
+    again = sum(min(run.points.every, len(run.steps) - start) - 1
+                for start in range(0, len(run.steps), run.points.every))
+    assert calls.count("own") == len(run.steps) + again
+    run.tangent(torch.tensor([1]), own)
+
+
+@pytest.mark.parametrize(("candidates", "way"), [([5], {TANGENT: 1}), ([5, 1, 2], {ADJOINT: 2})])
+@pytest.mark.parametrize("make", [lambda: trained_problem(queries=2).double(), lambda: problem(n=30, queries=2)],
+                         ids=["network", "softmax"])
+def test_the_route_that_was_taken_is_said(make, candidates, way):
+    asked, process = make(), Replay(eta=0.5, steps=9, seeds=1)
+    found = replay(asked, [Infinitesimal()], process, torch.tensor(candidates), Options())[0].work
+    steps = 9 if isinstance(asked, SoftmaxProblem) else len(run_of(asked, 3, Options()).steps)
+    assert found == {**way, STEPS: steps}
 
 
 def test_the_run_ends_where_the_training_does():

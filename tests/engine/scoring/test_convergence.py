@@ -8,6 +8,7 @@ import torch
 
 from engine.analysis.comparison import compare
 from engine.curvature.solution import RELATIVE
+from engine.exact.replay import ADJOINT, STEPS, TANGENT
 from engine.scoring.compute import compute
 from engine.scoring.convergence import Convergence
 from engine.scoring.scoring import Scoring
@@ -30,6 +31,20 @@ def scored(problem, *scorings):
 def of(exact, residual, facts):
     residual = np.array(residual)
     return Convergence.measured(exact, np.ones(len(residual), bool), residual, facts)
+
+
+@pytest.mark.parametrize(("facts", "said"), [
+    ({TANGENT: 3, STEPS: 1_200},
+     "1,200 steps of training differentiated forwards (tangent) in 3 columns, one a candidate"),
+    ({ADJOINT: 20, STEPS: 9}, "9 steps of training differentiated backwards (adjoint) in 20 columns, one a query")])
+def test_the_route_through_a_training_is_said_and_kept(facts, said):
+    found = of(True, [0.0] * 3, facts)
+    assert found.summary == said and Convergence.read(True, found.written).summary == said
+
+
+def test_candidates_that_went_forwards_through_a_training_are_counted_over_slices():
+    slices = [of(True, [0.0] * count, {TANGENT: count, STEPS: 9}) for count in (3, 2)]
+    assert "in 5 columns" in Convergence.joined(slices).summary
 
 
 def test_only_an_exact_answer_is_said_to_converge():
