@@ -7,7 +7,7 @@ r"""Whether a training run can be differentiated for practical purposes: what it
 ε = 1 with the lower sign leaves the example out, with the mean over n. A change ε is *told* where the middle error,
 over candidates and both signs, is within TOLERANCE. That is no threshold below which all is well: a ReLU that turns in
 some step makes a training jump by as much whatever ε was, so that small changes can be told worse than large ones.
-Beside it stand two further measures of the same run:
+A real training that diverges has the error ∞. Beside it stand two further measures of the same run:
 
     smoothness   the cosine between the derivatives by all n weights of the mean behavior, at w = 1 and after a step of
                  root-mean-square size h along them (cf. metasmoothness, Engstrom et al. 2025): 1 where they do not turn
@@ -16,42 +16,46 @@ Beside it stand two further measures of the same run:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
+from math import isfinite, isinf, nan
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import short
-from engine.exact.replay import replay, run_of
-from engine.exact.response import signal_of
-from engine.gradients.vectorised import along_signal, gradients_of
-from engine.problems import ModuleProblem, Problem
-from engine.question.behaviors import BEHAVIORS
-from engine.question.interventions import Infinitesimal, Intervention, Remove, Upweight
-from engine.question.processes import Replay, Retrain
-from engine.scoring.compute import compute
+from engine.exact.replay import by_all_weights, replay
+from engine.exact.reweighted import LEAVING_OUT, reweighted
+from engine.models.knobs import Knob, advice, of_parts
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.behavior import Behavior
+from engine.question.interventions import Infinitesimal
+from engine.question.processes import Replay
+from engine.scoring.compute import check
 from engine.scoring.scoring import Scoring
 
 EPSILONS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 TOLERANCE = 0.1
 STEPS = (1e-3, 1e-2, 1e-1)
 """Sizes h of the steps along which the derivative may turn."""
-LEAVING_OUT = -1.0
 
 
 @dataclass(frozen=True)
 class LinearRange:
-    """table: a row a candidate and signed ε, with its error; NaN where no query's change is above resolution.
-    smoothness: h -> cosine. precision: NaN where the problem is in float64 itself."""
+    """table: a row a candidate and signed ε, with its error; NaN where no query's change is above resolution, ∞ where
+    the training diverges. smoothness: h -> cosine, NaN where the run diverges there. precision: NaN where the problem
+    is in float64 itself. knobs: what of the training matters for it."""
 
     behavior: str
     table: pd.DataFrame
-    smoothness: dict[float, float]
+    smoothness: Mapping[float, float]
     precision: float
+    knobs: tuple[Knob, ...] = ()
 
     @property
     def errors(self) -> dict[float, float]:
@@ -77,15 +81,35 @@ class LinearRange:
         if not errors:
             return "No change of a weight moved this training by more than rounding does, so nothing can be said."
         share, tried = f"within {TOLERANCE:.0%} of real trainings", _listed(errors)
+        further = advice(self.knobs)
         if not told:
-            return f"Rough: for no change of a weight that was tried, {tried}, is the derivative {share}. {ADVICE}"
+            return f"Rough: for no change of a weight that was tried, {tried}, is the derivative {share}. {further}"
         left_out = self.left_out
-        without = "" if np.isnan(left_out) else f"; where an example is left out, it is off by {left_out:.0%}"
+        without = "" if np.isnan(left_out) else f"; where an example is left out, it is off by {_off(left_out)}"
         if len(told) == len(errors):
             return f"The derivative is {share} for every change of a weight that was tried, {tried}{without}."
-        off = ", ".join(f"{error:.0%} for {short(epsilon)}" for epsilon, error in errors.items() if epsilon not in told)
+        off = ", ".join(f"{_off(error)} for {short(epsilon)}" for epsilon, error in errors.items()
+                        if epsilon not in told)
         return (f"The derivative is {share} for changes of a weight by {_listed(told)}; it is off by {off}{without}. "
-                f"{ADVICE}")
+                f"{further}")
+
+    @property
+    def smoothness_sentence(self) -> str:
+        """How much the derivative by all weights turns along itself."""
+        turned = ", ".join(f"{cosine:.3f} after {h:g}" if isfinite(cosine) else f"no number after {h:g}, where the run "
+                           "diverges" for h, cosine in self.smoothness.items())
+        return f"Smoothness: the derivative by all weights keeps its direction to a cosine of {turned}."
+
+    @property
+    def precision_sentence(self) -> str:
+        """How far a derivative in single precision is off."""
+        if not isfinite(self.precision):
+            return "Precision: this run is computed in float64 throughout."
+        return f"Precision: in float32 the derivative is off by {self.precision:.1e} of what it is in float64."
+
+
+def _off(error: float) -> str:
+    return "more than any number, as a training diverges" if isinf(error) else f"{error:.0%}"
 
 
 def _listed(epsilons: Iterable[float]) -> str:
@@ -93,63 +117,97 @@ def _listed(epsilons: Iterable[float]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-ADVICE = ("Smaller learning rates, larger batches, a longer warm-up, a larger ε of Adam, and smooth parts (GELU for "
-          "ReLU, average for max-pooling) make trainings smoother.")
-
-
 def linear_range(problem: Problem, behavior: str, epsilons: Sequence[float] = EPSILONS,
-                 options: Options | None = None) -> LinearRange:
-    """The check for all candidates of a network, with the seed it was trained by: 2·|epsilons| trainings each.
+                 options: Options | None = None, process: Replay = Replay()) -> LinearRange:
+    """The check for all candidates, with the seed that a network was trained by: 2·|epsilons| trainings each.
 
-    Raises `InvalidInput` for softmax regression, whose training ends at its one optimum, for a behavior without a
-    gradient, for an ε that is not in (0, 1], and as `replay` does.
+    Raises `InvalidInput` for a behavior without a gradient, for an ε that is not in (0, 1], and as `replay` does.
     """
     options = options or Options()
-    if not isinstance(problem, ModuleProblem):
-        raise InvalidInput("Softmax regression has one optimum, at which training ends however it got there; how far "
-                           "its derivative reaches is what the curves over α show.")
+    table = reach(problem, behavior, process, epsilons, options.share(0, 2))
+    return LinearRange(behavior, table, smoothness(problem, behavior, process, options.share(1, 2)),
+                       precision(problem, behavior, process, options), knobs(problem, process))
+
+
+def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[float] = EPSILONS,
+          options: Options | None = None) -> pd.DataFrame:
+    """candidate, epsilon, error: a row a candidate and signed ε. Raises as `linear_range` does."""
     if not all(0 < epsilon <= 1 for epsilon in epsilons):
         raise InvalidInput("A change of a weight is above 0 and at most 1, where the example is left out; give others.")
-    derivative = Scoring.of(behavior, Infinitesimal(), Replay())
+    options, (held, read) = options or Options(), _held(problem, behavior, process)
     signed = [sign * epsilon for epsilon in epsilons for sign in (-1, 1)]
-    real = [Scoring.of(behavior, _weighted(epsilon, problem.n), Retrain()) for epsilon in signed]
-    rate, *changes = compute(problem, [derivative, *real], options.share(0, 2))
+    with held.exclusive:
+        rate = _rate(held, read, process, options)
+        changes = reweighted(held, signed, process, held.candidates, options)
     rows = []
-    for epsilon, change in zip(signed, changes, strict=True):
-        for place, candidate in enumerate(rate.candidates.tolist()):
-            known = change.known[:, place]
-            told = epsilon / problem.n * rate.values[known, place]
-            error = np.linalg.norm(change.values[known, place] - told) / np.linalg.norm(told) if known.any() else np.nan
-            rows.append({"candidate": candidate, "epsilon": epsilon, "error": float(error)})
-    return LinearRange(behavior, pd.DataFrame(rows), _smoothness(problem.double(), behavior, options.share(1, 2)),
-                       _precision(problem, behavior, rate.values, options))
+    for epsilon, response in zip(signed, changes, strict=True):
+        values = response.scores(read, held.query_labels)
+        known = response.resolved(values, read, held.query_labels) & response.converged
+        for place, candidate in enumerate(held.candidates.tolist()):
+            error = _error(values[:, place], epsilon / held.n * rate[:, place], known[:, place])
+            rows.append({"candidate": candidate, "epsilon": epsilon,
+                         "error": error if response.converged[place] else np.inf})
+    return pd.DataFrame(rows)
 
 
-def _weighted(epsilon: float, n: int) -> Intervention:
-    """w_k = 1 + ε."""
-    return Remove(normalization="n") if epsilon == LEAVING_OUT else Upweight(alpha=epsilon / n)
+def _held(problem: Problem, behavior: str, process: Replay) -> tuple[Problem, Behavior]:
+    """In float64, with the behavior as it is read there."""
+    scoring = Scoring.of(behavior, Infinitesimal(), process)
+    check(problem, scoring)
+    held, read = problem.double().asking([scoring.readout])
+    return held, read[0]
 
 
-def _smoothness(problem: ModuleProblem, behavior: str, options: Options) -> dict[float, float]:
-    ones = torch.ones(problem.n, dtype=problem.network.dtype, device=problem.device)
-    here = _by_all_weights(problem, behavior, ones, options)
-    along = here / here.square().mean().sqrt()
-    return {h: torch.nn.functional.cosine_similarity(
-        here, _by_all_weights(problem, behavior, ones + h * along, options), 0).item() for h in STEPS}
+def _rate(problem: Problem, read: Behavior, process: Replay, options: Options) -> Tensor:
+    """dB/dα, (m, b)."""
+    response = replay(problem, [Infinitesimal()], process, problem.candidates, options)[0]
+    return response.scores(read, problem.query_labels)
 
 
-def _by_all_weights(problem: ModuleProblem, behavior: str, weights: torch.Tensor, options: Options) -> torch.Tensor:
-    """dB̄/dα of the mean behavior of the queries by every weight, (n,), of the run with these weights."""
-    run = run_of(problem, problem.seed, options, weights)
-    network = run.steps.trained(run.end)
-    signal = signal_of(BEHAVIORS[behavior], network.predict(problem.queries), problem.query_labels)
-    slope = gradients_of(network, problem.queries, signal, along_signal).mean(0, keepdim=True)
-    return run.adjoint(slope, options)[0]
+def _error(change: Tensor, told: Tensor, known: Tensor) -> float:
+    """‖change − told‖ / ‖told‖ over the queries whose change is known; NaN where there is none."""
+    if not known.any():
+        return nan
+    return float((change[known] - told[known]).norm() / told[known].norm())
 
 
-def _precision(problem: ModuleProblem, behavior: str, wide: np.ndarray, options: Options) -> float:
-    if problem.network.dtype == torch.float64:
-        return float("nan")
-    response = replay(problem, [Infinitesimal()], Replay(), problem.candidates, options)[0]
-    narrow = response.scores(BEHAVIORS[behavior], problem.query_labels).double().cpu().numpy()
-    return float(np.linalg.norm(narrow - wide) / np.linalg.norm(wide))
+def smoothness(problem: Problem, behavior: str, process: Replay, options: Options) -> dict[float, float]:
+    """h -> cosine. Raises as `linear_range` does."""
+    held, read = _held(problem, behavior, process)
+    ones = torch.ones(held.n, dtype=torch.float64, device=held.device)
+    with held.exclusive:
+        here = by_all_weights(held, process, read, ones, options.share(0, 1 + len(STEPS)))
+        along = here / here.square().mean().sqrt()
+        return {h: torch.nn.functional.cosine_similarity(here, by_all_weights(
+            held, process, read, ones + h * along, options.share(place, 1 + len(STEPS))), 0).item()
+            for place, h in enumerate(STEPS, 1)}
+
+
+def precision(problem: Problem, behavior: str, process: Replay, options: Options) -> float:
+    """‖narrow − wide‖ / ‖wide‖ over queries and candidates; NaN where the problem is in float64 itself."""
+    if problem.precision == "float64":
+        return nan
+    rates = []
+    for asked in (problem, problem.double()):
+        held, read = asked.asking([Scoring.of(behavior, Infinitesimal(), process).readout])
+        with held.exclusive:
+            rates.append(_rate(held, read[0], process, options).double())
+    narrow, wide = rates
+    return float((narrow - wide).norm() / wide.norm())
+
+
+@singledispatch
+def knobs(problem: Problem, process: Replay) -> tuple[Knob, ...]:
+    """What of the training matters for its smoothness."""
+    raise TypeError(f"no training run is known for {problem.noun}")
+
+
+@knobs.register
+def _of_module(problem: ModuleProblem, process: Replay) -> tuple[Knob, ...]:
+    return *problem.training()[0].knobs, *of_parts(problem.network.module)
+
+
+@knobs.register
+def _of_softmax(problem: SoftmaxProblem, process: Replay) -> tuple[Knob, ...]:
+    return (Knob("learning rate", short(process.eta), "a smaller η"), Knob("batch size", f"all {problem.n:,}"),
+            Knob("steps", f"{process.steps:,}"))

@@ -9,6 +9,10 @@ class InvalidInput(WhichfluenceError, ValueError):
     """What the user gave cannot be used; the message names the value and the remedy."""
 
 
+class Undifferentiable(InvalidInput):
+    """A training run has no derivative that means anything; the message says why."""
+
+
 class MissingData(WhichfluenceError, FileNotFoundError):
     """A dataset or a model is not on this machine and could not be fetched."""
 

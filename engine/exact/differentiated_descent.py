@@ -5,8 +5,9 @@ In closed form, in float64, for many columns at once (paper, the objective of Eq
     tangent   D_{t+1} = D_t − η (H_t D_t + x_k ⊗ s_ℓ(z_k; W_t)),     D_0 = 0, a column a candidate
     adjoint   U_t = U_{t+1} − η H_t U_{t+1}, dB/dα gains −η ⟨U_{t+1}, x_k ⊗ s_ℓ(z_k; W_t)⟩, a column a query
 
-with H_t V = (1/n) Xᵀ (p ∘ (XV − Σ_c p_c (XV)_c)) + λ ∘ V, and s_ℓ = p − e_y. As t grows, D_t tends to the local
-response −H⁻¹∇ℓ(z_k) where η is below 2 over the largest eigenvalue of the Hessian.
+with H_t V = (1/n) Xᵀ (w ∘ p ∘ (XV − Σ_c p_c (XV)_c)) + λ ∘ V, and s_ℓ = p − e_y; the weights w of the examples are 1
+unless others are given. As t grows, D_t tends to the local response −H⁻¹∇ℓ(z_k) where η is below 2 over the largest
+eigenvalue of the Hessian.
 """
 
 from __future__ import annotations
@@ -16,22 +17,24 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.exact.points import Points
-from engine.models import softmax
 from engine.problems import SoftmaxProblem
 
 
 class DifferentiatedDescent:
-    """The descent of a problem in so many steps of size η, run once."""
+    """The descent of a problem in so many steps of size η, run once. weights: w (n,), by default 1."""
 
-    def __init__(self, problem: SoftmaxProblem, eta: float, steps: int, options: Options) -> None:
+    def __init__(self, problem: SoftmaxProblem, eta: float, steps: int, options: Options,
+                 weights: Tensor | None = None) -> None:
         self.problem, self.eta, self.steps = problem, eta, steps
+        self.weights = problem.x.new_ones(problem.n) if weights is None else weights
         start = problem.x.new_zeros(problem.dimension, problem.classes)
         self.points = Points(start, self._advanced, steps, start.nbytes, options.budget // 8, options.check)
         self.end = self.points.end
 
     def _advanced(self, weights: Tensor, place: int) -> Tensor:
         problem = self.problem
-        return weights - self.eta * softmax.gradient(weights, problem.x, problem.y, problem.penalty)
+        signals = self.weights[:, None] * self._read(weights)[1]
+        return weights - self.eta * (problem.x.T @ signals / problem.n + problem.penalty[:, None] * weights)
 
     def tangent(self, candidates: Tensor, options: Options) -> Tensor:
         """The first-order change of the query logits at the end by α of training examples (b,): (m, b, C)."""
@@ -50,9 +53,12 @@ class DifferentiatedDescent:
 
     def adjoint(self, signal: Tensor, options: Options) -> Tensor:
         """dB/dα of all n examples for signals s_B (m, C) at the end: (m, n)."""
+        return self.pulled(self.problem.queries.T[:, None] * signal.T, options)
+
+    def pulled(self, columns: Tensor, options: Options) -> Tensor:
+        """dB/dα of all n examples for ∇B at the end of r behaviors, (D, C, r): shape (r, n)."""
         problem = self.problem
-        columns = problem.queries.T[:, None] * signal.T
-        found = signal.new_zeros(len(signal), problem.n)
+        found = columns.new_zeros(columns.shape[-1], problem.n)
         for place, weights in self.points.backwards(options.check):
             probabilities, signals = self._read(weights)
             read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
@@ -64,7 +70,7 @@ class DifferentiatedDescent:
     def _curved(self, columns: Tensor, read: Tensor, probabilities: Tensor) -> Tensor:
         """H V for V (D, C, r) with XV (n, C, r) at hand."""
         problem, p = self.problem, probabilities[:, :, None]
-        bent = p * (read - (p * read).sum(1, keepdim=True))
+        bent = self.weights[:, None, None] * p * (read - (p * read).sum(1, keepdim=True))
         pulled = (problem.x.T @ bent.flatten(1)).view_as(columns)
         return pulled / problem.n + problem.penalty[:, None, None] * columns
 

@@ -17,16 +17,17 @@ from functools import partial, singledispatch
 import torch
 from torch import Tensor
 
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import Undifferentiable
 from engine.basics.options import Options
 from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
-from engine.exact.response import Average, GradientPart, Part, Response, Summand
+from engine.exact.response import Average, GradientPart, Part, Response, Summand, signal_of
 from engine.gradients.directional import derivatives_of, logits_alone
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.training import Training
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.behavior import Behavior
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay
 
@@ -39,8 +40,8 @@ def replay(problem: Problem, interventions: Sequence[Intervention], process: Rep
            options: Options) -> list[Response]:
     """One response an intervention, which is `infinitesimal`, for training examples `candidates` (b,).
 
-    Raises `InvalidInput` where it is not known how the model was trained, where the training diverges or cannot be
-    differentiated, and where its derivative is too large for a number.
+    Raises `InvalidInput` where it is not known how the model was trained, `Undifferentiable` where the training
+    diverges or cannot be differentiated, and where its derivative is too large for a number.
     """
     raise TypeError(f"no training run is known for {problem.noun}")
 
@@ -98,7 +99,7 @@ def _run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Different
     def build() -> tuple[DifferentiatedRun, Network]:
         run = run_of(problem, seed, options)
         if not run.end.isfinite().all():
-            raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
+            raise Undifferentiable("Training without any intervention diverged; choose a smaller learning rate.")
         return run, run.steps.trained(run.end)
 
     return problem.memo("replayed", build, seed)
@@ -115,10 +116,27 @@ def _backwards(problem: ModuleProblem, seed: int, run: DifferentiatedRun, networ
     return problem.memo("replayed backwards", build, key)[:, candidates]
 
 
+@singledispatch
+def by_all_weights(problem: Problem, process: Replay, behavior: Behavior, weights: Tensor, options: Options) -> Tensor:
+    """dB̄/dα (n,) of the mean behavior of the queries by the weight of every example, of the run of the problem's own
+    seed with weights (n,); not finite where that run diverges. The behavior is one with a gradient."""
+    raise TypeError(f"no training run is known for {problem.noun}")
+
+
+@by_all_weights.register
+def _all_of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, weights: Tensor,
+                   options: Options) -> Tensor:
+    run = run_of(problem, problem.seed, options, weights)
+    network = run.steps.trained(run.end)
+    signal = signal_of(behavior, network.predict(problem.queries), problem.query_labels)
+    slope = gradients_of(network, problem.queries, signal, along_signal, check=options.check).mean(0, keepdim=True)
+    return run.adjoint(slope, options)[0]
+
+
 def _finite(found: Tensor) -> Tensor:
     if not found.isfinite().all():
-        raise InvalidInput("The derivative of this training run is too large for a number: its steps blow small changes"
-                           " up. Choose a smaller learning rate, or the process `local_response`.")
+        raise Undifferentiable("The derivative of this training run is too large for a number: its steps blow small "
+                               "changes up. Choose a smaller learning rate, or the process `local_response`.")
     return found
 
 
@@ -128,7 +146,7 @@ def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], 
     run = problem.memo("replayed", lambda: DifferentiatedDescent(problem, process.eta, process.steps, options),
                        (process.eta, process.steps))
     if not run.end.isfinite().all():
-        raise InvalidInput("Descent from zero diverged; choose a smaller η.")
+        raise Undifferentiable("Descent from zero diverged; choose a smaller η.")
     logits = problem.outputs(problem.queries, run.end.flatten())
     if _forwards(problem, candidates):
         part: Summand = Part(run.tangent(candidates, options), logits, linear=True)
@@ -136,3 +154,11 @@ def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], 
         part = GradientPart(logits, lambda signal: run.adjoint(signal, options)[:, candidates], len(candidates))
     work = _work(problem, candidates, process.steps)
     return [_response([part], candidates, work) for _ in interventions]
+
+
+@by_all_weights.register
+def _all_of_softmax(problem: SoftmaxProblem, process: Replay, behavior: Behavior, weights: Tensor,
+                    options: Options) -> Tensor:
+    run = DifferentiatedDescent(problem, process.eta, process.steps, options, weights)
+    signal = signal_of(behavior, problem.outputs(problem.queries, run.end.flatten()), problem.query_labels)
+    return run.pulled((problem.queries.T @ signal / len(signal))[:, :, None], options)[0]

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value, canonical_json, short
+from engine.models.knobs import Knob
 from engine.models.rules import Momentum, Rule
 
 
@@ -91,6 +92,12 @@ class TrainingRecipe(Value, ABC):
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         """What is done to gradients before they are used; nothing by default."""
+
+    @property
+    def knobs(self) -> list[Knob]:
+        """What of it decides how smooth a training is."""
+        return [Knob("learning rate", short(self.learning_rate), "a smaller learning rate"),
+                Knob("batch size", f"{self.examples_a_batch:,}", "larger batches")]
 
     @property
     def canonical_json(self) -> str:

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import Undifferentiable
 from engine.models.layout import layout_for
 from engine.models.network import Network
 from engine.models.randomness import own_randomness, seed_generators
@@ -40,7 +40,7 @@ class Step:
 class Steps:
     """The steps of a training, with θ as one flat vector (P,) of what its recipe trains.
 
-    Raises `InvalidInput` for a module whose buffers move while it is trained, such as the statistics of BatchNorm:
+    Raises `Undifferentiable` for a module whose buffers move while it is trained, such as the statistics of BatchNorm:
     they would be a part of the model that no step here updates. Use it within `own_randomness`.
     """
 
@@ -110,6 +110,6 @@ def _refuse_moving_buffers(module: nn.Module, x: Tensor) -> None:
         module(x)
     moved = [name for name, buffer in module.named_buffers() if not torch.equal(buffer, before[name])]
     if moved:
-        raise InvalidInput(f"While this model is trained it also moves `{moved[0]}`, which is no parameter, so that "
-                           "its training cannot be differentiated; use a model without batch statistics (GroupNorm or "
-                           "LayerNorm in place of BatchNorm), or the process `retrain`.")
+        raise Undifferentiable(f"While this model is trained it also moves `{moved[0]}`, which is no parameter, so "
+                               "that its training cannot be differentiated; use a model without batch statistics "
+                               "(GroupNorm or LayerNorm in place of BatchNorm), or the process `retrain`.")

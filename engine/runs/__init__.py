@@ -6,6 +6,7 @@ from engine.runs import (
     embedding,
     error_surface,
     language,
+    linear_range,
     noisy_labels,
     noisy_retraining,
     scores,
@@ -14,6 +15,7 @@ from engine.runs import (
 )
 
 for _kind in (
-        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, embedding.JOB, error_surface.JOB,
-        noisy_labels.JOB, noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB):
+        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, linear_range.JOB, embedding.JOB,
+        error_surface.JOB, noisy_labels.JOB, noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB, language.JOB,
+        language.TOKENS_JOB):
     KINDS.add(_kind.name, _kind)

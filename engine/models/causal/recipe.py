@@ -13,6 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.basics.values import Count, Number, short
+from engine.models.knobs import Knob
 from engine.models.recipe import TrainingRecipe
 from engine.models.rules import AdamW, Rule
 
@@ -97,6 +98,11 @@ class FineTuning(TrainingRecipe):
         if step < warm:
             return self.learning_rate * (step + 1) / warm
         return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * (step - warm) / max(1, total - warm)))
+
+    @property
+    def knobs(self) -> list[Knob]:
+        return [*super().knobs, Knob("warm-up", f"{self.warmup:.0%} of the steps", "a longer warm-up"),
+                Knob("Adam's ε", short(EPSILON), "a larger ε of Adam")]
 
     def rate_at(self, step: int, per_epoch: int) -> float:
         return self.rate(step, self.epochs * per_epoch)

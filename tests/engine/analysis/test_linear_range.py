@@ -6,17 +6,23 @@ import pytest
 import torch
 from torch import nn
 
-from engine.analysis.linear_range import LEAVING_OUT, LinearRange, linear_range
+from engine.analysis.linear_range import LinearRange, knobs, linear_range
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
+from engine.exact.replay import by_all_weights
+from engine.exact.reweighted import LEAVING_OUT, reweighted
+from engine.models.knobs import Knob, advice
 from engine.models.recipe import Recipe
 from engine.models.training import Training, train
 from engine.question.behaviors import BEHAVIORS
+from engine.question.processes import Replay
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 from tests.engine.exact import network_cases
+from tests.truth import language_cases
 
 RECIPE = Recipe(epochs=3, batch_size=4, learning_rate=0.2, momentum=0.5)
 REPLAY = {"kind": "infinitesimal"}, {"kind": "replay"}
@@ -107,9 +113,69 @@ def test_a_sentence_says_what_was_measured(errors, said):
     assert said in by_hand(errors).sentence
 
 
-def test_softmax_regression_has_no_run_to_check():
-    with pytest.raises(InvalidInput, match="one optimum"):
-        linear_range(naive.problem(), "query_loss")
+def descended(soft, k, epsilon, process):
+    weights = torch.zeros(soft.dimension, soft.classes, dtype=torch.float64)
+    for _ in range(process.steps):
+        weights = weights - process.eta * naive.gradient(weights, soft, extra=[(k, int(soft.y[k]), epsilon / soft.n)])
+    return naive.values(BEHAVIORS["soft_margin"], soft, weights).numpy()
+
+
+def test_errors_of_softmax_regression_are_those_of_real_descents():
+    soft, process = naive.problem(n=30, queries=3).with_candidates([7, 2]), Replay(eta=0.5, steps=25)
+    rate = compute(soft, Scoring.of("soft_margin", {"kind": "infinitesimal"}, process))[0].values
+    found = linear_range(soft, "soft_margin", (1e-2, 1.0), process=process)
+    assert len(found.table) == 8 and np.isnan(found.precision)
+    for row in found.table.itertuples():
+        change = descended(soft, row.candidate, row.epsilon, process) - descended(soft, row.candidate, 0.0, process)
+        told = row.epsilon / soft.n * rate[:, (7, 2).index(row.candidate)]
+        assert row.error == pytest.approx(np.linalg.norm(change - told) / np.linalg.norm(told), rel=1e-5)
+    assert found.errors[1.0] / found.errors[1e-2] == pytest.approx(100, rel=0.3)
+    assert min(found.smoothness.values()) > 0.9 and "float64 throughout" in found.precision_sentence
+
+
+def test_a_descent_with_other_weights_is_differentiated_there():
+    soft, process, step = naive.problem(n=30, queries=3), Replay(eta=0.5, steps=25), 1e-5
+    weights = torch.linspace(0.5, 2.0, soft.n, dtype=torch.float64)
+    behavior = BEHAVIORS["soft_margin"]
+    found = by_all_weights(soft, process, behavior, weights, Options())
+
+    def mean(k, sign):
+        given = weights.index_add(0, torch.tensor([k]), torch.tensor([sign * step]).double())
+        end = DifferentiatedDescent(soft, process.eta, process.steps, Options(), given).end
+        return naive.values(behavior, soft, end).mean().item()
+
+    for k in (2, 11):
+        assert found[k].item() == pytest.approx(soft.n * (mean(k, 1) - mean(k, -1)) / (2 * step), rel=1e-6)
+
+
+def test_in_little_memory_and_where_descents_diverge():
+    soft = naive.problem(n=30, queries=3, l2=1.0)
+    rows, tight = torch.tensor([7, 2]), Options(budget=1 << 10)
+    wide, narrow = (reweighted(soft, (-1.0, 0.5), Replay(eta=0.5, steps=9), rows, options)
+                    for options in (Options(), tight))
+    for one, other in zip(wide, narrow, strict=True):
+        assert torch.allclose(one.parts[0].change, other.parts[0].change, rtol=1e-9, atol=1e-15)
+        assert one.converged.all()
+    blown = reweighted(soft, (0.5,), Replay(eta=50, steps=2_000), rows, Options())[0]
+    assert not blown.converged.any()
+
+
+@pytest.mark.parametrize(("errors", "said"), [
+    ({0.01: np.inf, 0.1: 0.04}, "it is off by more than any number, as a training diverges for 0.01")])
+def test_a_training_that_diverges_counts_as_an_error(errors, said):
+    assert said in by_hand(errors).sentence
+
+
+def test_advice_names_what_this_training_has():
+    recipe = RECIPE.model_copy(update={"batch_size": 4})
+    found = {knob.name: knob for knob in knobs(network(kinked, recipe), Replay())}
+    assert found["batch size"].here == "4" and found["activations with a kink"].here == "2 layers"
+    assert found["max-pooling"].here == "none" and not found["max-pooling"].smoother
+    assert advice(tuple(found.values())) == (
+        "A smaller learning rate, larger batches and GELU for ReLU would make this training smoother.")
+    assert {"warm-up", "Adam's ε"} <= {knob.name for knob in knobs(language_cases.problem("adapters"), Replay())}
+    assert advice(knobs(naive.problem(), Replay())) == "A smaller η would make this training smoother."
+    assert advice([Knob("dropout", "none")]) == ""
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.5, -0.1])
