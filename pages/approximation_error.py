@@ -1,11 +1,12 @@
-"""Approximation error: one question, answered exactly and by its tangent, along the step size η and the weight α."""
+"""Approximation error: one question, answered exactly and by its tangent, along the step size η, the weight α and the
+change ε of a weight in a whole training."""
 
 import streamlit as st
 
 from app.approximation import data as error_curves
 from app.approximation import panel as error_panel
 from app.approximation import path_integral as path_panel
-from app.approximation import state, surface
+from app.approximation import state, surface, training_run
 from app.widgets import chips, downloads, glossary, job_panel
 from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
@@ -23,8 +24,9 @@ def main() -> None:
             "this page is approximation error, never a different question.")
     panel = state.panel_choice()
     try:
-        chosen = state.controls(panel)
-        if chosen is not None:
+        if panel == "run":
+            training_run.panel()
+        elif (chosen := state.controls(panel)) is not None:
             (_eta if panel == "eta" else _alpha)(chosen)
     except WhichfluenceError as error:
         st.error(sentence(error), icon=":material/error:")

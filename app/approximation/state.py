@@ -17,7 +17,7 @@ from engine.experiments import EXPERIMENTS
 from engine.metrics.agreement import METRICS
 from engine.problems import Problem, ProblemSource
 
-PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)"}
+PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)", "run": "Through the training (ε)"}
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 DRAWS = (1, 2, 3, 5)
 ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))

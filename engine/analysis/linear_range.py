@@ -109,7 +109,7 @@ class LinearRange:
 
 
 def _off(error: float) -> str:
-    return "more than any number, as a training diverges" if isinf(error) else f"{error:.0%}"
+    return "more than any number, as a training diverges" if isinf(error) else f"{100 * error:.3g}%"
 
 
 def _listed(epsilons: Iterable[float]) -> str:

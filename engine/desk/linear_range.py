@@ -28,4 +28,4 @@ def asked_linear_range(desk: Desk, source: ProblemSource, behavior: str, candida
         return runs.load(result)
     check_queued([scoring])
     return desk.jobs.wait(runs.KIND, payload, "Derivative of the training against real trainings on "
-                                              f"{problem_title(source)}, {candidates} examples")
+                                              f"{problem_title(source)}, examples tried: {candidates}")

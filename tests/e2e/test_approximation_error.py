@@ -2,6 +2,8 @@ import re
 
 import pytest
 
+from tests.e2e import faults
+
 pytestmark = pytest.mark.e2e
 
 SMALL = "train=400&queries=50&draws=1"
@@ -63,6 +65,27 @@ def test_alpha_curves_come_from_a_job(open_page, settle, screenshot):
     settle(page)
     screenshot(page, "approximation-error-alpha")
     assert "draws are ready" not in page.locator('[data-testid="stMain"]').inner_text()
+
+
+def test_the_derivative_of_a_training_is_checked_by_a_job(open_page, settle, screenshot):
+    page = open_page("/approximation_error?train=100&queries=20&panel=run&tried=1&run_steps=40", size=(390, 844))
+    chart = page.locator('[data-testid="stVegaLiteChart"]')
+    chart.wait_for(timeout=120_000)
+    settle(page)
+    said = page.locator('[data-testid="stMain"]').inner_text()
+    assert "Is this run differentiable at all?" in said and "of real trainings" in said and "float64 throughout" in said
+    spoken = chart.evaluate("chart => [chart, ...chart.querySelectorAll('[aria-label]')]"
+                            ".map(part => part.getAttribute('aria-label') || '').join()")
+    assert re.search(r"middle of all: [\d.e-]+% at 0.0001", spoken)
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        settle(page)
+        assert not faults.serious(page)
+        screenshot(page, f"approximation-error-run-{theme}")
+    page.get_by_label("Steps of the training").fill("60")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => location.search.includes('run_steps=60')")
+    assert page.console_errors == []
 
 
 def test_a_link_reopens_the_same_view(open_page):

@@ -11,7 +11,9 @@ from engine.curvature import solvers_for
 from engine.jobs import run_job
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
+from engine.question.processes import Replay
 from engine.runs import error_surface as surface_runs
+from engine.runs import linear_range as linear_runs
 from engine.runs.scores import KIND, payload
 from tests.pages.support import open, says, sound, texts
 
@@ -164,6 +166,44 @@ def test_one_example_is_followed_along_the_path():
     assert area == pytest.approx(ends, rel=1e-2) and abs(tangent) > abs(area)
     assert any("path-integral" in code.value and "--example 7" in code.value for code in at.code)
     assert address(at, "path") == ["1"] and address(at, "path_example") == ["7"]
+
+
+NETWORK = {"panel": "run", "model": "mlp", "tried": 1, **SMALL}
+
+
+def asked_run(behavior="query_loss", process=Replay(), **source):
+    """The payload of the check that the page asks for."""
+    return linear_runs.payload(ProblemSource(n_train=60, n_queries=20, n_test=500, **source), behavior, 1, process)
+
+
+def test_the_derivative_of_a_descent_is_checked_by_a_job():
+    at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=9))
+    assert says(at, "Derivative of the training against real trainings") and not at.get("vega_lite_chart")
+    run_job(linear_runs.KIND, asked_run(process=Replay(eta=0.5, steps=9)))
+    at = sound(at.run())
+    assert says(at, "Is this run differentiable at all?") and says(at, "float64 throughout")
+    assert says(at, "The derivative is within 10% of real trainings")
+    table = next(frame.value for frame in at.dataframe if "epsilon" in frame.value.columns)
+    assert len(table) == 10 and at.get("vega_lite_chart")
+    assert any("--eta 0.5 --steps 9" in code.value and "linear-range" in code.value for code in at.code)
+    assert {"tried": ["1"], "run_eta": ["0.5"], "run_steps": ["9"]}.items() <= {
+        name: address(at, name) for name in ("tried", "run_eta", "run_steps")}.items()
+
+
+def test_a_run_without_a_derivative_says_so(monkeypatch):
+    monkeypatch.setattr(linear_runs, "load", lambda result: "Descent from zero diverged; choose a smaller η.")
+    run_job(linear_runs.KIND, asked_run(process=Replay(eta=0.5, steps=1)))
+    at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=1))
+    assert says(at, "not differentiable") and says(at, "choose a smaller η")
+
+
+@pytest.mark.slow  # a network is trained a dozen times
+def test_a_network_says_which_of_its_settings_matter():
+    run_job(linear_runs.KIND, asked_run(model="mlp"))
+    at = sound(open("approximation_error", **NETWORK))
+    knobs = next(frame.value for frame in at.dataframe if "smoother" in frame.value.columns)
+    assert "GELU for ReLU" in set(knobs["smoother"]) and "128" in set(knobs["here"])
+    assert says(at, "in float32 the derivative is off by")
 
 
 def test_the_verdict_knows_that_the_logit_of_a_linear_model_is_its_tangent():

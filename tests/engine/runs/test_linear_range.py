@@ -29,7 +29,7 @@ def home(tmp_path, monkeypatch):
 def test_the_job_finds_what_the_check_finds(source):
     desk = Desk()
     waiting = asked_linear_range(desk, source, "soft_margin", 2, PROCESS)
-    assert isinstance(waiting, Waiting) and "2 examples" in waiting.what
+    assert isinstance(waiting, Waiting) and "tried: 2" in waiting.what
     run_job(runs.KIND, runs.payload(source, "soft_margin", 2, PROCESS))
     found = asked_linear_range(desk, source, "soft_margin", 2, PROCESS)
     problem = source.build().problem
@@ -49,4 +49,4 @@ def test_a_run_without_a_derivative_says_why():
 
 
 def test_no_more_candidates_are_tried_than_are_drawn():
-    assert "3 examples" in asked_linear_range(Desk(), SOFTMAX, "query_loss", 10, PROCESS).what
+    assert "tried: 3" in asked_linear_range(Desk(), SOFTMAX, "query_loss", 10, PROCESS).what

@@ -1,0 +1,112 @@
+"""Through the training: how far its derivative reaches, and whether this run is differentiable at all."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.approximation import behavior
+from app.charts import linear_range as chart
+from app.charts.draw import draw
+from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, pickers
+from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
+from app.widgets.selectors import pick
+from engine.analysis.linear_range import TOLERANCE, LinearRange
+from engine.basics.values import short
+from engine.desk import Waiting
+from engine.desk.linear_range import asked_linear_range
+from engine.problems import ProblemSource
+from engine.question.processes import Replay
+from engine.scoring.scoring import Scoring
+
+TRIED = (1, 2, 3, 5, 10)
+ETA, STEPS = "run_eta", "run_steps"
+NEVER = "This run is not differentiable:"
+
+
+def panel() -> None:
+    """The row of choices, and the check of the first draw's training."""
+    row, below = st.container(horizontal=True, vertical_alignment="bottom", gap="medium"), st.container()
+    told = behavior.chosen(row, below)
+    tried = pick("tried", "Examples tried", TRIED, 3, str, area=row, width=130,
+                 help="Each is trained again ten times: with its weight changed by 0.0001 to 1, up and down.")
+    source = pickers.source()
+    process = Replay() if source.problem_class.kept_checkpoints else _descent(row)
+    if told is None:
+        return
+    chips.question(Scoring.of(told, {"kind": "infinitesimal"}, process))
+    glossary.caption("The derivative of the whole training by an example's weight, against trainings that are really "
+                     "repeated with the weight 1 + ε or 1 − ε and everything else as it was. At ε = 1 the example "
+                     "counts twice, or is left out.")
+    found = asked_linear_range(desk(), source, told, tried, process)
+    if isinstance(found, Waiting):
+        job_panel.wait(found)
+    elif isinstance(found, str):
+        st.warning(f"{NEVER} {sentence(found)}", icon=":material/block:")
+    else:
+        _show(found, source, tried, process)
+
+
+def _descent(row) -> Replay:
+    """Softmax regression has no recipe: it descends from zero as it is told here."""
+    key = choice.bound(ETA, 1.0, choice.within(0.001, 100.0, float))
+    eta = inputs.number_input("Step size of the training η", 0.001, 100.0, key=key, area=row, width=190, format="%g",
+                              step=0.5)
+    choice.keep(ETA, short(eta))
+    key = choice.bound(STEPS, 500, choice.within(1, 10_000))
+    steps = inputs.number_input("Steps of the training", 1, 10_000, key=key, area=row, width=170)
+    choice.keep(STEPS, steps)
+    return Replay(eta=eta, steps=steps)
+
+
+def _show(found: LinearRange, source: ProblemSource, tried: int, process: Replay) -> None:
+    left, right = st.columns([3, 2], gap="large")
+    frame = _frame(found.table)
+    with left:
+        st.subheader("ε against linear prediction")
+        if len(frame):
+            middle = frame.groupby(["change", "epsilon"], as_index=False)["error"].median()
+            draw(chart.errors, frame, middle, TOLERANCE, key="linear-range", alt=_spoken(found))
+        glossary.caption("Error: the change of the behavior that a real training made, minus what the derivative says, "
+                         "relative to the latter, over all queries. One mark a training, lines through the middle "
+                         f"ones.{_beside(found.table, frame)}")
+    with right:
+        st.subheader("Is this run differentiable at all?")
+        glossary.markdown(found.sentence)
+        glossary.markdown(found.smoothness_sentence)
+        glossary.markdown(found.precision_sentence)
+        knobs = pd.DataFrame([{"setting": knob.name, "here": knob.here, "smoother": knob.smoother or "–"}
+                              for knob in found.knobs])
+        st.dataframe(knobs, hide_index=True, width="stretch", key="knobs")
+    downloads.chart_extras("linear-range", found.table, command=_command(found, source, tried, process))
+
+
+def _frame(table: pd.DataFrame) -> pd.DataFrame:
+    """What can be drawn on a logarithmic scale."""
+    drawn = table[np.isfinite(table["error"]) & (table["error"] > 0)]
+    return drawn.assign(change=np.where(drawn["epsilon"] > 0, chart.MORE, chart.LESS), epsilon=drawn["epsilon"].abs())
+
+
+def _beside(table: pd.DataFrame, frame: pd.DataFrame) -> str:
+    """What is not drawn, and why."""
+    diverged, unknown = int(np.isinf(table["error"]).sum()), int(table["error"].isna().sum())
+    said = [f"{count} of {len(table)} trainings {why}" for count, why in (
+        (diverged, "diverged"), (unknown, "changed nothing by more than rounding does")) if count]
+    return f" Not drawn: {' and '.join(said)}." if said else ""
+
+
+def _spoken(found: LinearRange) -> str:
+    ends = ", ".join(f"{100 * error:.2g}% at {short(epsilon)}" for epsilon, error in found.errors.items())
+    return (f"Error of the derivative against real trainings for growing changes ε of an example's weight, middle of "
+            f"all: {ends}. Tolerance {TOLERANCE:.0%}.")
+
+
+def _command(found: LinearRange, source: ProblemSource, tried: int, process: Replay) -> str:
+    file, write = downloads.problem_file(source)
+    run = "" if source.problem_class.kept_checkpoints else f" --eta {process.eta!r} --steps {process.steps}"
+    return (f"{write}\npython -m engine linear-range --data {file} --behavior {shlex.quote(found.behavior)} "
+            f"--candidates {tried}{run} --out linear-range.csv")
