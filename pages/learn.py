@@ -7,7 +7,7 @@ from app.widgets import glossary
 
 st.title("Learn")
 glossary.caption(
-    "Eight steps of a minute each, on handwritten digits. Every picture is computed while you watch, and "
+    "Nine steps of a minute each, on handwritten digits. Every picture is computed while you watch, and "
     "every choice is in the address. Words with dots below explain themselves.")
 step = state.step(len(LESSONS))
 panel.show(step)

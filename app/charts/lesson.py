@@ -40,23 +40,23 @@ def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = Fals
     return alt.layer(line, points).properties(height=HEIGHT)
 
 
-def tangent(frame: pd.DataFrame, eta: float, unit: str) -> alt.LayerChart:
-    """A curve and its tangent, with the gap at one η. frame: eta, curve, tangent."""
+def tangent(frame: pd.DataFrame, place: float, unit: str, x: str = "eta", title: str = "step size η") -> alt.LayerChart:
+    """A curve and its tangent, with the gap at one place. frame: x, curve, tangent; title: of x."""
     names = ["exact", "first order"]
-    long = frame.rename(columns={"curve": names[0], "tangent": names[1]}).melt("eta", names, "kind", "value")
+    long = frame.rename(columns={"curve": names[0], "tangent": names[1]}).melt(x, names, "kind", "value")
     scale = alt.Scale(domain=names, range=[HELPS, HARMS])
     lines = alt.Chart(long).mark_line(strokeWidth=2.2).encode(
-        x=alt.X("eta:Q", title="step size η", axis=alt.Axis(grid=False)), y=alt.Y("value:Q", title=unit),
+        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)), y=alt.Y("value:Q", title=unit),
         color=alt.Color("kind:N", scale=scale, title=None,
                         legend=alt.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3)),
         strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), legend=None))
-    at = frame.iloc[(frame.eta - eta).abs().argmin()]
-    ends = pd.DataFrame({"eta": [at.eta] * 2, "value": [at.curve, at.tangent], "kind": names})
-    gap = alt.Chart(pd.DataFrame({"eta": [at.eta], "low": [at.curve], "high": [at.tangent]})).mark_rule(
-        color=GREY, strokeDash=[3, 3], strokeWidth=1.5).encode(x="eta:Q", y="low:Q", y2="high:Q")
+    at = frame.iloc[(frame[x] - place).abs().argmin()]
+    ends = pd.DataFrame({x: [at[x]] * 2, "value": [at.curve, at.tangent], "kind": names})
+    gap = alt.Chart(pd.DataFrame({x: [at[x]], "low": [at.curve], "high": [at.tangent]})).mark_rule(
+        color=GREY, strokeDash=[3, 3], strokeWidth=1.5).encode(x=f"{x}:Q", y="low:Q", y2="high:Q")
     dots = alt.Chart(ends).mark_point(filled=True, size=110, opacity=1).encode(
-        x="eta:Q", y="value:Q", color=alt.Color("kind:N", scale=scale),
-        tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("eta:Q"), alt.Tooltip("value:Q", format="+.4g", title=unit)])
+        x=f"{x}:Q", y="value:Q", color=alt.Color("kind:N", scale=scale),
+        tooltip=[alt.Tooltip("kind:N"), alt.Tooltip(f"{x}:Q"), alt.Tooltip("value:Q", format="+.4g", title=unit)])
     return alt.layer(lines, gap, dots).properties(height=HEIGHT)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import altair as alt
 import pandas as pd
 
@@ -19,10 +21,12 @@ def errors(frame: pd.DataFrame, middle: pd.DataFrame, tolerance: float) -> alt.L
     x = alt.X("epsilon:Q", title="change of the weight, ε (log scale)",
               scale=alt.Scale(type="log", domain=[ticks[0], ticks[-1]], padding=16),
               axis=alt.Axis(values=ticks, format="~g", grid=False))
+    low, high = (math.floor(math.log10(one)) for one in (frame["error"].min(), frame["error"].max()))
+    decades = [10.0 ** power for power in range(min(low, -1), high + 2)]
     y = alt.Y("error:Q", title="error of the derivative (log scale)", scale=alt.Scale(type="log", nice=True),
-              axis=alt.Axis(format="~%", tickCount=6))
+              axis=alt.Axis(values=decades, format="~%", labelOverlap=True))
     color = alt.Color("change:N", title=None, scale=alt.Scale(domain=[MORE, LESS], range=SERIES[:2]),
-                      legend=alt.Legend(orient="bottom", symbolSize=110, symbolOpacity=1))
+                      legend=alt.Legend(orient="bottom", columns=1, symbolSize=110, symbolOpacity=1))
     shape = alt.Shape("change:N", title=None, scale=alt.Scale(domain=[MORE, LESS], range=["circle", "triangle-up"]))
     dash = alt.StrokeDash("change:N", legend=None, scale=alt.Scale(domain=[MORE, LESS], range=[[1, 0], [6, 3]]))
     tip = [alt.Tooltip("candidate:N", title="training example"), alt.Tooltip("change:N"),

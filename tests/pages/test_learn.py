@@ -51,7 +51,7 @@ def test_the_link_opens_the_same_problem_and_choice(step):
     link = opened(step).get("page_link")[0].proto
     address = parse_qs(link.query_string)
     assert address["data"] == ["digits"] and address["train"] == [str(SOURCE.n_train)] and link.page in PAGES
-    assert all(codes.decode(code) for code in address.get("s", [])) and ("s" in address or "eta" in address)
+    assert all(codes.decode(code) for code in address.get("s", [])) and {"s", "eta", "panel"} & set(address)
     there = sound(open(link.page, **address))
     kept = {name: value for name, value in address.items() if there.query_params.get(name) not in (value, value[0])}
     assert not kept, (kept, dict(there.query_params))
@@ -59,7 +59,7 @@ def test_the_link_opens_the_same_problem_and_choice(step):
 
 
 CONTROLS = {1: ("lesson-out", 4), 2: ("lesson-b", "query_logit"), 4: ("lesson-t", "response"),
-            5: ("lesson-b2", "hard_margin"), 8: ("lesson-signal", "both")}
+            5: ("lesson-b2", "hard_margin"), 8: ("lesson-signal", "both"), 9: ("lesson-run", "rough")}
 
 
 @pytest.mark.parametrize("step", CONTROLS)
@@ -79,6 +79,13 @@ def test_the_tangent_lesson_drags_eta():
 def test_the_signals_lesson_says_what_the_engine_says():
     at = opened(8, **{"lesson-signal": "both"})
     assert says(at, f"**{detections(0.2).auprc('training'):.2f}**") and says(at, "chance is 0.20")
+
+
+def test_the_lesson_on_rough_trainings_moves_along_epsilon():
+    near, far = opened(9), opened(9, **{"lesson-epsilon": "-1.0"})
+    assert says(near, "ε = +0.1") and says(far, "At ε = −1 the example is left out")
+    sound(near.select_slider(key="choice:lesson-epsilon").set_value(0.5).run())
+    assert near.query_params["lesson-epsilon"] in ("0.5", ["0.5"])
 
 
 def test_the_plane_moves_with_the_point():

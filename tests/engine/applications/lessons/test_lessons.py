@@ -6,9 +6,12 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
-from engine.applications.lessons import toy
+from engine.applications.lessons import rough, toy
 from engine.applications.lessons.curve import along_eta, most_curved
 from engine.applications.lessons.signals import STAGES, detections
+from engine.basics.options import Options
+from engine.exact.differentiated_run import DifferentiatedRun
+from engine.models.training import train
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine.problems_for_tests import problem
@@ -64,6 +67,30 @@ def test_the_curve_is_the_exact_step_and_the_tangent_its_first_order():
             for q in range(6) for k in (3, 8, 20)]
     found = along_eta(small, query, row, np.array([1.0])).iloc[0]
     assert abs(found.curve - found.tangent) == pytest.approx(max(gaps))
+
+
+@pytest.mark.parametrize("kind", rough.KINDS)
+def test_the_ends_of_many_trainings_are_those_of_single_ones(kind):
+    given = rough.training(kind)
+    run = DifferentiatedRun(given, Options())
+    ends = rough.reweighted(run, torch.tensor([0.0, 0.01], dtype=torch.float64))
+    weights = torch.ones(len(given.y), dtype=torch.float64)
+    weights[rough.ROW] = 1.01
+    module = train(given.build, given.x, given.y, given.recipe, given.seed, weights=weights, normalization="n",
+                   dtype=torch.float64).module
+    expected = torch.cat([part.flatten() for part in module.parameters()]).detach()
+    torch.testing.assert_close(ends[1], expected, rtol=1e-6, atol=1e-8)
+    torch.testing.assert_close(ends[0], run.end, rtol=1e-6, atol=1e-8)
+
+
+def test_the_line_is_the_slope_of_the_truth_and_tells_the_smooth_training_only():
+    smooth, jumping = (rough.along_epsilon(kind) for kind in ("smooth", "rough"))
+    middle = len(smooth) // 2
+    assert smooth.epsilon[middle] == 0 and smooth.curve[middle] == pytest.approx(0, abs=1e-12)
+    beside = slice(middle - 1, middle + 2, 2)
+    assert np.ptp(smooth.curve[beside]) == pytest.approx(np.ptp(smooth.tangent[beside]), rel=1e-3)
+    apart = [abs(one.curve - one.tangent).max() / abs(one.curve).max() for one in (smooth, jumping)]
+    assert apart[0] < 0.15 and apart[1] > 0.5
 
 
 def test_the_training_signal_makes_similarity_a_detector():

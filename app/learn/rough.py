@@ -1,0 +1,48 @@
+"""Lesson 9: the derivative of a training tells what other trainings do only where the training is smooth."""
+
+from app.charts import lesson as charts
+from app.charts.draw import draw
+from app.learn import specimens, state
+from app.learn.lesson import Lesson, Link, Question
+from app.widgets import cards, downloads, glossary
+from engine.applications.lessons.rough import KINDS, RECIPES, along_epsilon
+
+STEPS = tuple(round(-1 + 0.05 * place, 2) for place in range(41))
+UNIT = "change of the query loss"
+
+
+def show() -> Link:
+    kind = state.pick("lesson-run", "Which training?", list(KINDS), "smooth", KINDS.get)
+    epsilon = state.pick("lesson-epsilon", "Change of the weight, ε", STEPS, 0.1, lambda value: f"{value:+g}",
+                         slider=True)
+    frame = along_epsilon(kind)
+    at = frame.iloc[(frame["epsilon"] - epsilon).abs().argmin()]
+    draw(charts.tangent, frame, epsilon, UNIT, "epsilon", "change of the weight, ε", key="learn:rough",
+         alt=f"The query loss after trainings in which one example weighs 1 + ε, and the line that the derivative at "
+             f"ε = 0 predicts: {at.curve:+.4f} and {at.tangent:+.4f} at ε = {epsilon:g}.")
+    glossary.markdown(
+        f"With the weight changed by ε = {epsilon:+g}, a real training changes the query loss by "
+        f"**{cards.number(at.curve)}**; the derivative says **{cards.number(at.tangent)}**."
+        f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
+    glossary.caption(f"{RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
+                     "exact derivative of the one in the middle, through all its steps.")
+    downloads.chart_extras("rough", frame, command=(
+        'python -c "from engine.applications.lessons.rough import along_epsilon as a; '
+        f"print(a('{kind}').to_csv(index=False))\""))
+    return Link("approximation_error", "See how far the derivative of a network's training reaches",
+                specimens.address(model="mlp", panel="run"))
+
+
+LESSON = Lesson(
+    "rough", "Smooth and rough trainings",
+    "Two trainings on the same thirty points and with the same initial weights. One takes small steps on all points, "
+    "through a smooth network; the other large steps with momentum on five points at a time, through one with kinks. "
+    "Before you move ε: for which of them will a straight line tell what happens when one example counts a little more "
+    "or less?",
+    show,
+    "A derivative through the whole training is exact in both; it tells what real trainings do only where the training "
+    "is smooth.",
+    Question("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
+             ("Yes, it needs more digits", "No, it is the right tangent of a curve that jumps"), 1,
+             "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some step "
+             "makes the end jump. Smaller steps, larger batches and smooth parts help; more digits do not."))
