@@ -44,5 +44,5 @@ LESSON = Lesson(
     "is smooth.",
     Question("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
              ("Yes, it needs more digits", "No, it is the right tangent of a curve that jumps"), 1,
-             "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some step "
-             "makes the end jump. Smaller steps, larger batches and smooth parts help; more digits do not."))
+             "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
+             "step makes the end jump. Smaller steps, larger batches and smooth parts help; more digits do not."))
