@@ -6,15 +6,20 @@ import altair as alt
 import pandas as pd
 
 from app.widgets.theme import AXIS_COLORS
+from engine.analysis.chain import SEED
 
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
+RUN = "#4FA58C"
 ROWS = ("the way, link by link", "straight on")
 
 
 def color(causes: tuple[str, ...], first_error: bool) -> str:
-    """One hue an axis; grey for approximation error, purple for causes that cannot be told apart."""
+    """One hue an axis, a lighter T for the seed; grey for approximation error, purple for causes that cannot be told
+    apart."""
     if len(causes) > 1:
         return MIXED
+    if causes[0] == SEED:
+        return RUN
     return AXIS_COLORS.get(causes[0], ERRORS[0] if first_error else ERRORS[1])
 
 

@@ -10,10 +10,11 @@ import streamlit as st
 from app.charts import way
 from app.charts.draw import draw
 from app.widgets import chips, glossary
-from engine.analysis.explanation import ERROR_A, ERROR_B, Explanation, Link
+from engine.analysis.chain import ERROR_A, ERROR_B, SEED
+from engine.analysis.explanation import Explanation, Link
 from engine.metrics.agreement import METRICS
 
-LETTERS = {ERROR_A: "≈", ERROR_B: "≈"}
+LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "⚄"}
 
 
 def show(found: Explanation, key: str) -> pd.DataFrame:
@@ -87,7 +88,7 @@ def _spoken_shares(found: Explanation) -> str:
 
 
 def letters(link: Link) -> str:
-    """B, P, T or ≈; several where they cannot be told apart."""
+    """B, P, T, ⚄ for the seed, or ≈; several where they cannot be told apart."""
     return "+".join(LETTERS.get(cause, cause) for cause in link.causes)
 
 

@@ -10,9 +10,10 @@ from app.widgets import glossary
 from engine.question.glossary import TERMS
 from engine.question.specification import AXES, AXIS_NAMES, Axis
 from engine.scoring.scoring import Scoring
-from engine.scoring.verdict import APPROXIMATION, BOTH, MISMATCH, NO_SPECIFICATION, SAME, Verdict
+from engine.scoring.verdict import ANOTHER_RUN, APPROXIMATION, BOTH, MISMATCH, NO_SPECIFICATION, SAME, Verdict
 
-_CLASSES = {SAME: "same", APPROXIMATION: "approximation", MISMATCH: "mismatch", BOTH: "both", NO_SPECIFICATION: "none"}
+_CLASSES = {SAME: "same", APPROXIMATION: "approximation", MISMATCH: "mismatch", BOTH: "both", NO_SPECIFICATION: "none",
+            ANOTHER_RUN: "approximation"}
 
 
 ESTIMATOR = "E"

@@ -63,6 +63,7 @@ PARAMETERS = {
     "every": ("steps between checkpoints", 20, 1, 10_000),
     "label": ("new label", 0, 0, 10_000),
     "seeds": ("seeds", 1, 1, 1_000),
+    "first": ("seeds after the model's own", 0, 0, 1_000_000),
 }
 CHOICES = {
     "normalization": ("mean over", {"n-1": "the n−1 left (paper)", "n": "n as before"}),

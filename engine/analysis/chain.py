@@ -8,15 +8,20 @@ from itertools import combinations
 
 from engine.basics.errors import InvalidInput
 from engine.brought.claim import Claim
+from engine.question.runs import of_runs
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, relation
 from engine.scoring.intermediate import intermediate
 from engine.scoring.scoring import Scoring
 
 ERROR_A, ERROR_B = "error of A", "error of B"
+SEED = "seed"
+"""The part of T that says of which runs: it is told from the rest where both answers are of runs."""
+PARTS = (*AXES, SEED)
+NAMES: Mapping[str, str] = {**AXIS_NAMES, SEED: "seed"}
 Causes = tuple[str, ...]
-"""Of `error of A`, B, P, T and `error of B`, in this order."""
-ORDER = (ERROR_A, *AXES, ERROR_B)
+"""Of `error of A`, B, P, T, `seed` and `error of B`, in this order."""
+ORDER = (ERROR_A, *PARTS, ERROR_B)
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Chain:
         if errors[ERROR_A] == errors[ERROR_B] and {ERROR_A, ERROR_B} <= set(self.causes):
             errors = {ERROR_A: f"{errors[ERROR_A]} in the first answer", ERROR_B: f"{errors[ERROR_B]} in the second"}
         sides = {ERROR_A: self.a, ERROR_B: self.b}
-        return {**{axis: f"the {AXIS_NAMES[axis]}" for axis in AXES},
+        return {**{part: f"the {NAMES[part]}" for part in PARTS},
                 **{error: f"{_own_question(sides[error])}the approximation error of {route}"
                    for error, route in errors.items()}}
 
@@ -59,7 +64,7 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
         if not scoring.route.implies:
             raise InvalidInput(f"`{scoring.route.title}` implies no specification, so no way leads from its ranking "
                                "through exact ones; explain two answers to questions.")
-    axes = a.specification.differing_axes(b.specification)
+    axes = _parts(a, b)
     start = () if a.exact else (ERROR_A,)
     causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
     asked: dict[frozenset[str], Scoring] = {}
@@ -68,7 +73,9 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
     for size in range(len(axes) + 1):
         for taken in combinations(axes, size):
             parts = [(b if axis in taken else a) for axis in AXES]
-            found = intermediate(parts[0].behavior, parts[1].intervention, parts[2].process, n, facts.convex)
+            process = of_runs(parts[2].process, (b if SEED in taken else a).process) if SEED in axes else (
+                parts[2].process)
+            found = intermediate(parts[0].behavior, parts[1].intervention, process, n, facts.convex)
             behind = frozenset((*start, *taken))
             if found.scoring is None:
                 missing[behind] = found.reading
@@ -78,6 +85,15 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
                 readings += [found.reading] if found.reading else []
     readings += _known(asked, facts)
     return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)))
+
+
+def _parts(a: Scoring, b: Scoring) -> Causes:
+    """The axes on which the specifications differ, the seeds of their runs apart from the rest of T."""
+    axes = a.specification.differing_axes(b.specification)
+    with_b = of_runs(a.process, b.process)
+    if with_b == a.process:
+        return axes
+    return *(axis for axis in axes if axis != "T" or with_b != b.process), SEED
 
 
 def _equal_among(known: Sequence[Scoring], scoring: Scoring, facts: ProblemFacts) -> Scoring:
@@ -98,7 +114,7 @@ def _known(stations: Mapping[frozenset[str], Scoring], facts: ProblemFacts) -> l
         causes = after - here
         found = relation(stations[here], stations[after], facts) if len(causes) == 1 and here < after else None
         if found is not None and found.reasons:  # one scoring, read twice, has none
-            said.append(f"The {AXIS_NAMES[next(axis for axis in AXES if axis in causes)]} changes no ranking: "
+            said.append(f"The {NAMES[next(part for part in PARTS if part in causes)]} changes no ranking: "
                         f"{'; '.join(found.reasons)}.")
     return said
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 
-from engine.analysis.chain import ERROR_A, ERROR_B, ORDER, Causes, Chain, chain
+from engine.analysis.chain import ERROR_A, ERROR_B, NAMES, ORDER, PARTS, Causes, Chain, chain
 from engine.analysis.comparison import remarks_on
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
@@ -31,7 +31,6 @@ from engine.metrics.intervals import t_interval
 from engine.metrics.kendall import distance
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
-from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.compute import compute
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
@@ -127,7 +126,7 @@ class Explanation:
     def _remarks(self) -> list[str]:
         """What the shares leave out, and what they are means over."""
         causes = {cause for link in self.links for cause in link.causes}
-        axes = [axis for axis in AXES if axis in causes]
+        axes = [part for part in PARTS if part in causes]
         orders = "one feasible order" if self.orders == 1 else f"mean over {self.orders} feasible orders"
         slack = [f"slack {self.slack:.3f} of {self.path:.3f}"] if self.slack > LEAST_SLACK else []
         count = self.direct.n_dropped
@@ -366,5 +365,5 @@ def _joined(titles: Mapping[str, str], causes: Causes) -> str:
 
 
 def _absent(behind: frozenset[str], why: str) -> str:
-    taken = " and ".join(AXIS_NAMES[axis] for axis in AXES if axis in behind)
+    taken = " and ".join(NAMES[part] for part in PARTS if part in behind)
     return f"No specification has the {taken} of the second and the rest of the first: {why.split(';')[0]}."

@@ -49,8 +49,8 @@ def replay(problem: Problem, interventions: Sequence[Intervention], process: Rep
 @replay.register
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                options: Options) -> list[Response]:
-    """The mean over the seeds problem.seed, problem.seed + 1, …, each at the end of its own run."""
-    seeds = range(problem.seed, problem.seed + process.seeds)
+    """The mean over the seeds of the process, each at the end of its own run."""
+    seeds = process.runs(problem.seed)
     parts = [_part(problem, seed, candidates, options.share(place, len(seeds))) for place, seed in enumerate(seeds)]
     work = _work(problem, candidates, _training(problem, problem.seed).updates)
     return [_response(parts, candidates, work) for _ in interventions]

@@ -45,14 +45,14 @@ def retrain(problem: Problem, interventions: Sequence[Intervention], process: Re
 @retrain.register
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Retrain, candidates: Tensor,
                options: Options) -> list[Response]:
-    """Over the seeds s = problem.seed, problem.seed + 1, ….
+    """Over the seeds of the process.
 
     What a model answers to the queries is kept on the problem for its (intervention, candidate, seed), so that no
     model is trained twice. `converged` is False where a training diverged. Raises `InvalidInput` where it is not
     known how the problem's model was trained, or for a relabelling to a class that does not exist.
     """
     problem.training()
-    seeds = range(problem.seed, problem.seed + process.seeds)
+    seeds = process.runs(problem.seed)
     rows = candidates.tolist()
     check_labels(problem, interventions)
     runs = _Runs(problem, options, total=len(seeds) * (2 + len(interventions) * len(rows)))

@@ -6,73 +6,16 @@ know of it: whether it is a derivative, a linear system, an optimum, an expectat
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from engine.basics.values import Count, Number, Value, short
-
-Eta = Annotated[Number, Field(gt=0, le=100)]
-
-
-class _Process(Value, ABC):
-    """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
-    system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
-    examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
-    one_model: B is read at one counterfactual model, not summed over several. double: it takes so many steps that only
-    float64 carries to their end. of_descent: parameters that a model with a recipe of its own does not read. at_once:
-    one computation answers for all candidates.
-    """
-
-    kind: str
-    derivative: ClassVar[bool] = False
-    linear: ClassVar[bool] = False
-    whole_objective: ClassVar[bool] = False
-    optimum: ClassVar[bool] = False
-    random: ClassVar[bool] = False
-    one_model: ClassVar[bool] = True
-    double: ClassVar[bool] = False
-    of_descent: ClassVar[tuple[str, ...]] = ()
-    at_once: ClassVar[bool] = False
-
-    @property
-    def title(self) -> str:
-        """Its chip."""
-        return self.kind.replace("_", " ")
-
-    @property
-    @abstractmethod
-    def clause(self) -> str:
-        """Its words in the question."""
-
-    @property
-    def plain_title(self) -> str:
-        """Its chip where the sizes of its steps say nothing: where only a ranking is read."""
-        return self.title
-
-    @property
-    def plain_clause(self) -> str:
-        """Its words where the sizes of its steps say nothing."""
-        return self.clause
-
-    @property
-    def models(self) -> int:
-        """At how many counterfactual models of one training run the behavior is read."""
-        return 1
-
-    @property
-    def updates(self) -> int:
-        """How many gradient steps it takes on z_k alone, over all of these models."""
-        return 0
-
-    @property
-    def factual_latex(self) -> str:
-        """What the counterfactual parameters are compared with, as LaTeX."""
-        return r"\theta_{\mathcal D}"
+from engine.basics.values import Count, Number, short
+from engine.question.process import Eta, ProcessValue
+from engine.question.runs import Replay, Retrain
 
 
-class OneStep(_Process):
+class OneStep(ProcessValue):
     """One gradient step of size η on the intervened example's own loss, from θ_D."""
 
     kind: Literal["one_step"] = "one_step"
@@ -104,7 +47,7 @@ class OneStep(_Process):
         return rf"\theta_{{\mathcal D}}-\eta\,\nabla_\theta\left[{{P}}\right],\ \eta={short(self.eta)}"
 
 
-class Unrolled(_Process):
+class Unrolled(ProcessValue):
     """`steps` gradient steps, each of size η, each on z_k alone, from θ_D."""
 
     kind: Literal["unrolled"] = "unrolled"
@@ -129,7 +72,7 @@ class Unrolled(_Process):
                 rf"\ \theta^{{(0)}}=\theta_{{\mathcal D}},\ \eta={short(self.eta)}")
 
 
-class Trajectory(_Process):
+class Trajectory(ProcessValue):
     """Training by gradient descent from zero; z_k gets one extra step of size η at every checkpoint.
 
     The factual run takes `checkpoints` × `every` full-batch steps of size η on L_D. The estimand is
@@ -177,7 +120,7 @@ class Trajectory(_Process):
                 rf"\ \eta={short(self.eta)}")
 
 
-class LocalResponse(_Process):
+class LocalResponse(ProcessValue):
     """The linear response −(H + damping·I)^{-1} ∇ℓ(z_k; θ_D) of the optimum (paper, Eq. 8)."""
 
     kind: Literal["local_response"] = "local_response"
@@ -200,7 +143,7 @@ class LocalResponse(_Process):
         return rf"-\left(H_{{\mathcal D}}{damping}\right)^{{-1}}\nabla_\theta\,\ell(z_k;\theta_{{\mathcal D}})"
 
 
-class _Search(_Process):
+class _Search(ProcessValue):
     """What starts at θ_D and lowers the intervened objective.
 
     Its `baseline` is what the counterfactual is compared with: the factual model θ_D (the paper), or the model that
@@ -297,72 +240,6 @@ class LocalSearch(_Search):
     def latex(self) -> str:
         return (rf"\mathrm{{LBFGS}}_{{{self.iterations}}}\left[{{P}}{self._damped}\right]"
                 r"\ \text{from }\theta_{\mathcal D}")
-
-
-class Retrain(_Process):
-    """Training from scratch under the intervention; the expectation runs over `seeds` initialisations."""
-
-    kind: Literal["retrain"] = "retrain"
-    linear: ClassVar = True
-    whole_objective: ClassVar = True
-    optimum: ClassVar = True
-    baseline: ClassVar = "factual"
-    damping: ClassVar[float] = 0.0
-    seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
-    random: ClassVar = True
-    one_model: ClassVar = False
-
-    @property
-    def title(self) -> str:
-        return "retrain" if self.seeds == 1 else f"retrain, {self.seeds} seeds"
-
-    @property
-    def clause(self) -> str:
-        runs = "" if self.seeds == 1 else f", on average over {self.seeds} seeds"
-        return f"and the model were then trained again from scratch{runs}"
-
-    @property
-    def latex(self) -> str:
-        return r"\mathrm{train}\left[{P}\right]\ \text{from scratch}"
-
-
-class Replay(_Process):
-    """The derivative of the whole training run: how where it ends starts to move, through every one of its steps.
-
-    Initial weights, batches, learning rates and masks of dropout stay those of a seed; the expectation runs over
-    `seeds` of them. A network repeats its own recipe. Softmax regression has none: it descends from zero in `steps`
-    full-batch steps of size η, which a network does not read.
-    """
-
-    kind: Literal["replay"] = "replay"
-    derivative: ClassVar = True
-    random: ClassVar = True
-    one_model: ClassVar = False
-    double: ClassVar = True
-    of_descent: ClassVar = ("eta", "steps")
-    at_once: ClassVar = True
-    damping: ClassVar[float] = 0.0
-    seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
-    eta: Eta = 1.0
-    steps: Annotated[Count, Field(ge=1, le=10_000)] = 500
-
-    @property
-    def title(self) -> str:
-        return "replay" if self.seeds == 1 else f"replay, {self.seeds} seeds"
-
-    @property
-    def clause(self) -> str:
-        runs = "" if self.seeds == 1 else f", on average over {self.seeds} seeds"
-        return f"as the whole training run is repeated with the same initial weights and batches{runs}"
-
-    @property
-    def factual_latex(self) -> str:
-        return r"\theta_T"
-
-    @property
-    def latex(self) -> str:
-        return (r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}\mathrm{train}\left[L_{\mathcal D}(\theta)"
-                r"+\alpha\,\ell(z_k;\theta)\right]")
 
 
 Process = Annotated[OneStep | Unrolled | Trajectory | LocalResponse | Reoptimize | LocalSearch | Retrain | Replay,

@@ -197,7 +197,15 @@ def _own_recipe(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     process = scoring.process
     if not facts.kept_checkpoints or not isinstance(process, Replay):
         return None
-    read = Replay(seeds=process.seeds)
+    read = Replay(seeds=process.seeds, first=process.first)
+    return _as(scoring, process=read) if process != read else None
+
+
+def _nothing_drawn(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
+    process = scoring.process
+    if not facts.convex or not isinstance(process, Replay):
+        return None
+    read = Replay(eta=process.eta, steps=process.steps)
     return _as(scoring, process=read) if process != read else None
 
 
@@ -293,6 +301,8 @@ IDENTITIES = (
              "order the step size is only a factor", _trajectory_size),
     Identity("own recipe", Gives.EQUAL, "this model repeats the recipe that it was trained by, whatever the η and the "
              "number of steps that are written down", _own_recipe),
+    Identity("nothing drawn", Gives.EQUAL, "this model descends from zero on all examples, so that no seed enters its "
+             "training", _nothing_drawn),
     Identity("one optimum", Gives.EQUAL, "the objective has one optimum, at which re-optimising and training from "
              "scratch end alike, whatever the seed", _one_optimum),
     Identity("linear retraining", Gives.EQUAL, "the linear response is that of the optimum, whether re-optimising, a "

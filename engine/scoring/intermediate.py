@@ -98,7 +98,7 @@ def _at_one_optimum(behavior: str, intervention: Intervention, process: Process)
 def _through_training(behavior: str, intervention: Intervention, process: Process) -> Intermediate | None:
     """The readings that hold where training ends wherever its steps lead."""
     if isinstance(intervention, Infinitesimal) and isinstance(process, Retrain):
-        return Intermediate(Scoring.of(behavior, intervention, Replay(seeds=process.seeds)), (
+        return Intermediate(Scoring.of(behavior, intervention, Replay(seeds=process.seeds, first=process.first)), (
             "An infinitesimal weight, answered by retraining, is read as replay: the derivative of the training run "
             "with the same initial weights and batches."))
     over_n = isinstance(intervention, Remove) and intervention.normalization == "n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from engine.question.runs import other_runs
 from engine.question.specification import AXIS_NAMES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
 from engine.scoring.scoring import Scoring
@@ -18,6 +19,7 @@ APPROXIMATION = "approximation error"
 MISMATCH = "specification mismatch"
 BOTH = "both"
 NO_SPECIFICATION = "no specification"
+ANOTHER_RUN = "another run"
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,9 @@ class Measured:
 class Verdict:
     """Why two score arrays may differ.
 
-    kind: `same scores`, `approximation error`, `specification mismatch` or `both`, and `no specification` where one is
-    a baseline. axes: those on which the questions differ; none where an identity makes them one question. headline: the
-    badge. reason: some sentences.
+    kind: `same scores`, `approximation error`, `specification mismatch` or `both`, `no specification` where one is a
+    baseline, and `another run` where exact answers differ in the seeds of their training alone. axes: those on which
+    the questions differ; none where an identity makes them one question. headline: the badge. reason: some sentences.
     """
 
     kind: str
@@ -75,6 +77,8 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
     asked = _asked(a, b, facts)
     if asked and asked.gives is Gives.EQUAL:
         return _approximate(a, b, approximate, asked.reasons, _tail(known, measured))
+    if not approximate and axes == ("T",) and other_runs(a.process, b.process):
+        return _another_run(a, b)
     if not approximate:
         return Verdict(MISMATCH, axes, f"Different question: {_named(axes)}{_yet(known, measured)}",
                        _mismatch(a, b, axes, known, measured))
@@ -101,6 +105,13 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
     changes = _changes(a, b, a.differing_axes(b))
     written = f"They are written differently ({changes}), and their" if changes else "Their"
     return Verdict(SAME, (), "Same question, same answer", f"{written} scores are equal: {_because(known)}.")
+
+
+def _another_run(a: Scoring, b: Scoring) -> Verdict:
+    return Verdict(ANOTHER_RUN, (), "Same question about another run",
+                   f"Both are computed exactly and differ in the seed alone ({_changes(a, b, ('T',))}). A seed is a "
+                   "part of the training process: what parts the two is how much single runs vary, which the mean over "
+                   "many seeds would not have.")
 
 
 def _unasked(baselines: Sequence[Scoring]) -> Verdict:

@@ -116,6 +116,14 @@ def test_the_expectation_is_over_seeds():
         assert_close(found, expected, 1e-6, 1e-9)
 
 
+def test_another_run_starts_from_another_seed():
+    trained, behavior = trained_problem(queries=2).double(), BEHAVIORS["query_loss"]
+    read = lambda logits: behavior.value(logits, trained.query_labels)  # noqa: E731
+    expected = quotient(read, trained, 5, seeds=(5,))[:, None]
+    for found in both_routes(trained, [5], behavior, Replay(first=2)):
+        assert_close(found, expected, 1e-6, 1e-9)
+
+
 def test_states_between_kept_ones_are_computed_again():
     found = Points(0, lambda state, t: state + t + 1, 10, each=1, room=3, check=Options().check)
     assert found.every == 4 and len(found.kept) == 3 and found.end == 55

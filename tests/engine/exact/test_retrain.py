@@ -57,6 +57,14 @@ def arguments(problem, intervention, k):
     return y, {"weights": weights, "normalization": getattr(intervention, "normalization", "n-1")}
 
 
+def test_runs_of_other_seeds_make_up_the_mean():
+    problem, behavior = trained_problem(), BEHAVIORS["soft_margin"]
+    mean, *single = (cases.scores(retrain, problem, [Remove()], process, behavior, [5, 1])
+                     for process in (Retrain(seeds=2, first=1), Retrain(first=1), Retrain(first=2)))
+    assert_close(mean, (single[0] + single[1]) / 2, 1e-12, 1e-14)
+    assert abs(single[0] - single[1]).max() > 1e-6
+
+
 @pytest.mark.parametrize("intervention", ALL, **titled)
 @pytest.mark.parametrize(("build", "shape"), [(cases.smooth, (4,)), (cases.convolutional, (2, 6, 6))],
                          ids=["smooth", "convolutional"])

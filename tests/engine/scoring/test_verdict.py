@@ -133,6 +133,25 @@ def test_a_different_question_with_the_same_ranking_says_so(a, b, facts, said):
     assert found.axes and said in found.reason and "same ranking" in found.headline and "unknown" not in found.reason
 
 
+@pytest.mark.parametrize(("process", "facts", "kind"), [
+    ({"kind": "retrain"}, ProblemFacts(), "another run"), ({"kind": "replay"}, ProblemFacts(), "another run"),
+    ({"kind": "retrain"}, ProblemFacts(convex=True), "same scores"),
+    ({"kind": "replay"}, ProblemFacts(convex=True), "same scores")])
+@pytest.mark.parametrize("runs", [{"first": 1}, {"seeds": 5}, {"seeds": 5, "first": 5}])
+def test_another_run_is_the_same_question(process, facts, kind, runs):
+    intervention = {"kind": "infinitesimal"} if process["kind"] == "replay" else REMOVE
+    found = verdict(of("query_loss", intervention, process), of("query_loss", intervention, {**process, **runs}), facts)
+    assert found.code == kind
+    if kind == "another run":
+        assert found.headline == "Same question about another run" and "seed alone" in found.reason
+
+
+def test_another_run_of_another_question_is_a_mismatch():
+    found = verdict(of("query_loss", REMOVE, {"kind": "retrain"}),
+                    of("query_logit", REMOVE, {"kind": "retrain", "first": 1}))
+    assert found.code == "specification mismatch on {B,T}"
+
+
 def test_a_difference_is_claimed_only_where_it_was_measured():
     pair = STEP_LOSS, of("hard_margin", ADD, STEP)
     assert "may differ" in verdict(*pair).reason

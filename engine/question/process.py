@@ -1,0 +1,68 @@
+"""What every process T says of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from engine.basics.values import Number, Value
+
+Eta = Annotated[Number, Field(gt=0, le=100)]
+
+
+class ProcessValue(Value, ABC):
+    """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
+    system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
+    examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
+    one_model: B is read at one counterfactual model, not summed over several. double: it takes so many steps that only
+    float64 carries to their end. of_descent: parameters that a model with a recipe of its own does not read. at_once:
+    one computation answers for all candidates.
+    """
+
+    kind: str
+    derivative: ClassVar[bool] = False
+    linear: ClassVar[bool] = False
+    whole_objective: ClassVar[bool] = False
+    optimum: ClassVar[bool] = False
+    random: ClassVar[bool] = False
+    one_model: ClassVar[bool] = True
+    double: ClassVar[bool] = False
+    of_descent: ClassVar[tuple[str, ...]] = ()
+    at_once: ClassVar[bool] = False
+
+    @property
+    def title(self) -> str:
+        """Its chip."""
+        return self.kind.replace("_", " ")
+
+    @property
+    @abstractmethod
+    def clause(self) -> str:
+        """Its words in the question."""
+
+    @property
+    def plain_title(self) -> str:
+        """Its chip where the sizes of its steps say nothing: where only a ranking is read."""
+        return self.title
+
+    @property
+    def plain_clause(self) -> str:
+        """Its words where the sizes of its steps say nothing."""
+        return self.clause
+
+    @property
+    def models(self) -> int:
+        """At how many counterfactual models of one training run the behavior is read."""
+        return 1
+
+    @property
+    def updates(self) -> int:
+        """How many gradient steps it takes on z_k alone, over all of these models."""
+        return 0
+
+    @property
+    def factual_latex(self) -> str:
+        """What the counterfactual parameters are compared with, as LaTeX."""
+        return r"\theta_{\mathcal D}"

@@ -1,0 +1,123 @@
+"""Processes that train as a seed draws it: retraining, and the derivative of a training run."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self, TypeVar, cast
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from engine.basics.values import Count
+from engine.question.process import Eta, ProcessValue
+
+
+class Seeded(ProcessValue):
+    """Training as a seed draws it: the expectation runs over `seeds` of them, the first one `first` after the seed that
+    the problem was trained with. With one seed it is the answer of that run alone.
+    """
+
+    random: ClassVar = True
+    one_model: ClassVar = False
+    seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
+    first: Annotated[Count, Field(ge=0, le=1_000_000)] = 0
+
+    @model_serializer(mode="wrap")
+    def _as_before_first(self, serialize: SerializerFunctionWrapHandler) -> dict:
+        """The problem's own seed is not written, so that digests are those of the time before there were others."""
+        return {key: value for key, value in serialize(self).items() if key != "first" or value}
+
+    def runs(self, own: int) -> range:
+        """The seeds of its runs, for a problem that was trained with the seed `own`."""
+        return range(own + self.first, own + self.first + self.seeds)
+
+    def with_runs_of(self, other: Seeded) -> Self:
+        """The same process of the other one's runs."""
+        return self.model_copy(update={"seeds": other.seeds, "first": other.first})
+
+    @property
+    def _drawn(self) -> str:
+        """What a chip says of the runs."""
+        parts = [f"{self.seeds} seeds"] if self.seeds > 1 else []
+        if self.first:
+            parts.append(f"from seed +{self.first}" if parts else f"seed +{self.first}")
+        return "".join(f", {part}" for part in (" ".join(parts),) if part)
+
+    @property
+    def _runs(self) -> str:
+        """Its words in the question."""
+        if self.seeds == 1:
+            return f", with another seed, {self.first} after the model's own" if self.first else ""
+        start = f", from {self.first} after the model's own" if self.first else ""
+        return f", on average over {self.seeds} seeds{start}"
+
+
+class Retrain(Seeded):
+    """Training from scratch under the intervention."""
+
+    kind: Literal["retrain"] = "retrain"
+    linear: ClassVar = True
+    whole_objective: ClassVar = True
+    optimum: ClassVar = True
+    baseline: ClassVar = "factual"
+    damping: ClassVar[float] = 0.0
+
+    @property
+    def title(self) -> str:
+        return f"retrain{self._drawn}"
+
+    @property
+    def clause(self) -> str:
+        return f"and the model were then trained again from scratch{self._runs}"
+
+    @property
+    def latex(self) -> str:
+        return r"\mathrm{train}\left[{P}\right]\ \text{from scratch}"
+
+
+class Replay(Seeded):
+    """The derivative of the whole training run: how where it ends starts to move, through every one of its steps.
+
+    Initial weights, batches, learning rates and masks of dropout stay those of a seed. A network repeats its own
+    recipe. Softmax regression has none: it descends from zero in `steps` full-batch steps of size η, which a network
+    does not read.
+    """
+
+    kind: Literal["replay"] = "replay"
+    derivative: ClassVar = True
+    double: ClassVar = True
+    of_descent: ClassVar = ("eta", "steps")
+    at_once: ClassVar = True
+    damping: ClassVar[float] = 0.0
+    eta: Eta = 1.0
+    steps: Annotated[Count, Field(ge=1, le=10_000)] = 500
+
+    @property
+    def title(self) -> str:
+        return f"replay{self._drawn}"
+
+    @property
+    def clause(self) -> str:
+        return f"as the whole training run is repeated with the same initial weights and batches{self._runs}"
+
+    @property
+    def factual_latex(self) -> str:
+        return r"\theta_T"
+
+    @property
+    def latex(self) -> str:
+        return (r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}\mathrm{train}\left[L_{\mathcal D}(\theta)"
+                r"+\alpha\,\ell(z_k;\theta)\right]")
+
+
+def other_runs(a: ProcessValue, b: ProcessValue) -> bool:
+    """Whether two processes are the same of different runs: nothing but their seeds tells them apart."""
+    return isinstance(a, Seeded) and isinstance(b, Seeded) and a != b and a.with_runs_of(b) == b
+
+
+AnyProcess = TypeVar("AnyProcess", bound=ProcessValue)
+
+
+def of_runs(process: AnyProcess, other: ProcessValue) -> AnyProcess:
+    """The process of the other one's runs, where both have such."""
+    if isinstance(process, Seeded) and isinstance(other, Seeded):
+        return cast(AnyProcess, process.with_runs_of(other))
+    return process
