@@ -95,6 +95,7 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     if missed:
         text += f" · {missed:,} candidates did not {'converge' if scoring.exact else 'reach the tolerance'}"
     text += _resolution(seeds) if scoring.finite else ""
+    text += _noise(seeds)
     return " ".join((f"{text}.", *found.remarks(scoring.route.title), _scale(scoring)))
 
 
@@ -106,6 +107,12 @@ def _resolution(seeds: Sequence[Scores]) -> str:
     share = below / sum(scores.values.size for scores in seeds)
     return (f" · differences in {precision}: {below:,} scores ({share:.1%}) are below its resolution and left out of "
             "their query's ranking")
+
+
+def _noise(seeds: Sequence[Scores]) -> str:
+    """How far the mean over the seeds of a process is settled; empty for a single run."""
+    noise = [scores.noise for scores in seeds if scores.noise is not None]
+    return f" · standard error over seeds {max(noise):.2f} of what separates training examples" if noise else ""
 
 
 def _scale(scoring: Scoring) -> str:

@@ -101,5 +101,8 @@ def _warn(scores: Scores) -> None:
         goal = "converge" if found.exact else "reach the solver's tolerance"
         print(f"{found.of - found.kept} of {found.of} candidates did not {goal} under {scores.scoring.title} (largest "
               f"residual {found.largest:.1e}) and are flagged; leave them out, or try another --l2.", file=sys.stderr)
+    if scores.noise is not None:
+        print(f"Over seeds, the standard error of a score under {scores.scoring.title} is {scores.noise:.2f} of what "
+              "separates training examples; `standard_error` holds it for each.", file=sys.stderr)
     for remark in found.remarks(scores.scoring.route.title):
         print(remark, file=sys.stderr)

@@ -87,8 +87,9 @@ def _manifest(out: Path) -> Path:
 
 def _npz(scores: Scores) -> bytes:
     buffer = io.BytesIO()
+    of_seeds: dict[str, Any] = {} if scores.standard_error is None else {"standard_error": scores.standard_error}
     np.savez(buffer, scores=np.asarray(scores.values, dtype=np.float64), candidates=scores.candidates,
-             converged=scores.converged, residual=scores.residual, resolved=scores.above_resolution)
+             converged=scores.converged, residual=scores.residual, resolved=scores.above_resolution, **of_seeds)
     return buffer.getvalue()
 
 
@@ -118,12 +119,12 @@ def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         values, candidates, converged, residual = (arrays[name] for name in ("scores", "candidates", "converged",
                                                                              "residual"))
-        resolved = arrays.get("resolved")
+        resolved, spread = arrays.get("resolved"), arrays.get("standard_error")
     k = len(candidates)
     shapes = [(values, (len(values), k), "f"), (candidates, (k,), "iu"), (converged, (k,), "b"), (residual, (k,), "f")]
     if any(array.shape != shape or array.dtype.kind not in kinds for array, shape, kinds in shapes) or (
-            resolved is not None and resolved.shape != values.shape):
+            any(given is not None and given.shape != values.shape for given in (resolved, spread))):
         raise InvalidInput("the arrays do not fit together")
     spec = record["spec"]
     scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
-    return Scores(scoring, values, candidates, converged, residual, record, resolved)
+    return Scores(scoring, values, candidates, converged, residual, record, resolved, spread)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
@@ -156,19 +156,33 @@ class Average:
     """The mean over the parts of equally likely seeds: the estimand's expectation."""
 
     parts: tuple[Summand, ...]
+    latest: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+    """The scores that were read last: of a derivative they cost a pass through the training."""
 
     @property
     def count(self) -> int:
         """b, the number of candidates."""
         return self.parts[0].count
 
+    def _each(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(s, m, b): of every seed."""
+        asked = self.latest.get("behavior"), self.latest.get("labels")
+        if asked[0] is not behavior or asked[1] is not labels:
+            found = torch.stack([part.scores(behavior, labels) for part in self.parts])
+            self.latest.update(behavior=behavior, labels=labels, scores=found)
+        return cast(Tensor, self.latest["scores"])
+
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): the mean of the seeds' scores."""
-        return total(part.scores(behavior, labels) for part in self.parts) / len(self.parts)
+        return total(self._each(behavior, labels)) / len(self.parts)
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
         """(m, b): the mean of the seeds' errors."""
         return total(part.errors(behavior, labels, enough) for part in self.parts) / len(self.parts)
+
+    def standard_error(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): of that mean, from the sample's standard deviation over s ≥ 2 seeds; divided by √s."""
+        return self._each(behavior, labels).std(0) / len(self.parts) ** 0.5
 
 
 def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
@@ -208,6 +222,11 @@ class Response:
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return total(part.scores(behavior, labels) for part in self.parts)
+
+    def standard_error(self, behavior: Behavior, labels: Tensor) -> Tensor | None:
+        """(m, b) of a mean over several seeds; None of anything else."""
+        means = [part for part in self.parts if isinstance(part, Average) and len(part.parts) > 1]
+        return means[0].standard_error(behavior, labels) if len(means) == len(self.parts) == 1 else None
 
     def resolved(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): whether rounding may have moved `scores` by RESOLUTION of themselves at most."""

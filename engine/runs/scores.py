@@ -33,7 +33,8 @@ def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
     """The scores of a finished run, in the order of its scorings."""
     arrays, runs = result.arrays(), result.manifest["runs"]
     return [Scores(scoring, arrays[f"{place}|values"], arrays["candidates"], arrays[f"{place}|converged"],
-                   arrays[f"{place}|residual"], runs[place], arrays[f"{place}|resolved"])
+                   arrays[f"{place}|residual"], runs[place], arrays[f"{place}|resolved"],
+                   arrays.get(f"{place}|standard_error"))
             for place, scoring in enumerate(scorings)]
 
 
@@ -95,6 +96,8 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     for place, scores in zip(members, found, strict=True):
         arrays |= {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
                    f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution}
+        if scores.standard_error is not None:
+            arrays[f"{place}|standard_error"] = scores.standard_error
     fingerprint = whole.fingerprint if part == 0 else found[0].provenance["data"]  # of all slices, told by the first
     return Output(arrays=arrays, manifest={"runs": {str(place): {**scores.provenance, "data": fingerprint}
                                                     for place, scores in zip(members, found, strict=True)}})
@@ -109,9 +112,12 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
         pieces = [part.arrays() for part in parts]
         arrays["candidates"] = np.concatenate([piece["candidates"] for piece in pieces])
         for place in members:
-            for name in ("values", "converged", "residual", "resolved"):
+            for name in ("values", "converged", "residual", "resolved", "standard_error"):
+                if f"{place}|{name}" not in pieces[0]:  # there is no standard error of a single run
+                    continue
                 arrays[f"{place}|{name}"] = np.concatenate([piece[f"{place}|{name}"] for piece in pieces], -1)
             runs[place] = _joined([part.manifest["runs"][str(place)] for part in parts])
+            runs[place].pop("noise_of_seeds", None)  # of one slice
     return Output(arrays=arrays, manifest={"runs": runs, "spec": data["scorings"], "source": data["source"],
                                            "seeds": [data["source"]["seed"]], "device": runs[0]["device"]})
 

@@ -68,6 +68,7 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     readouts = dict(zip(members, read, strict=True))
     chunks = problem.candidates.split(_chunk(held, len(interventions), first.process, options.budget))
     columns: dict[int, list[tuple[torch.Tensor, ...]]] = {place: [] for place in members}
+    spreads: dict[int, list[torch.Tensor]] = {}
     spent: dict[int, dict] = {}
     started = time.perf_counter()
     for number, chunk in enumerate(chunks):
@@ -79,11 +80,14 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
             values = response.scores(readout, held.query_labels)
             resolved = response.resolved(values, readout, held.query_labels)
             columns[place].append((values, response.converged, response.residual, resolved))
+            spread = response.standard_error(readout, held.query_labels)
+            if spread is not None:
+                spreads.setdefault(place, []).append(spread)
             spent[place] = added(spent.get(place, {}), response.work)
         options.progress((number + 1) / len(chunks))
     seconds = time.perf_counter() - started
-    return {place: _gather(problem, scorings[place], columns[place], spent[place], seconds, held.precision)
-            for place in members}
+    return {place: _gather(problem, scorings[place], columns[place], spreads.get(place), spent[place], seconds,
+                           held.precision) for place in members}
 
 
 def _chunk(problem: Problem, interventions: int, process: Process, budget: int) -> int:
@@ -105,8 +109,8 @@ def _question(problem: Problem, scoring: Scoring) -> str:
     return f"{scoring.question} {problem.trained_by}".strip() if scoring.process.random else scoring.question
 
 
-def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Tensor, ...]], spent: dict,
-            seconds: float, precision: str) -> Scores:
+def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Tensor, ...]],
+            spreads: Sequence[torch.Tensor] | None, spent: dict, seconds: float, precision: str) -> Scores:
     values, converged, residual, resolved = (torch.cat(column, dim=-1).cpu().numpy()
                                              for column in zip(*columns, strict=True))
     provenance = {
@@ -121,4 +125,8 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
                        "below": int(resolved.size - resolved.sum()), "of": resolved.size},
         "device": device_name(str(problem.device)), "versions": versions(), "wall_seconds": round(seconds, 3),
     }
-    return Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance, resolved)
+    found = Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance, resolved,
+                   torch.cat(list(spreads), -1).cpu().numpy() if spreads else None)
+    if found.noise is not None:
+        provenance["noise_of_seeds"] = found.noise
+    return found

@@ -21,6 +21,7 @@ class Scores:
     has none, whether the solution is finite, which says nothing of how good it is (see `convergence`).
     residual (k,): final gradient norm of a re-optimisation, or relative residual of a linear solve.
     resolved (m, k) bool, None for all: whether rounding left six digits of a score (`engine.exact.response`).
+    standard_error (m, k) of a mean over several seeds; None where there is one run, or none.
     A column that did not converge and a score below resolution are kept and flagged, and left out by `trusted`.
     """
 
@@ -31,6 +32,7 @@ class Scores:
     residual: np.ndarray
     provenance: dict[str, Any] = field(default_factory=dict)
     resolved: np.ndarray | None = None
+    standard_error: np.ndarray | None = None
 
     @property
     def oriented(self) -> np.ndarray:
@@ -41,6 +43,18 @@ class Scores:
     def known(self) -> np.ndarray:
         """Which scores are above resolution, of candidates that converged: (m, k)."""
         return self.above_resolution & self.converged
+
+    @property
+    def noise(self) -> float | None:
+        """How much of what separates training examples the seeds have not settled: of each query the root mean square
+        of the standard errors over the standard deviation of its scores, the middle one of all queries. Near 1 the
+        ranking is chance. None where no mean over seeds was taken."""
+        if self.standard_error is None:
+            return None
+        kept = self.converged
+        apart = self.values[:, kept].std(1)
+        unsettled = np.sqrt(np.square(self.standard_error[:, kept]).mean(1))
+        return float(np.median(unsettled[apart > 0] / apart[apart > 0])) if (apart > 0).any() else None
 
     @property
     def above_resolution(self) -> np.ndarray:
