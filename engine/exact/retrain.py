@@ -65,6 +65,12 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
                       noise) for intervention in interventions]
 
 
+def factual_logits(problem: ModuleProblem, seeds: Sequence[int], options: Options) -> list[Tensor]:
+    """f(q) (m, C) of the model that training without any intervention ends at, for each seed; kept on the problem."""
+    runs = _Runs(problem, options, total=len(seeds))
+    return [runs.query_logits(None, seed) for seed in seeds]
+
+
 @dataclass
 class _Runs:
     """The trainings of one call, with their share of its progress."""

@@ -1,0 +1,134 @@
+r"""A question about single training runs, asked of more and more of them.
+
+    this run       the score of one seed
+    expectation    the mean over s seeds, with its standard error; s grows by two until the ranking is stable
+    distribution   what an intervention does to how the behavior is spread over seeds, not to its mean:
+
+        variance      Var_s B(q; θ_k^s) − Var_s B(q; θ^s),      for a derivative 2 Cov_s(B(q; θ^s), dB(q; θ^s)/dα)
+        Wasserstein   W₁ between {B(q; θ_k^s)}_s and {B(q; θ^s)}_s, the mean distance of their sorted values
+
+with sample (co)variances. The ranking is *stable* where the means over every second seed, and over the others, agree
+with Kendall's τ of at least `stable`, mean over queries: each of them has half the seeds, so that the mean of all
+agrees with another such mean at least about as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact.retrain import factual_logits
+from engine.metrics.agreement import kendall_tau
+from engine.problems import ModuleProblem, Problem
+from engine.question.runs import Seeded
+from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+FEWEST, MOST = 4, 16
+STABLE = 0.8
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """scores: the mean over all seeds that were run, with its standard error. table: a row a number of seeds, with
+    stability and noise. stable: whether the ranking is. single: the scores of each run, by its seed."""
+
+    scores: Scores
+    table: pd.DataFrame
+    stable: bool
+    single: dict[int, Scores]
+
+    @property
+    def sentence(self) -> str:
+        """How many seeds it took, or what they left open."""
+        last = self.table.iloc[-1]
+        end = "the ranking is stable" if self.stable else "the ranking is not stable yet, and the seeds are used up"
+        return (f"After {int(last['seeds'])} seeds {end}: two halves of them agree with τ = {last['stability']:.2f}, "
+                f"and the standard error is {last['noise']:.2f} of what separates training examples.")
+
+
+def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most: int = MOST,
+               options: Options | None = None) -> OverSeeds:
+    """The expectation of a retraining or a replay over as many seeds as its ranking needs, FEWEST to `most`.
+
+    Raises `InvalidInput` for a process without seeds, for a model whose training draws nothing, and as `compute` does.
+    """
+    options, process = options or Options(), scoring.process
+    if not isinstance(process, Seeded) or not scoring.exact:
+        raise InvalidInput(f"“{scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
+    if not isinstance(problem, ModuleProblem):
+        raise InvalidInput("Softmax regression draws nothing in its training, so that all seeds are one; choose a "
+                           "network with --model.")
+    if not most >= FEWEST or not -1 <= stable <= 1:
+        raise InvalidInput(f"Give at least {FEWEST} seeds, and a τ from −1 to 1 at which a ranking counts as stable.")
+    single: list[Scores] = []
+    rows: list[dict[str, float]] = []
+    while len(single) < most:
+        for _ in range(min(2, most - len(single))):
+            one = process.model_copy(update={"seeds": 1, "first": process.first + len(single)})
+            asked = Scoring.of(scoring.behavior, scoring.intervention, one)
+            single.append(compute(problem, asked, options.share(len(single), most))[0])
+        found = mean_of(single, process)
+        noise = np.nan if found.noise is None else found.noise
+        rows.append({"seeds": len(single), "stability": _stability(single), "noise": noise})
+        if len(single) >= FEWEST and rows[-1]["stability"] >= stable:
+            break
+    options.progress(1.0)
+    seeds = process.model_copy(update={"seeds": len(single)}).runs(problem.seed)
+    return OverSeeds(found, pd.DataFrame(rows), bool(rows[-1]["stability"] >= stable),
+                     dict(zip(seeds, single, strict=True)))
+
+
+def mean_of(single: Sequence[Scores], process: Seeded) -> Scores:
+    """The scores of the expectation, from those of its runs, two at least. process: of the first of them."""
+    first, values = single[0], np.stack([one.values for one in single])
+    of_all = process.model_copy(update={"seeds": len(single)}).model_dump()
+    scoring = Scoring.of(first.scoring.behavior, first.scoring.intervention, of_all)
+    asked = {"spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question}
+    found = Scores(scoring, values.mean(0), first.candidates, np.all([one.converged for one in single], 0),
+                   np.max([one.residual for one in single], 0), {**first.provenance, **asked},
+                   np.all([one.above_resolution for one in single], 0), values.std(0, ddof=1) / len(single) ** 0.5)
+    return replace(found, provenance={**found.provenance, "noise_of_seeds": found.noise})
+
+
+def _stability(single: Sequence[Scores]) -> float:
+    """Mean over queries of τ between the means over every second seed and over the others."""
+    kept = np.all([one.converged for one in single], 0)
+    halves = [np.mean([one.values[:, kept] for one in single[start::2]], 0) for start in (0, 1)]
+    return float(np.nanmean(kendall_tau(*halves)))
+
+
+def distribution(problem: Problem, found: OverSeeds, options: Options | None = None) -> pd.DataFrame:
+    """query, candidate, variance, wasserstein: a row a pair, of the problem that was averaged; Wasserstein NaN for a
+    derivative."""
+    options, scoring = options or Options(), found.scores.scoring
+    held, read = problem.double().asking([scoring.readout])
+    assert isinstance(held, ModuleProblem), "no other is averaged over seeds"
+    before = np.stack([read[0].value(logits, held.query_labels).cpu().numpy()
+                       for logits in factual_logits(held, list(found.single), options)])  # (s, m)
+    change = np.stack([one.values for one in found.single.values()])  # (s, m, k)
+    spread = _spread_rate(before, change) if scoring.process.derivative else _spread_change(before, change)
+    far = np.full(spread.shape, np.nan) if scoring.process.derivative else _wasserstein(before, change)
+    queries, candidates = np.indices(spread.shape)
+    return pd.DataFrame({"query": queries.ravel(), "candidate": found.scores.candidates[candidates.ravel()],
+                         "variance": spread.ravel(), "wasserstein": far.ravel()})
+
+
+def _spread_rate(before: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    aside = before - before.mean(0)
+    return 2 * np.einsum("sm,smk->mk", aside, rate - rate.mean(0)) / (len(before) - 1)
+
+
+def _spread_change(before: np.ndarray, change: np.ndarray) -> np.ndarray:
+    return (before[..., None] + change).var(0, ddof=1) - before.var(0, ddof=1)[:, None]
+
+
+def _wasserstein(before: np.ndarray, change: np.ndarray) -> np.ndarray:
+    after = np.sort(before[..., None] + change, 0)
+    return np.abs(after - np.sort(before, 0)[..., None]).mean(0)
