@@ -9,12 +9,12 @@ from app.widgets.theme import AXIS_COLORS
 from engine.analysis.chain import SEED
 
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
-RUN = "#4FA58C"
+RUN = "#4A7F8C"
 ROWS = ("the way, link by link", "straight on")
 
 
 def color(causes: tuple[str, ...], first_error: bool) -> str:
-    """One hue an axis, a lighter T for the seed; grey for approximation error, purple for causes that cannot be told
+    """One hue an axis, and one for the seed; grey for approximation error, purple for causes that cannot be told
     apart."""
     if len(causes) > 1:
         return MIXED

@@ -14,7 +14,7 @@ from engine.analysis.chain import ERROR_A, ERROR_B, SEED
 from engine.analysis.explanation import Explanation, Link
 from engine.metrics.agreement import METRICS
 
-LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "⚄"}
+LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "S"}
 
 
 def show(found: Explanation, key: str) -> pd.DataFrame:
@@ -88,7 +88,7 @@ def _spoken_shares(found: Explanation) -> str:
 
 
 def letters(link: Link) -> str:
-    """B, P, T, ⚄ for the seed, or ≈; several where they cannot be told apart."""
+    """B, P, T, S for the seed, or ≈; several where they cannot be told apart."""
     return "+".join(LETTERS.get(cause, cause) for cause in link.causes)
 
 
