@@ -23,7 +23,7 @@ def errors(frame: pd.DataFrame, middle: pd.DataFrame, tolerance: float) -> alt.L
               axis=alt.Axis(values=ticks, format="~g", grid=False))
     low, high = (math.floor(math.log10(one)) for one in (frame["error"].min(), frame["error"].max()))
     decades = [10.0 ** power for power in range(min(low, -1), high + 2)]
-    y = alt.Y("error:Q", title="error of the derivative (log scale)", scale=alt.Scale(type="log", nice=True),
+    y = alt.Y("error:Q", title="error (log scale)", scale=alt.Scale(type="log", nice=True),
               axis=alt.Axis(values=decades, format="~%", labelOverlap=True))
     color = alt.Color("change:N", title=None, scale=alt.Scale(domain=[MORE, LESS], range=SERIES[:2]),
                       legend=alt.Legend(orient="bottom", columns=1, symbolSize=110, symbolOpacity=1))
