@@ -47,7 +47,8 @@ def test_only_processes_that_fit_are_offered(kind):
     assert f"/{kind}" in at.session_state["found"]
 
 
-@pytest.mark.parametrize(("model", "asked"), [(ModuleProblem, {"seeds", "first"}), (SoftmaxProblem, {"seeds", "first", "eta", "steps"})])
+@pytest.mark.parametrize(("model", "asked"), [
+    (ModuleProblem, {"seeds", "first"}), (SoftmaxProblem, {"seeds", "first", "eta", "steps"})])
 def test_only_a_model_without_a_recipe_is_asked_how_it_descends(model, asked, monkeypatch):
     monkeypatch.setattr(pickers, "problem_class", lambda: model)
     at = opened("query_loss/infinitesimal/replay;seeds=2")
