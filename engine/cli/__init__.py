@@ -21,6 +21,7 @@ from engine.cli import (
     pretrain,
     reproduce,
     statements,
+    subsets,
 )
 from engine.cli.program import Commands, run
 
@@ -30,6 +31,8 @@ COMMANDS: Commands = {
     "explain": explain.explain,
     "datamodel": datamodel.datamodel,
     "self-influence": datamodel.self_influence,
+    "subsets": subsets.subsets,
+    "data-values": subsets.data_values,
     "bring": bring.bring,
     "linear-range": linear_range.linear_range,
     "path-integral": path_integral.path_integral,
