@@ -313,13 +313,13 @@ class ModuleProblem(Problem):
     def trained_by(self) -> str:
         return self.recipe.sentence if self.recipe else ""
 
-    def retrained_outputs(self, altered: Altered, options: Options | None = None, seed: int | None = None) -> Tensor:
+    def retrained_outputs(self, altered: Altered, options: Options | None = None, later: int = 0) -> Tensor:
         """From scratch by the problem's recipe: all at once where that is faster and gives the same, else one by one.
         """
         recipe, build = self.training()
-        options, seed = options or Options(), self.seed if seed is None else seed
-        training = Training(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), seed, loss=self.loss,
-                            dtype=self.network.dtype, exact=True)
+        options = options or Options()
+        training = Training(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), self.seed + later,
+                            loss=self.loss, dtype=self.network.dtype, exact=True)
         if len(altered) > 1 and self.of_model("trained together", partial(self._together, training)):
             return outputs_of_many(training, altered, self.queries, options.check, options.progress)
         return torch.cat([self._outputs_of_one(training, one, options.share(place, len(altered)))

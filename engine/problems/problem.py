@@ -186,11 +186,11 @@ class Problem(ABC):
         return self if precision == "float32" else self.double()
 
     @abstractmethod
-    def retrained_outputs(self, altered: Altered, options: Options | None = None, seed: int | None = None) -> Tensor:
+    def retrained_outputs(self, altered: Altered, options: Options | None = None, later: int = 0) -> Tensor:
         """f(q) of models trained from scratch on J altered training sets: (J, m, C); not finite where one diverged.
 
-        seed: of the trainings, by default the problem's own. Raises `InvalidInput` where it is not known how the model
-        was trained.
+        later: how many seeds after the problem's own. Raises `InvalidInput` where it is not known how the model was
+        trained.
         """
 
     @abstractmethod

@@ -160,7 +160,7 @@ class SoftmaxProblem(Problem):
 
         return self.memo("checkpoints", build, process)
 
-    def retrained_outputs(self, altered: Altered, options: Options | None = None, seed: int | None = None) -> Tensor:
+    def retrained_outputs(self, altered: Altered, options: Options | None = None, later: int = 0) -> Tensor:
         """At the optimum, whatever the seed."""
         return self.queries @ self._retrained(altered, options or Options())
 

@@ -20,7 +20,7 @@ from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, build_kept
 from engine.problems.families import network
 from engine.problems.trained import weights_file
-from engine.runs import datamodels, noisy_labels, noisy_retraining, self_influence, training
+from engine.runs import datamodels, groups, noisy_labels, noisy_retraining, self_influence, training
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
 
@@ -33,6 +33,8 @@ ASKED = {
     "scores": (score_runs.KIND, lambda: score_runs.payload(SOURCE, [STEP], 6)),
     "self-influence": (self_influence.KIND, lambda: self_influence.payload(SOURCE, STEP, 6)),
     "datamodels": (datamodels.KIND, lambda: datamodels.payload(SOURCE, 6, 4)),
+    "group": (groups.GROUP, lambda: groups.group_payload(SOURCE, STEP, [3, 1])),
+    "curve": (groups.CURVE, lambda: groups.curve_payload(SOURCE, [STEP], 6, "query_loss", 1, random=2)),
     "training": (training.KIND, lambda: training.payload(NETWORK)),
     "noisy labels": (noisy_labels.KIND, lambda: noisy_labels.payload(NOISY)),
     "softmax study": (EXPERIMENTS["table-a6"].study, lambda: EXPERIMENTS["table-a6"].payload("small")),
