@@ -169,8 +169,8 @@ def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: str) -> None:
     largest = table.loc[table["change"].abs().idxmax()]
     draw(removal.removal, frame, list(names), behavior, key="group:curve",
          alt=f"Curves of {len(names)} rankings over {table['removed'].nunique()} numbers of removed training examples. "
-         f"The largest change is {cards.number(float(largest['change']))}, without the top {int(largest['removed'])} of "
-         f"{largest['ranking']}.")
+         f"The largest change is {cards.number(float(largest['change']))}, without the top {int(largest['removed'])} "
+         f"of {largest['ranking']}.")
 
 
 def _command(source: ProblemSource, asked: Scoring, rows: Sequence[int]) -> str:

@@ -21,6 +21,7 @@ from engine.cli import (
     path_integral,
     pretrain,
     reproduce,
+    scorecard,
     statements,
     subsets,
 )
@@ -37,6 +38,7 @@ COMMANDS: Commands = {
     "group": groups.group,
     "removal-curve": groups.removal_curve,
     "bring": bring.bring,
+    "scorecard": scorecard.scorecard,
     "linear-range": linear_range.linear_range,
     "path-integral": path_integral.path_integral,
     "reproduce": reproduce.reproduce,

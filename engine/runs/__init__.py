@@ -1,9 +1,20 @@
 """The kinds of job that are no study of the paper. A new one is one file and its line here."""
 
 from engine.jobs import KINDS
-from engine.runs import datamodels, groups, language, noisy_labels, noisy_retraining, scores, self_influence, training
+from engine.runs import (
+    datamodels,
+    groups,
+    language,
+    noisy_labels,
+    noisy_retraining,
+    scorecard,
+    scores,
+    self_influence,
+    training,
+)
 
 for _kind in (
         scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, noisy_labels.JOB, noisy_retraining.JOB,
-        noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB, groups.GROUP_JOB, groups.CURVE_JOB):
+        noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB, groups.GROUP_JOB, groups.CURVE_JOB,
+        scorecard.JOB):
     KINDS.add(_kind.name, _kind)
