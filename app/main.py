@@ -19,6 +19,7 @@ PAGES = (
     ("compare", "Compare", ":material/grid_on:"),
     ("approximation_error", "Approximation error", ":material/show_chart:"),
     ("examples", "Examples", ":material/photo_library:"),
+    ("scorecard", "Scorecard", ":material/scoreboard:"),
     ("noisy_labels", "Noisy labels", ":material/label_off:"),
     ("language_models", "Language models", ":material/forum:"),
     ("learn", "Learn", ":material/school:"),

@@ -14,6 +14,8 @@ ROOMS = (
      "How far cheap estimates drift from the exact answer to the same question."),
     ("examples", "Examples", ":material/photo_library:",
      "See the training examples themselves, ranked under up to three specifications."),
+    ("scorecard", "Scorecard", ":material/scoreboard:",
+     "Run benchmarks of attribution methods, and see which question each of them asks."),
     ("noisy_labels", "Noisy labels", ":material/label_off:",
      "Find labels that are likely wrong, look at them, decide, and see what removing them does."),
     ("language_models", "Language models", ":material/forum:",
