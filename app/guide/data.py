@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
-GUIDES = ("command-line", "explaining", "other-libraries", "python", "data", "networks", "noisy-labels",
-          "language-models", "exact", "reproducing", "troubleshooting", "contributing")
+GUIDES = ("command-line", "explaining", "benchmarks", "other-libraries", "python", "data", "networks",
+          "noisy-labels", "language-models", "exact", "reproducing", "troubleshooting", "contributing")
 """In reading order; a new one is one file and one name here."""
 
 AROUND = 70
