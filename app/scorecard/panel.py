@@ -28,9 +28,8 @@ def offer(chosen: Chosen, asked: dict) -> None:
                       "weights. Softmax regression on digits takes about a minute, a small network several.")
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
               args=(desk().jobs.submit, runs.KIND, asked, f"Scorecard of {data.title(chosen.source.dataset)}"))
-    st.dataframe(pd.DataFrame([{"benchmark": one.title, "what it measures": one.definition,
-                                "what it asks": one.question} for one in BENCHMARKS.values()]), hide_index=True,
-                 width="stretch")
+    rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |" for one in BENCHMARKS.values())
+    glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
 
 
 def show(chosen: Chosen, table: pd.DataFrame) -> None:
