@@ -7,14 +7,16 @@ import pandas as pd
 
 from app.widgets.theme import SERIES
 
+QUIET = "#8A8A8A"
+
 
 def dots(frame: pd.DataFrame, x_title: str, roles: list[str], ceiling: float | None) -> alt.LayerChart:
     """frame: title, role, mean, low, high, n; ceiling: where a rule marks the exact answer to the benchmark's own
     question."""
     order = alt.EncodingSortField("mean", order="descending")
-    y = alt.Y("title:N", sort=order, title=None, axis=alt.Axis(labelLimit=240))
-    scale = alt.Scale(zero=False, nice=True)
-    color = alt.Color("role:N", title=None, sort=roles, scale=alt.Scale(domain=roles, range=SERIES[:len(roles)]),
+    y = alt.Y("title:N", sort=order, title=None, axis=alt.Axis(labelLimit=240, labelOverlap=False))
+    scale = alt.Scale(zero=False, nice=True, padding=14)
+    color = alt.Color("role:N", title=None, sort=roles, scale=alt.Scale(domain=roles, range=[*SERIES[:2], QUIET]),
                       legend=alt.Legend(orient="bottom", columns=1, labelLimit=280))
     shape = alt.Shape("role:N", title=None, sort=roles, legend=None,
                       scale=alt.Scale(domain=roles, range=["diamond", "circle", "cross"]))
@@ -29,4 +31,4 @@ def dots(frame: pd.DataFrame, x_title: str, roles: list[str], ceiling: float | N
     if ceiling is not None:
         layers.append(alt.Chart(pd.DataFrame({"mean": [ceiling]})).mark_rule(color="#888888", strokeDash=[5, 4]).encode(
             x=alt.X("mean:Q", title=x_title, scale=scale)))
-    return alt.layer(*layers).properties(height=26 * frame["title"].nunique() + 90)
+    return alt.layer(*layers).properties(height=34 * frame["title"].nunique() + 120)

@@ -60,8 +60,8 @@ def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
         name = state.benchmark()
         benchmark, own = BENCHMARKS[name], table[table["benchmark"] == name]
         measure = state.measure(list(dict.fromkeys(own["measure"])))
-        _dots(benchmark.title, measure, own[own["measure"] == measure].dropna(subset=["mean"]),
-              benchmark.asks is not None)
+        shown = own[own["measure"] == measure]
+        _dots(benchmark.title, measure, shown.dropna(subset=["mean"]), benchmark.asks is not None)
     with right:
         glossary.markdown(f"**{benchmark.question}**")
         if benchmark.asks is not None:
@@ -69,7 +69,7 @@ def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
         else:
             glossary.caption(f"No intervention and no training process are named: {benchmark.sought} is sought.")
         glossary.caption(f"{benchmark.definition} After {benchmark.source}.")
-        said = card.verdicts(benchmark, own, chosen.behavior)
+        said = card.verdicts(benchmark, shown, chosen.behavior)
         if said:
             glossary.markdown("**Where exact answers lose**\n\n" + "\n".join(f"- {sentence}" for sentence in said))
         else:
