@@ -9,7 +9,7 @@ import pandas as pd
 
 from app.widgets.theme import SERIES
 
-HEIGHT = 320
+HEIGHT = 400
 
 
 def removal(frame: pd.DataFrame, order: Sequence[str], behavior: str) -> alt.LayerChart:
