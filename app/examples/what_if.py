@@ -29,7 +29,7 @@ from engine.runs import groups as runs
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
-NAME, WHICH, UNDER, TOP, TICKED, DONE = "whatif", "group", "groupspec", "grouptop", "ticked", "groupdone"
+NAME, WHICH, UNDER, TOP, TICKED, DONE = "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupdone"
 LARGEST = 50
 TOPPED, TICKS = "top", "ticked"
 CHOICES = {TOPPED: "The top of a ranking", TICKS: "Examples that I tick"}
