@@ -20,6 +20,7 @@ PAGES = (
     ("approximation_error", "Approximation error", ":material/show_chart:"),
     ("examples", "Examples", ":material/photo_library:"),
     ("map", "Map", ":material/bubble_chart:"),
+    ("scorecard", "Scorecard", ":material/scoreboard:"),
     ("noisy_labels", "Noisy labels", ":material/label_off:"),
     ("language_models", "Language models", ":material/forum:"),
     ("learn", "Learn", ":material/school:"),

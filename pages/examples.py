@@ -5,6 +5,7 @@ import streamlit as st
 from app.examples import data as example_data
 from app.examples import panel as example_panel
 from app.examples import self_influence as self_influence_panel
+from app.examples import what_if as what_if_panel
 from app.widgets import cards, chips, glossary, job_panel, labels, pickers, record_text, selection
 from app.widgets.desk import desk
 from app.widgets.guard import guarded
@@ -41,7 +42,8 @@ def _page(source, scorings) -> None:
     shown = found[:example_panel.SHOWN_SPECIFICATIONS]
     example_panel.legend(len(shown) > 1, drawn.dataset.records is not None)
     names = labels.numbered(labels.short(scorings))
-    example_panel.columns(drawn, shown, example_data.columns(drawn, shown, query.place, n), names, n)
+    listed = example_data.columns(drawn, shown, query.place, n)
+    example_panel.columns(drawn, shown, listed, names, n)
     example_panel.whole_ranking(drawn, found, names, query,
                                 source.model_copy(update={"n_candidates": count}))
     chips.note(f"seed {source.seed} · {drawn.problem.n:,} training examples · {len(found[0].candidates):,} of them "
@@ -51,6 +53,9 @@ def _page(source, scorings) -> None:
     st.divider()
     with guarded("Self-influence"):
         self_influence_panel.show(drawn, source, scorings, names, count, n)
+    st.divider()
+    with guarded("What if all of these?"):
+        what_if_panel.show(drawn, source, shown, listed, names, query)
     if row is not None:
         example_panel.detail(drawn, query, row, found)
 

@@ -16,6 +16,8 @@ ROOMS = (
      "See the training examples themselves, ranked under up to three specifications."),
     ("map", "Map", ":material/bubble_chart:",
      "All training examples as a cloud, by what the model reads: select some, see who scores."),
+    ("scorecard", "Scorecard", ":material/scoreboard:",
+     "Run benchmarks of attribution methods, and see which question each of them asks."),
     ("noisy_labels", "Noisy labels", ":material/label_off:",
      "Find labels that are likely wrong, look at them, decide, and see what removing them does."),
     ("language_models", "Language models", ":material/forum:",

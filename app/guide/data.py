@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
-GUIDES = ("command-line", "explaining", "which-t", "other-libraries", "python", "data", "networks",
+GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "data", "networks",
           "noisy-labels", "language-models", "exact", "reproducing", "gpu", "troubleshooting", "contributing")
 """In reading order; a new one is one file and one name here."""
 

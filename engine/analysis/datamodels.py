@@ -21,6 +21,7 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.rank_similarity import spearman
+from engine.models.altered import Altered
 from engine.problems import Problem
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
@@ -75,14 +76,11 @@ def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None,
         raise InvalidInput(f"The subsets have shape {kept.shape} for {len(problem.candidates)} candidates; give one "
                            "column a candidate.")
     problem, read = problem.asking(list(behaviors))
-    logits = []
-    for number, row in enumerate(kept):
-        options.check()
-        weights = torch.ones(problem.n, device=problem.device)
-        weights[problem.candidates[torch.as_tensor(~row, device=problem.device)]] = 0.0
-        logits.append(problem.retrained_outputs(weights, options.check))
-        options.progress((number + 1) / len(kept))
-    return Retrained(kept, torch.stack(logits), problem.query_labels, problem.candidates.cpu().numpy(), tuple(read))
+    rows = [problem.candidates[torch.as_tensor(~row, device=problem.device)] for row in kept]
+    logits = problem.retrained_outputs(Altered.without(rows, problem.n), options)
+    if not logits.isfinite().all():
+        raise InvalidInput("A training on a subset diverged; choose a smaller learning rate.")
+    return Retrained(kept, logits, problem.query_labels, problem.candidates.cpu().numpy(), tuple(read))
 
 
 def compared(scorings: Sequence[Scoring]) -> list[tuple[int, Behavior]]:

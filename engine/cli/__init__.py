@@ -15,6 +15,7 @@ from engine.cli import (
     explain,
     export_problem,
     extract,
+    groups,
     influence,
     language,
     linear_range,
@@ -24,7 +25,9 @@ from engine.cli import (
     path_integral,
     pretrain,
     reproduce,
+    scorecard,
     statements,
+    subsets,
 )
 from engine.cli.program import Commands, run
 
@@ -36,7 +39,12 @@ COMMANDS: Commands = {
     "self-influence": datamodel.self_influence,
     "error-surface": error_surface.error_surface,
     "map": embedding.draw_map,
+    "subsets": subsets.subsets,
+    "data-values": subsets.data_values,
+    "group": groups.group,
+    "removal-curve": groups.removal_curve,
     "bring": bring.bring,
+    "scorecard": scorecard.scorecard,
     "linear-range": linear_range.linear_range,
     "over-seeds": over_seeds.over_seeds,
     "path-integral": path_integral.path_integral,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +14,10 @@ from engine.basics.files import atomic_write
 from engine.cli.setting import Data, ScoreFiles, Setting, Spec
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from engine.analysis.datamodels import Retrained
+    from engine.analysis.subset_bank import Draw
+    from engine.problems import Problem
+    from engine.question.behavior import Behavior
     from engine.scoring.scores import Scores
 
 
@@ -28,38 +30,55 @@ def datamodel(
                                          max=10_000)] = 100,
     share: Annotated[float, typer.Option(help="The share of the candidates in a subset.")] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the subsets.", min=0)] = 0,
+    bank: Annotated[Path | None, typer.Option(help="Models that `subsets` wrote, in place of --subsets, --share and "
+                                                   "--seed.", metavar="NPZ")] = None,
     setting: Setting = Setting(),
 ) -> None:
     """Measure how well summed scores predict models that are trained on random subsets."""
     import pandas as pd
 
-    from engine.analysis import datamodels
+    from engine.analysis import datamodels, subset_bank
     from engine.cli.problem import read_problem
-    from engine.cli.progress import progress
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.desk import answer
 
-    check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
+    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *([bank] if bank else ())))
+    draw = subset_bank.Draw.parse({"count": subsets, "share": share, "seed": seed})
     named = read_specs(specs, least=1)
     problem, options = read_problem(data, setting), setting.options()
-    kept = datamodels.subsets(len(problem.candidates), subsets, share, seed)
+    if bank is None:
+        draw.kept(len(problem.candidates))  # refused before anything is computed
     computed = answer(problem, list(named.values()), options)
     found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
     pairs, names = datamodels.compared([one.scoring for one in found.values()]), list(found)
-    with progress(f"{subsets} models on subsets") as move:
-        models = datamodels.retrain(problem, kept, setting.options(move), [behavior for _, behavior in pairs])
-    table = pd.DataFrame({"name": names[place], **_score(found[names[place]], behavior.name, models, kept),
-                          "subsets": subsets, "share": share} for place, behavior in pairs)
+    draw, models = _models(problem, draw, bank, [behavior for _, behavior in pairs], setting)
+    table = pd.DataFrame({"name": names[place], **_score(found[names[place]], behavior.name, models),
+                          "subsets": draw.count, "share": draw.share} for place, behavior in pairs)
     atomic_write(out, csv_text(table))
 
 
-def _score(scores: Scores, behavior: str, models: Retrained, kept: np.ndarray) -> dict[str, Any]:
+def _models(problem: Problem, draw: Draw, bank: Path | None, behaviors: Sequence[Behavior], setting: Setting
+            ) -> tuple[Draw, Retrained]:
+    """Those of a bank, or of a draw; of the behaviors they have to be asked for those with a user's words."""
+    from engine.analysis import subset_bank
+    from engine.cli.bank_files import read_bank
+    from engine.cli.progress import progress
+    from engine.store.results import Store
+
+    if bank is not None:
+        return read_bank(bank, problem, behaviors)
+    worded = {one.name: one for one in behaviors if one.words}
+    with progress(f"{draw.count} models on subsets") as move:
+        return draw, subset_bank.bank(problem, draw, Store(), setting.options(move), list(worded.values()))
+
+
+def _score(scores: Scores, behavior: str, models: Retrained) -> dict[str, Any]:
     """The linear datamodeling score of a behavior over queries, as a row tells it."""
     from engine.analysis.datamodels import linear_datamodeling_score
     from engine.metrics.agreement import summarize
 
-    values = linear_datamodeling_score(scores, models.outcomes(behavior), kept)
+    values = linear_datamodeling_score(scores, models.outcomes(behavior), models.kept)
     summary = summarize(values, interval_over="queries")
     return {"behavior": behavior, "mean": summary.mean, "ci95": summary.ci95,
             "n_queries": summary.n_queries, "n_dropped": summary.n_dropped}

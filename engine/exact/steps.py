@@ -73,18 +73,32 @@ def stepped(problem: Problem, candidates: Tensor, eta: float, steps: int, theta:
 @stepped.register
 def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
                share: tuple[float, float] = (0.0, 1.0)) -> Part:
+    return groups_of_module(problem, candidates.split(1), eta, steps, theta, options, share)
+
+
+@singledispatch
+def stepped_groups(problem: Problem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor, options: Options,
+                   share: tuple[float, float] = (0.0, 1.0)) -> Part:
+    """The same with steps on all examples of a group (b,) at once, θ − η Σ_{k ∈ G} ∇ℓ(z_k; θ): a column a group."""
+    raise TypeError(f"no steps are known for {problem.noun}")
+
+
+@stepped_groups.register
+def groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
+                     options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
+    """By one pass over a group's examples a step, and what `engine.exact.differences` makes of where it ends."""
     origin = _origin(problem, theta)
-    change = origin.logits.new_empty(len(origin.logits), len(candidates), problem.classes)
+    change = origin.logits.new_empty(len(origin.logits), len(groups), problem.classes)
     noise = change.new_empty(change.shape[:2])
     start, end = share
-    for place, row in enumerate(candidates.split(1)):
+    for place, rows in enumerate(groups):
         displacement = torch.zeros_like(theta)
         for _ in range(steps):
             options.check()
             at = theta + displacement
-            displacement = displacement - eta * loss_and_gradient(problem, at, problem.x[row], problem.y[row])[1]
+            displacement = displacement - eta * loss_and_gradient(problem, at, problem.x[rows], problem.y[rows])[1]
         change[:, place], noise[:, place] = origin.change(displacement)
-        options.progress(start + (end - start) * (place + 1) / len(candidates))
+        options.progress(start + (end - start) * (place + 1) / len(groups))
     return Part(change, origin.logits, noise=noise)
 
 
@@ -104,14 +118,37 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: 
     return Part(-eta * problem.kernel(candidates)[:, :, None] * signal, baseline)
 
 
+@stepped_groups.register
+def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
+                       options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
+    """The logits of a group move each other: f_G falls by η X_G X_Gᵀ S in a step, S the signals of its examples."""
+    baseline, changes = problem.outputs(problem.queries, theta), []
+    for rows in groups:
+        options.check()
+        x, logits = problem.x[rows], problem.outputs(problem.x[rows], theta)
+        total, gram = torch.zeros_like(logits), x @ x.T
+        for _ in range(steps):
+            signal = signals(logits, problem.y[rows])
+            total += signal
+            logits = logits - eta * gram @ signal
+        changes.append(-eta * problem.kernel(rows) @ total)
+    return Part(torch.stack(changes, 1), baseline)
+
+
 def accumulated_signal(logits: Tensor, labels: Tensor, squared_norms: Tensor, eta: float, steps: int) -> Tensor:
     """Σ_t s_ℓ(z_k; θ^(t)), shape (b, C): the candidate's own logits (b, C) stepped by −η‖x_k‖² s_ℓ each time."""
     f, total = logits.clone(), torch.zeros_like(logits)
-    index = torch.arange(len(labels), device=labels.device)
     for _ in range(steps):
-        signal = f.softmax(-1)
-        signal[index, labels] = 0.0
-        signal[index, labels] = -signal.sum(-1)  # p_y − 1 would lose the digits of an example that fits
+        signal = signals(f, labels)
         total += signal
         f -= eta * squared_norms[:, None] * signal
     return total
+
+
+def signals(logits: Tensor, labels: Tensor) -> Tensor:
+    """s_ℓ = p − e_y of logits (b, C), labels (b,): (b, C)."""
+    index = torch.arange(len(labels), device=labels.device)
+    found = logits.softmax(-1)
+    found[index, labels] = 0.0
+    found[index, labels] = -found.sum(-1)  # p_y − 1 would lose the digits of an example that fits
+    return found

@@ -37,7 +37,8 @@ class Rule(ABC):
         """How many vectors (P,) its state has; zeros before the first step."""
 
     @abstractmethod
-    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int) -> tuple[Tensor, State]:
+    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int | Tensor
+             ) -> tuple[Tensor, State]:
         """θ and state after step number `count` = 1, 2, … at a learning rate, from those before and the gradient of the
         batch's loss without penalty, each (P,)."""
 
@@ -73,7 +74,8 @@ class Momentum(Rule):
     def remembers(self) -> int:
         return 1 if self.momentum else 0
 
-    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int) -> tuple[Tensor, State]:
+    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int | Tensor
+             ) -> tuple[Tensor, State]:
         pull = gradient + self.weight_decay * theta
         if not self.momentum:
             return theta - rate * pull, ()
@@ -104,7 +106,8 @@ class AdamW(Rule):
     def remembers(self) -> int:
         return 2
 
-    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int) -> tuple[Tensor, State]:
+    def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int | Tensor
+             ) -> tuple[Tensor, State]:
         if self.clip < float("inf"):
             gradient = gradient * (self.clip / (_root(gradient.square().sum()) + CLIPPED)).clamp(max=1.0)
         first = self.betas[0] * state[0] + (1 - self.betas[0]) * gradient

@@ -39,11 +39,12 @@ def objective(weights: Tensor, x: Tensor, y: Tensor, l2: Tensor) -> Tensor:
     return cross_entropy(x @ weights, y) + 0.5 * (l2[:, None] * weights.square()).sum()
 
 
-def gradient(weights: Tensor, x: Tensor, y: Tensor, l2: Tensor) -> Tensor:
-    """∇L_D(W) = xᵀ(P − Y)/n + λ∘W, shape (D, C)."""
+def gradient(weights: Tensor, x: Tensor, y: Tensor, l2: Tensor, shares: Tensor | None = None) -> Tensor:
+    """∇L_D(W) = xᵀ(P − Y)/n + λ∘W, shape (D, C); shares (n,): what stands in place of 1/n."""
     residual = (x @ weights).softmax(-1)
     residual[torch.arange(len(y), device=y.device), y] -= 1.0
-    return x.T @ residual / len(y) + l2[:, None] * weights
+    mean = x.T @ residual / len(y) if shares is None else x.T @ (residual * shares[:, None])
+    return mean + l2[:, None] * weights
 
 
 def hessian(probabilities: Tensor, x: Tensor, l2: Tensor) -> Tensor:
@@ -102,23 +103,23 @@ def pin_intercept(dense: Tensor, classes: int) -> Tensor:
 
 
 def fit(x: Tensor, y: Tensor, classes: int, l2: Tensor, *, tolerance: float = GRADIENT_TOLERANCE,
-        max_newton: int = 50) -> Fit:
+        max_newton: int = 50, shares: Tensor | None = None) -> Fit:
     """L-BFGS to a rough optimum, then Newton until ‖∇L_D‖ < tolerance.
 
-    x (n, D), y (n,), l2 (D,). Newton factors the Hessian once and refreshes it when a step gains
-    less than a digit; above DENSE_LIMIT parameters it solves by conjugate gradients instead.
-    Raises `InvalidInput` if the tolerance is not reached.
+    x (n, D), y (n,), l2 (D,). shares (n,): of the examples in the loss, by default 1/n each. Newton factors the Hessian
+    once and refreshes it when a step gains less than a digit; above DENSE_LIMIT parameters it solves by conjugate
+    gradients instead. Raises `InvalidInput` if the tolerance is not reached.
     """
-    weights, iterations = _lbfgs(x, y, classes, l2)
+    weights, iterations = _lbfgs(x, y, classes, l2, x.new_full((len(y),), 1.0 / len(y)) if shares is None else shares)
     solve = None
     previous = float("inf")
     for step in range(max_newton + 1):
-        g = gradient(weights, x, y, l2)
+        g = gradient(weights, x, y, l2, shares)
         norm = g.norm().item()
         if norm < tolerance:
             return Fit(weights, norm, iterations, step)
         if solve is None or norm > 0.1 * previous:
-            solve = _newton_solver(weights, x, l2)
+            solve = _newton_solver(weights, x, l2, shares)
         previous = norm
         weights = weights - solve(g)
     raise InvalidInput(
@@ -127,15 +128,15 @@ def fit(x: Tensor, y: Tensor, classes: int, l2: Tensor, *, tolerance: float = GR
     )
 
 
-def _lbfgs(x: Tensor, y: Tensor, classes: int, l2: Tensor) -> tuple[Tensor, int]:
+def _lbfgs(x: Tensor, y: Tensor, classes: int, l2: Tensor, shares: Tensor) -> tuple[Tensor, int]:
     shape, penalty = (x.shape[1], classes), l2[:, None]
-    targets = one_hot(y, classes).to(x.dtype)
+    targets, share = one_hot(y, classes).to(x.dtype), shares[:, None]
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         weights = torch.as_tensor(flat, device=x.device).view(shape)
         log_p = (x @ weights).log_softmax(-1)
-        value = -(log_p * targets).sum() / len(y) + 0.5 * (penalty * weights.square()).sum()
-        slope = x.T @ (log_p.exp_() - targets) / len(y) + penalty * weights
+        value = -(log_p * targets * share).sum() + 0.5 * (penalty * weights.square()).sum()
+        slope = x.T @ ((log_p.exp_() - targets) * share) + penalty * weights
         return value.item(), slope.flatten().cpu().numpy()
 
     found = minimize(value_and_gradient, torch.zeros(shape[0] * classes, dtype=x.dtype).numpy(), jac=True,
@@ -143,8 +144,10 @@ def _lbfgs(x: Tensor, y: Tensor, classes: int, l2: Tensor) -> tuple[Tensor, int]
     return torch.as_tensor(found.x, device=x.device).view(shape), int(found.nit)
 
 
-def _newton_solver(weights: Tensor, x: Tensor, l2: Tensor) -> Callable[[Tensor], Tensor]:
+def _newton_solver(weights: Tensor, x: Tensor, l2: Tensor, shares: Tensor | None) -> Callable[[Tensor], Tensor]:
     probabilities = (x @ weights).softmax(-1)
+    if shares is not None:
+        x = x * (len(x) * shares).sqrt()[:, None]
     d, c = weights.shape
     if d * c <= DENSE_LIMIT:
         dense = hessian(probabilities, x, l2)

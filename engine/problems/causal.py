@@ -53,6 +53,7 @@ class CausalProblem(ModuleProblem):
     kind, noun, reads = "causal", "a language model", "tokens"
     offers = frozenset({"gradients", "last_layer", "representations", "margins", "tangents", "moments", "texts"})
     curvatures = (Hessian, GaussNewton)
+    stacks = False
     unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact"})
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,15 +19,18 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
+from engine.basics.options import Options
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
+from engine.models.altered import Altered
 from engine.models.double import keep_double
 from engine.models.link import ClassLink, Link
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
 from engine.models.recipe import Recipe
-from engine.models.training import train
+from engine.models.train_many import convolves, outputs_of_many, stands_alone
+from engine.models.training import Diverged, Training, replay
 from engine.problems.memory import Memory
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.question.class_behaviors import soft_margin_signal
@@ -73,6 +77,8 @@ class ModuleProblem(Problem):
     live_seconds, live_device = 2.0, "auto"
     offers = frozenset({"gradients", "features", "last_layer", "representations", "margins", "tangents"})
     curvatures: ClassVar[tuple[type[Operator], ...]] = (Hessian, GaussNewton)
+    stacks: ClassVar[bool] = True
+    """Whether a map over stacked weights is faster than one model after the other."""
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
                  y_query: Arraylike, candidates: Arraylike | None = None, *, parameters: str = ALL,
@@ -307,13 +313,33 @@ class ModuleProblem(Problem):
     def trained_by(self) -> str:
         return self.recipe.sentence if self.recipe else ""
 
-    def retrained_outputs(self, weights: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
-        """From scratch by the problem's recipe and seed."""
+    def retrained_outputs(self, altered: Altered, options: Options | None = None, later: int = 0) -> Tensor:
+        """From scratch by the problem's recipe: all at once where that is faster and gives the same, else one by one.
+        """
         recipe, build = self.training()
-        module = train(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), self.seed, weights=weights,
-                       loss=self.loss, exact=True, device=self.device, dtype=self.network.dtype, check=check).module
+        options = options or Options()
+        training = Training(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), self.seed + later,
+                            loss=self.loss, dtype=self.network.dtype, exact=True)
+        if len(altered) > 1 and self.of_model("trained together", partial(self._together, training)):
+            return outputs_of_many(training, altered, self.queries, options.check, options.progress)
+        return torch.cat([self._outputs_of_one(training, one, options.share(place, len(altered)))
+                          for place, one in enumerate(altered.split(1))])
+
+    def _together(self, training: Training) -> bool:
+        module = self.network.module
+        fast = self.stacks and not (self.device.type == "cpu" and convolves(module))
+        return fast and not training.passes(module).narrow and stands_alone(module, self.x[:3])
+
+    def _outputs_of_one(self, training: Training, altered: Altered, options: Options) -> Tensor:
+        labels = self.y if altered.labels is None else altered.labels[0]
+        own = replace(training, y=labels, weights=altered.weights[0].to(training.precision),
+                      normalization=altered.normalization)
+        try:
+            module = replay(own, check=options.check, progress=options.progress).module
+        except Diverged:
+            return self.query_logits.new_full((1, len(self.queries), self.classes), torch.nan)
         with torch.no_grad():
-            return torch.cat([module(part) for part in self.queries.split(BATCH)])
+            return torch.cat([module(part) for part in self.queries.split(BATCH)])[None]
 
     @property
     def factual(self) -> tuple[float, Tensor]:

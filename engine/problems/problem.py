@@ -18,7 +18,9 @@ from torch.nn.functional import one_hot
 
 from engine.basics.errors import InvalidInput
 from engine.basics.footprint import footprint
+from engine.basics.options import Options
 from engine.curvature.operator import Operator
+from engine.models.altered import Altered
 from engine.problems.memory import Memory
 from engine.question.behavior import Behavior, Reads
 from engine.question.behaviors import reading
@@ -188,10 +190,11 @@ class Problem(ABC):
         return self if precision == "float32" else self.double()
 
     @abstractmethod
-    def retrained_outputs(self, weights: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
-        """f(q) (m, C) of a model trained from scratch, training example i counting weights[i] ≥ 0 times, (n,).
+    def retrained_outputs(self, altered: Altered, options: Options | None = None, later: int = 0) -> Tensor:
+        """f(q) of models trained from scratch on J altered training sets: (J, m, C); not finite where one diverged.
 
-        Raises `InvalidInput` where it is not known how the model was trained.
+        later: how many seeds after the problem's own. Raises `InvalidInput` where it is not known how the model was
+        trained.
         """
 
     @abstractmethod

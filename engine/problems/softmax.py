@@ -15,9 +15,12 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.data import Arrays, Sample
 from engine.models import softmax
+from engine.models.altered import Altered
+from engine.models.softmax_many import Sets, fit_many, fits_dense
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.question.processes import Trajectory
 
@@ -161,11 +164,28 @@ class SoftmaxProblem(Problem):
 
         return self.memo("checkpoints", build, process)
 
-    def retrained_outputs(self, weights: Tensor, check: Callable[[], None] = lambda: None) -> Tensor:
-        """At the optimum of the mean over the examples that count; weights are 0 or 1."""
-        rows = weights.nonzero()[:, 0]
-        found = softmax.fit(self.x[rows], self.y[rows], self.classes, self.penalty)
-        return self.queries @ found.weights
+    def retrained_outputs(self, altered: Altered, options: Options | None = None, later: int = 0) -> Tensor:
+        """At the optimum, whatever the seed."""
+        return self.queries @ self._retrained(altered, options or Options())
+
+    def _retrained(self, altered: Altered, options: Options) -> Tensor:
+        """The optima W (J, D, C). Raises `InvalidInput` where one is not reached."""
+        weights = altered.weights.to(self.x)
+        labels = self.y.expand(weights.shape) if altered.labels is None else altered.labels
+        sets = Sets(self.x, labels, weights / altered.denominators(weights)[:, None], self.classes, self.penalty)
+        if fits_dense(sets, options.budget):
+            found, norms = fit_many(sets, self.weights, options.budget, options.check, options.progress)
+        else:
+            found = self.x.new_empty(len(sets), self.dimension, self.classes)
+            norms = self.x.new_full((len(sets),), torch.inf)
+        for place in (norms >= softmax.GRADIENT_TOLERANCE).nonzero()[:, 0].tolist():
+            options.check()
+            counted = sets.shares[place].nonzero()[:, 0]
+            found[place] = 0.0 if not len(counted) else softmax.fit(
+                self.x[counted], labels[place, counted], self.classes, self.penalty,
+                shares=sets.shares[place, counted]).weights
+            options.progress((place + 1) / len(sets))
+        return found
 
     @property
     def has_dense_hessian(self) -> bool:

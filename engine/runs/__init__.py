@@ -5,10 +5,12 @@ from engine.runs import (
     datamodels,
     embedding,
     error_surface,
+    groups,
     language,
     linear_range,
     noisy_labels,
     noisy_retraining,
+    scorecard,
     scores,
     self_influence,
     training,
@@ -16,6 +18,6 @@ from engine.runs import (
 
 for _kind in (
         scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, linear_range.JOB, embedding.JOB,
-        error_surface.JOB, noisy_labels.JOB, noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB, language.JOB,
-        language.TOKENS_JOB):
+        error_surface.JOB, groups.GROUP_JOB, groups.CURVE_JOB, scorecard.JOB, noisy_labels.JOB, noisy_retraining.JOB,
+        noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB):
     KINDS.add(_kind.name, _kind)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from engine.analysis.datamodels import Retrained, retrain, subsets
+from engine.analysis.datamodels import Retrained
+from engine.analysis.subset_bank import TOGETHER, Draw, part
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
@@ -18,8 +19,7 @@ from engine.runs.prepared import first_candidates
 from engine.store.results import Result
 
 KIND = "datamodel"
-SLICE = 5
-NUMERICS = 1
+NUMERICS = 2
 
 
 def payload(source: ProblemSource, candidates: int, count: int = 30, share: float = 0.5, seed: int = 0,
@@ -46,17 +46,20 @@ def _worded(data: Mapping[str, Any]) -> list[str]:
 
 
 def plan(data: Mapping[str, Any]) -> list[str]:
-    subsets(data["candidates"], data["subsets"], data["share"], data["seed"])  # refused before anything is trained
-    return [str(part) for part in range(-(-data["subsets"] // SLICE))]
+    _draw(data).kept(data["candidates"])  # refused before anything is trained
+    return [str(place) for place in range(-(-data["subsets"] // TOGETHER))]
+
+
+def _draw(data: Mapping[str, Any]) -> Draw:
+    return Draw.parse({"count": data["subsets"], "share": data["share"], "seed": data["seed"]})
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
-    problem = first_candidates(data, context)
-    whole = subsets(data["candidates"], data["subsets"], data["share"], data["seed"])
-    start = int(key) * SLICE
-    kept = whole[start:start + SLICE]
-    said = f"training models on subsets, {start + 1} to {start + len(kept)} of {len(whole)}"
-    found = retrain(problem, kept, context.computing(said, 0.1), [BEHAVIORS[name] for name in _worded(data)])
+    """Models that were trained for another run, or by the command line, are taken as they are kept."""
+    problem, draw, start = first_candidates(data, context), _draw(data), int(key) * TOGETHER
+    said = f"training models on subsets, from {start + 1} of {draw.count}"
+    found = part(problem, draw, int(key), context.store, context.computing(said, 0.1),
+                 [BEHAVIORS[name] for name in _worded(data)])
     return Output(arrays={"kept": found.kept, "logits": found.logits.double().cpu().numpy(),
                           "labels": found.labels.cpu().numpy(), "candidates": found.candidates},
                   manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-PAGES = ("home", "compare", "approximation_error", "examples", "map", "noisy_labels", "language_models", "learn",
-         "paper", "runs", "guide")
+PAGES = ("home", "compare", "approximation_error", "examples", "map", "scorecard", "noisy_labels", "language_models",
+         "learn", "paper", "runs", "guide")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 OPENED = {"desk": "light", "phone": "dark"}  # the theme in which a page is opened; the other is put on there
 THEMES = ("light", "dark")
@@ -28,6 +28,7 @@ OPERATED = {  # view: (control to operate, keys, what then holds in the address)
     "approximation_error": (".st-key-choice-panel button", "ArrowRight Enter", "panel=alpha"),
     "examples-small": (".st-key-query-3 button", "Enter", "query=3"),
     "map": (".st-key-choice-shade button", "ArrowRight Enter", "shade=said"),
+    "scorecard": (".st-key-choice-cardmodels input", "ArrowRight", "cardmodels=40"),
     "noisy_labels": (".st-key-choice-noise input", "ArrowRight", "noise=0.25"),
     "language_models": (".st-key-choice-task button", "ArrowRight Enter", "task=conditional"),
     "learn-second": (".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),

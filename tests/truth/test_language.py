@@ -10,6 +10,7 @@ from engine.basics.errors import InvalidInput
 from engine.exact.decomposition import decompose
 from engine.exact.path_integral import path_integral
 from engine.gradients.per_example import loss_gradients
+from engine.models.altered import Altered
 from engine.models.causal.reader import TokenReader
 from engine.problems import CausalProblem
 from engine.question.behaviors import BEHAVIORS as TOKENS
@@ -134,7 +135,8 @@ def test_a_group_is_removed(which):
     theta = naive.adamw(problem.build, problem.recipe, problem.seed, weights)
     expected = torch.tensor([[naive.behavior(name, q, theta).item() for name in BEHAVIORS]
                              for q in range(len(naive.queries))], dtype=torch.float64)
-    torch.testing.assert_close(problem.retrained_outputs(torch.tensor(weights)), expected, rtol=0, atol=1e-9)
+    found = problem.retrained_outputs(Altered(torch.tensor([weights])))[0]
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
 
 
 def test_the_three_factors_of_a_score():

@@ -9,6 +9,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.data.records import Record
 from engine.exact.decomposition import decompose
+from engine.models.altered import Altered
 from engine.question.behaviors import BEHAVIORS as NAMES
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -132,7 +133,7 @@ def test_a_group_is_removed():
     weights = torch.tensor([0.0, 1, 1, 0, 1, 0, 1])
     naive = referred(problem)
     theta = naive.adamw(problem.build, problem.recipe, problem.seed, weights.tolist())
-    found = asked.retrained_outputs(weights)
+    found = asked.retrained_outputs(Altered(weights[None]))[0]
     np.testing.assert_allclose(span.value(found, asked.query_labels).numpy(),
                                [naive.behavior("span:says", q, theta).item() for q in range(3)], rtol=0, atol=1e-9)
 

@@ -7,6 +7,7 @@ from scipy.stats import spearmanr
 from torch import nn
 
 import engine.experiments  # noqa: F401 - registers the job kinds
+from engine.analysis import subset_bank
 from engine.analysis.datamodels import linear_datamodeling_score, retrain, subsets
 from engine.analysis.self_influence import self_influence
 from engine.basics.errors import InvalidInput
@@ -106,7 +107,8 @@ def test_self_influence_of_a_network():
 
 
 def test_the_job_trains_the_same_models_in_slices(tmp_path, monkeypatch):
-    monkeypatch.setattr(datamodel_runs, "SLICE", 2)
+    monkeypatch.setattr(subset_bank, "TOGETHER", 2)
+    monkeypatch.setattr(datamodel_runs, "TOGETHER", 2)
     source = ProblemSource(dataset="digits", n_train=60, n_test=12, n_queries=5, n_candidates=10, pool=2, l2=1e-2)
     data = datamodel_runs.payload(source, 8, count=5)
     assert datamodel_runs.plan(data) == ["0", "1", "2"]

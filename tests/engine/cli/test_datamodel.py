@@ -12,6 +12,7 @@ from engine.analysis.datamodels import compared, linear_datamodeling_score, retr
 from engine.analysis.self_influence import self_influence
 from engine.basics.errors import InvalidInput
 from engine.cli import main
+from engine.models.altered import Altered
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -52,7 +53,8 @@ def test_a_contrast_is_asked_of_the_models_and_a_baseline_held_against_the_other
     scores = compute(problem, contrast)[0]
     expected = linear_datamodeling_score(scores, models.outcomes("contrast"), kept)
     assert table["mean"]["contrast"] == pytest.approx(np.nanmean(expected))
-    direct = [problem.asking([contrast.readout])[0].retrained_outputs(weights_of(problem, row))[:, -1] for row in kept]
+    direct = [problem.asking([contrast.readout])[0].retrained_outputs(weights_of(problem, row))[0, :, -1]
+              for row in kept]
     np.testing.assert_allclose(models.outcomes("contrast"), np.stack(direct, 1), rtol=1e-6)
     with pytest.raises(InvalidInput, match="reads no behavior"):
         compared([Scoring.parse(chance)])
@@ -62,7 +64,7 @@ def weights_of(problem, row):
     """One for what a subset keeps, 0 for the other candidates."""
     weights = torch.ones(problem.n)
     weights[problem.candidates[torch.as_tensor(~row)]] = 0.0
-    return weights
+    return Altered(weights[None])
 
 
 def test_self_influence_lists_candidates_largest_first(problem):

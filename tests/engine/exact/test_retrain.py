@@ -12,6 +12,7 @@ from engine.exact import retrain as retraining
 from engine.exact.response import Average, Part
 from engine.exact.retrain import retrain
 from engine.models import precision
+from engine.models.altered import Altered
 from engine.models.gain import Gain
 from engine.models.recipe import Recipe
 from engine.models.training import train
@@ -158,10 +159,10 @@ def test_mixed_precision_stays_out_of_what_is_subtracted(monkeypatch):
     monkeypatch.setattr(precision, "gain", lambda: Gain(matrices=5.0, convolutions=5.0))
     mixed = RECIPE.model_copy(update={"precision": "mixed"})
     full, narrow = (trained_problem(recipe=recipe, dtype="float32") for recipe in (RECIPE, mixed))
-    weights = torch.ones(full.n)
+    everyone = Altered(torch.ones(1, full.n))
     assert not torch.equal(train(full.build, full.x, full.y, RECIPE, 3).module(full.queries),
                            train(full.build, full.x, full.y, mixed, 3).module(full.queries))
-    assert torch.equal(full.retrained_outputs(weights), narrow.retrained_outputs(weights))
+    assert torch.equal(full.retrained_outputs(everyone), narrow.retrained_outputs(everyone))
     found = [cases.scores(retrain, problem, [Remove()], Retrain(seeds=1), BEHAVIORS["query_loss"], [5])
              for problem in (full, narrow)]
     np.testing.assert_array_equal(*found)

@@ -8,6 +8,7 @@ import torch
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.errors import InvalidInput
 from engine.data import uploads
+from engine.models.altered import Altered
 from engine.models.causal import kept, lora
 from engine.problems import ProblemSource
 from engine.problems.module import BATCH
@@ -70,7 +71,7 @@ def test_a_removed_training_is_done_again(file, model_folder):
 
 def test_training_again_with_every_record_ends_where_the_problem_stands(file, model_folder):
     problem = source(file, model_folder).build().problem
-    again = problem.retrained_outputs(torch.ones(problem.n))
+    again = problem.retrained_outputs(Altered(torch.ones(1, problem.n)))[0]
     assert torch.equal(again, torch.cat([problem.outputs(part) for part in problem.queries.split(BATCH)]))
 
 

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from engine import data
+from engine.analysis.scorecard import Sizes
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
@@ -20,7 +21,17 @@ from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, build_kept
 from engine.problems.families import network
 from engine.problems.trained import weights_file
-from engine.runs import datamodels, embedding, error_surface, noisy_labels, noisy_retraining, self_influence, training
+from engine.runs import (
+    datamodels,
+    embedding,
+    error_surface,
+    groups,
+    noisy_labels,
+    noisy_retraining,
+    scorecard,
+    self_influence,
+    training,
+)
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
 
@@ -35,6 +46,10 @@ ASKED = {
     "error surface": (error_surface.KIND, lambda: error_surface.payload(SOURCE, "steps", "query_loss", 6)),
     "embedding": (embedding.KIND, lambda: embedding.payload(SOURCE, "tsne", 2)),
     "datamodels": (datamodels.KIND, lambda: datamodels.payload(SOURCE, 6, 4)),
+    "group": (groups.GROUP, lambda: groups.group_payload(SOURCE, STEP, [3, 1])),
+    "curve": (groups.CURVE, lambda: groups.curve_payload(SOURCE, [STEP], 6, "query_loss", 1, random=2)),
+    "scorecard": (scorecard.KIND, lambda: scorecard.payload(SOURCE, Sizes(candidates=10), methods=["step"],
+                                                            benchmarks=["randomisation"])),
     "training": (training.KIND, lambda: training.payload(NETWORK)),
     "noisy labels": (noisy_labels.KIND, lambda: noisy_labels.payload(NOISY)),
     "softmax study": (EXPERIMENTS["table-a6"].study, lambda: EXPERIMENTS["table-a6"].payload("small")),

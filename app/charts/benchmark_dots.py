@@ -1,0 +1,34 @@
+"""A benchmark's result of every method: a dot and its 95% interval, coloured by what the method is."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from app.widgets.theme import SERIES
+
+QUIET = "#8A8A8A"
+
+
+def dots(frame: pd.DataFrame, x_title: str, roles: list[str], ceiling: float | None) -> alt.LayerChart:
+    """frame: title, role, mean, low, high, n; ceiling: where a rule marks the exact answer to the benchmark's own
+    question."""
+    order = alt.EncodingSortField("mean", order="descending")
+    y = alt.Y("title:N", sort=order, title=None, axis=alt.Axis(labelLimit=240, labelOverlap=False))
+    scale = alt.Scale(zero=False, nice=True, padding=14)
+    color = alt.Color("role:N", title=None, sort=roles, scale=alt.Scale(domain=roles, range=[*SERIES[:2], QUIET]),
+                      legend=alt.Legend(orient="bottom", columns=1, labelLimit=280))
+    shape = alt.Shape("role:N", title=None, sort=roles, legend=None,
+                      scale=alt.Scale(domain=roles, range=["diamond", "circle", "cross"]))
+    base = alt.Chart(frame).encode(y=y, color=color)
+    layers = [
+        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x_title, scale=scale), x2="high:Q"),
+        base.mark_point(filled=True, size=90, opacity=1).encode(
+            x=alt.X("mean:Q", title=x_title, scale=scale), shape=shape,
+            tooltip=[alt.Tooltip("title:N", title="method"), alt.Tooltip("role:N", title="is"),
+                     alt.Tooltip("mean:Q", format=".3f"), alt.Tooltip("ci95:Q", title="± 95%", format=".3f"),
+                     alt.Tooltip("n:Q", title="values")])]
+    if ceiling is not None:
+        layers.append(alt.Chart(pd.DataFrame({"mean": [ceiling]})).mark_rule(color="#888888", strokeDash=[5, 4]).encode(
+            x=alt.X("mean:Q", title=x_title, scale=scale)))
+    return alt.layer(*layers).properties(height=34 * frame["title"].nunique() + 120)

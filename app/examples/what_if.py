@@ -1,0 +1,182 @@
+"""*What if all of these?* on the Examples page: a whole group of training examples at once, as a job."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.charts import removal
+from app.charts.draw import draw
+from app.examples import data as example_data
+from app.examples.data import Column, Query
+from app.widgets import cards, chips, choice, downloads, glossary, inputs, job_panel
+from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
+from app.widgets.selectors import pick, segments
+from engine import data
+from engine.analysis.groups import DEFINITION
+from engine.analysis.removal_curve import sizes_for
+from engine.basics.errors import WhichfluenceError
+from engine.desk import Waiting
+from engine.jobs import job_digest
+from engine.problems import DrawnProblem, ProblemSource
+from engine.runs import groups as runs
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+NAME, WHICH, UNDER, TOP, TICKED, DONE = "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupdone"
+LARGEST = 50
+TOPPED, TICKS = "top", "ticked"
+CHOICES = {TOPPED: "The top of a ranking", TICKS: "Examples that I tick"}
+REMOVED, DOUBLED, STEPPED = "remove", "double", "step"
+ACTS = {REMOVED: "leave them out and train again", DOUBLED: "count them twice and train again",
+        STEPPED: "take one step on all of them"}
+
+
+def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], listed: Sequence[Column],
+         names: Sequence[str], query: Query) -> None:
+    """The switch, and below it the group, what is done to it, its effect, and the curve of the rankings."""
+    key = choice.bound(NAME, False, choice.on_off)
+    on = inputs.toggle("What if all of these? A whole group of examples at once", key=key, help=DEFINITION)
+    choice.keep(NAME, int(on))
+    if not on:
+        return
+    place, rows = _group(drawn, found, listed, names, query)
+    asked = _asked(found[place].scoring, drawn.problem.n)
+    chips.show(asked)
+    try:
+        if rows:
+            _effect(source, asked, rows, query)
+        else:
+            glossary.caption("Tick at least one example.")
+        _curve(source, [scores.scoring for scores in found], names, query, len(found[0].candidates), asked.behavior)
+    except WhichfluenceError as error:
+        st.error(sentence(error), icon=":material/error:")
+
+
+def _group(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column], names: Sequence[str], query: Query
+           ) -> tuple[int, list[int]]:
+    """The column whose behavior is read, and the rows of the group."""
+    left, right = st.columns(2, gap="large")
+    how = segments(WHICH, "Which examples?", list(CHOICES), TOPPED, CHOICES.__getitem__, area=left)
+    place = pick(UNDER, "Column", range(1, len(listed) + 1), 1, lambda number: names[number - 1], kind=int,
+                 area=right) - 1
+    if how == TOPPED:
+        known = int((~np.isnan(found[place].trusted[query.place])).sum())
+        most = max(2, min(LARGEST, known, drawn.problem.n - 1))
+        key = choice.bound(TOP, min(10, most), choice.within(2, most))
+        count = inputs.slider("How many from its top", 2, most, key=key, width=420)
+        choice.keep(TOP, count)
+        order = np.argsort(-np.nan_to_num(found[place].trusted[query.place], nan=-np.inf), kind="stable")
+        return place, [int(row) for row in found[place].candidates[order[:count]]]
+    return place, _ticked(drawn, listed)
+
+
+def _ticked(drawn: DrawnProblem, listed: Sequence[Column]) -> list[int]:
+    """Of the examples that the columns show, those that the reader ticks."""
+    rows = list(dict.fromkeys(card.row for column in listed for card in (*column.top, *column.bottom)))
+    key, chosen = choice.widget(TICKED), [row for row in choice.several(TICKED, int) if row in rows]
+    if key not in st.session_state or any(row not in rows for row in st.session_state[key]):
+        st.session_state[key] = chosen
+    ticked = inputs.pills("Shown above", rows, key=key, selection_mode="multi",
+                          format_func=lambda row: f"{row}: {example_data.label(drawn, row)}")
+    choice.keep(TICKED, [str(row) for row in ticked])
+    return list(ticked)
+
+
+def _asked(scoring: Scoring, n: int) -> Scoring:
+    """What is asked of the group, of the behavior of a column."""
+    act = segments(DONE, "What is done to all of them?", list(ACTS), REMOVED, ACTS.__getitem__)
+    behavior = scoring.behavior if scoring.route.implies else "query_loss"
+    if act == STEPPED:
+        return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+    changed = {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / n}
+    return Scoring.of(behavior, changed, {"kind": "retrain"})
+
+
+def _done(kind: str, payload: dict, title: str, label: str) -> pd.DataFrame | None:
+    """The table of a run; before it is done, its progress or the button that starts it."""
+    if desk().jobs.store.has(job_digest(kind, payload)):
+        return runs.load(desk().jobs.result(kind, payload))
+    job = desk().jobs.find(kind, payload)
+    if job is not None:
+        job_panel.watch(Waiting(job.title, job=job.id))
+    else:
+        st.button(label, icon=":material/model_training:", key=f"start:{kind}", on_click=job_panel.act,
+                  args=(desk().jobs.submit, kind, payload, title))
+    return None
+
+
+def _effect(source: ProblemSource, asked: Scoring, rows: Sequence[int], query: Query) -> None:
+    payload = runs.group_payload(source, asked, rows)
+    table = _done(runs.GROUP, payload, f"{len(rows)} examples at once on {data.title(source.dataset)}",
+                  f"Compute what happens to all {len(rows)} at once, and one by one")
+    if table is None:
+        return
+    own = table.iloc[query.place]
+    shown = st.columns(3)
+    unit = asked.readout.title
+    shown[0].metric("All at once", cards.number(own["whole group"]), help=f"Change of {unit} at this query.")
+    shown[1].metric("One by one, added up", cards.number(own["sum of examples"]),
+                    help="The sum of the examples' own exact effects.")
+    shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=DEFINITION)
+    glossary.caption(told(table, len(rows)))
+    chips.note(f"exact · {len(rows)} examples · {len(table)} queries · seed {source.seed}"
+               + ("" if own["trusted"] else " · a single effect is below resolution or did not converge"))
+    downloads.chart_extras("group", table, [asked], command=_command(source, asked, rows))
+
+
+def told(table: pd.DataFrame, count: int) -> str:
+    """One sentence on how far effects add up, over all queries."""
+    whole, gap = table["whole group"].abs().mean(), table["additivity gap"].abs().mean()
+    if whole == 0:
+        return f"Over all {len(table)} queries these {count} examples change nothing."
+    return (f"Over all {len(table)} queries the gap is {gap / whole:.0%} of the group's effect on average: that much "
+            "of it no sum over single examples tells.")
+
+
+def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str], query: Query, candidates: int,
+           behavior: str) -> None:
+    sizes = sizes_for(candidates)
+    glossary.markdown("**Remove the top of each ranking, and train again**")
+    if not sizes:
+        glossary.caption("There are too few candidates to remove some and keep half.")
+        return
+    payload = runs.curve_payload(source, scorings, candidates, behavior, query.place)
+    models = len(sizes) * (len(scorings) + payload["random"])
+    table = _done(runs.CURVE, payload, f"Removal curve of query {query.place} on {data.title(source.dataset)}",
+                  f"Train {models} models without the top {', '.join(map(str, sizes))} and without random groups")
+    if table is None:
+        return
+    table = table.assign(ranking=[names[int(place)] for place in table.ranking])
+    _drawn(table, names, Scoring.of(behavior, {"kind": "remove"}, {"kind": "retrain"}).readout.title)
+    chips.note(f"query {query.place} · {payload['random']} random groups of each size, grey, with their 95% t interval "
+               f"· seed {source.seed}")
+    file, written = downloads.problem_file(source.model_copy(update={"n_candidates": candidates}))
+    downloads.chart_extras("removal-curve", table, scorings, command=(
+        f"{written}\npython -m engine removal-curve --data {file} --specs removal-curve-specs.json "
+        f"--behavior {behavior} --query {query.place} --out removal-curve.csv"))
+
+
+def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: str) -> None:
+    frame = table.assign(random=table["random groups"], low=table["random groups"] - table["± 95%"],
+                         high=table["random groups"] + table["± 95%"])
+    largest = table.loc[table["change"].abs().idxmax()]
+    draw(removal.removal, frame, list(names), behavior, key="group:curve",
+         alt=f"Curves of {len(names)} rankings over {table['removed'].nunique()} numbers of removed training examples. "
+         f"The largest change is {cards.number(float(largest['change']))}, without the top {int(largest['removed'])} "
+         f"of {largest['ranking']}.")
+
+
+def _command(source: ProblemSource, asked: Scoring, rows: Sequence[int]) -> str:
+    """The commands that recompute a group's effect."""
+    file, written = downloads.problem_file(source)
+    spec = shlex.quote(json.dumps(asked.model_dump(mode="json"), ensure_ascii=False))
+    return "\n".join([written, f"echo {spec} > spec.json",
+                      f"python -m engine group --data {file} --spec spec.json --examples {','.join(map(str, rows))} "
+                      "--out group.csv"])

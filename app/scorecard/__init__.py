@@ -1,0 +1,1 @@
+"""The Scorecard page: methods × benchmarks, with the question that each benchmark asks."""

@@ -1,0 +1,42 @@
+"""What the Scorecard page asks of the desk, and its tables."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from app.scorecard.state import Chosen
+from app.widgets.desk import desk
+from engine.analysis.scorecard import BENCHMARKS
+from engine.desk import Waiting
+from engine.jobs import job_digest
+from engine.runs import scorecard as runs
+
+EXACT, APPROXIMATE, CONTROL = "exact for its own question", "approximation", "control"
+
+
+def payload(chosen: Chosen) -> dict:
+    """What determines the card. Raises `InvalidInput` where benchmarks cannot be run on the model."""
+    return runs.payload(chosen.source, chosen.sizes, chosen.behavior)
+
+
+def card(asked: dict) -> pd.DataFrame | Waiting | None:
+    """The card; what it waits for; None where nobody asked for it."""
+    if desk().jobs.store.has(job_digest(runs.KIND, asked)):
+        return runs.load(desk().jobs.result(runs.KIND, asked)).assign(role=_roles)
+    return desk().jobs.under_way(runs.KIND, asked)
+
+
+def _roles(table: pd.DataFrame) -> pd.Series:
+    return table["control"].map({True: CONTROL, False: ""}) + table["exact"].where(~table["control"], None).map(
+        {True: EXACT, False: APPROXIMATE}).fillna("")
+
+
+def overview(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a method, a column a benchmark: the mean of its first measure."""
+    first = table.groupby("benchmark", sort=False)["measure"].transform("first")
+    kept = table[table["measure"] == first]
+    wide = kept.pivot(index="title", columns="benchmark", values="mean")
+    wide = wide.loc[list(dict.fromkeys(kept["title"])), list(dict.fromkeys(kept["benchmark"]))]
+    roles = kept.drop_duplicates("title").set_index("title")["role"]
+    return pd.DataFrame({"method": wide.index, "is": roles[wide.index].to_numpy(),
+                         **{BENCHMARKS[name].title: wide[name].to_numpy() for name in wide.columns}})

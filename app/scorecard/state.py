@@ -1,0 +1,49 @@
+"""What is chosen on the Scorecard page, kept in the address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app.widgets import choice, inputs, pickers
+from app.widgets.selectors import pick
+from engine.analysis.scorecard import BENCHMARKS, Sizes
+from engine.problems import ProblemSource
+from engine.question.behaviors import BEHAVIORS, reading
+
+BEHAVIOR, MODELS, BENCHMARK, MEASURE = "cardbehavior", "cardmodels", "benchmark", "cardmeasure"
+FEWEST, MOST = 10, 200
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a card is made of."""
+
+    source: ProblemSource
+    behavior: str
+    sizes: Sizes
+
+
+def controls() -> Chosen:
+    """The behavior, and how many models are trained on subsets; the data are those of the sidebar."""
+    left, right = st.columns(2, gap="large")
+    offered = [name for name in reading("classes") if BEHAVIORS[name].differentiable]
+    behavior = pick(BEHAVIOR, "Behavior that is read", offered, "query_loss", lambda name: BEHAVIORS[name].title,
+                    area=left)
+    key = choice.bound(MODELS, 30, choice.within(FEWEST, MOST))
+    models = inputs.slider("Models on subsets, of each size", FEWEST, MOST, key=key, area=right, step=10)
+    choice.keep(MODELS, models)
+    source = pickers.source()
+    count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
+    return Chosen(source, behavior, Sizes(candidates=count, models=models, queries=5))
+
+
+def benchmark() -> str:
+    """Which benchmark is looked at."""
+    return pick(BENCHMARK, "Benchmark", list(BENCHMARKS), "lds", lambda name: BENCHMARKS[name].title)
+
+
+def measure(measures: list[str]) -> str:
+    """Which of its measures."""
+    return measures[0] if len(measures) == 1 else pick(MEASURE, "Measure", measures, measures[0], str)

@@ -1,0 +1,94 @@
+r"""Banzhaf and Shapley values of the candidates from models trained on subsets, v(S) = B(q; θ(S)).
+
+    Banzhaf   φ_k = E_S [v(S ∪ k) − v(S ∖ k)],  every subset of the others equally likely
+    Shapley   φ_k = Σ_S |S|! (K − |S| − 1)!/K! · [v(S ∪ k) − v(S)],  S over subsets of the others
+
+The Banzhaf value is estimated by E[v(S) | k ∈ S] − E[v(S) | k ∉ S] over the same models for all candidates (maximum
+sample reuse; Wang and Jia 2023). The Shapley value is the weighted least-squares fit of v(S) by a constant and the sum
+of the values, which is exact at S = ∅ and at all candidates (kernel SHAP; Lundberg and Lee 2017). Both support a
+behavior where they are positive, like oriented scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class DataValues:
+    """values (m, k), and error (m, k): the standard error by the draw of subsets; NaN where it is not known."""
+
+    values: np.ndarray
+    error: np.ndarray
+
+
+def banzhaf(outcomes: np.ndarray, kept: np.ndarray) -> DataValues:
+    """From outcomes v(S_j) (m, J) and subsets kept (J, k), each candidate in with probability ½.
+
+    Raises `InvalidInput` where a candidate is in all subsets or in none.
+    """
+    _check(outcomes, kept)
+    inside, outside = kept.sum(0), (~kept).sum(0)
+    if inside.min() < 2 or outside.min() < 2:
+        raise InvalidInput(f"Among {len(kept)} subsets a candidate is almost always in, or out; draw more.")
+    mean_in, spread_in = _moments(outcomes, kept)
+    mean_out, spread_out = _moments(outcomes, ~kept)
+    return DataValues(mean_in - mean_out, np.sqrt(spread_in / inside + spread_out / outside))
+
+
+def shapley(outcomes: np.ndarray, kept: np.ndarray) -> DataValues:
+    """From outcomes v(S_j) (m, J) and subsets kept (J, k) drawn by `Draw(kind="shapley")`, whose first two are all
+    candidates and none: the least squares over the others, which are drawn with the kernel's own weights.
+
+    Raises `InvalidInput` where the first two are not those, or there are fewer subsets than candidates.
+    """
+    _check(outcomes, kept)
+    k = kept.shape[1]
+    if not kept[0].all() or kept[1].any():
+        raise InvalidInput("Shapley values are read off subsets of the kind `shapley`, which begin with all candidates "
+                           "and none of them; draw such subsets.")
+    if len(np.unique(kept[2:], axis=0)) < k - 1:
+        raise InvalidInput(f"{len(kept)} subsets do not determine the Shapley values of {k} candidates; draw at least "
+                           f"{k + 2}, better many times as many, or take fewer candidates.")
+    whole, none = outcomes[:, 0], outcomes[:, 1]
+    # the last value is what the others leave of the whole effect
+    design = kept[2:, :-1].astype(float) - kept[2:, -1:]
+    target = outcomes[:, 2:] - none[:, None] - np.outer(whole - none, kept[2:, -1])
+    found, _, rank, _ = np.linalg.lstsq(design, target.T, rcond=None)
+    if rank < k - 1:
+        raise InvalidInput(f"{len(kept)} subsets do not determine the Shapley values of {k} candidates; draw more.")
+    values = np.concatenate([found, (whole - none - found.sum(0))[None]]).T
+    return DataValues(values, np.full_like(values, np.nan))
+
+
+VALUES = {"halves": ("banzhaf", banzhaf), "shapley": ("shapley", shapley)}
+"""By the kind of a draw: the value that is read off it."""
+
+
+def values_of(kind: str, outcomes: np.ndarray, kept: np.ndarray) -> tuple[str, DataValues]:
+    """The name of the value that models on subsets of a kind give, and the values. Raises `InvalidInput` for a kind
+    that gives none."""
+    if kind not in VALUES:
+        raise InvalidInput(f"Subsets of the kind `{kind}` give no Banzhaf or Shapley value; draw subsets of the kind "
+                           f"{' or '.join(f'`{known}`' for known in VALUES)}.")
+    name, read_off = VALUES[kind]
+    return name, read_off(outcomes, kept)
+
+
+def _moments(outcomes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance (m, k) of the outcomes (m, J) where `chosen` (J, k)."""
+    counts = chosen.sum(0)
+    centred = outcomes - outcomes.mean(1, keepdims=True)
+    mean = centred @ chosen / counts
+    variance = (centred**2 @ chosen / counts - mean**2) * counts / (counts - 1)
+    return mean + outcomes.mean(1, keepdims=True), np.maximum(variance, 0.0)
+
+
+def _check(outcomes: np.ndarray, kept: np.ndarray) -> None:
+    if kept.ndim != 2 or outcomes.ndim != 2 or outcomes.shape[1] != len(kept):
+        raise InvalidInput(f"Outcomes {outcomes.shape} and subsets {kept.shape} do not go together; give (queries, "
+                           "subsets) and (subsets, candidates).")

@@ -1,0 +1,87 @@
+r"""What if all of these? An intervention on a set of training examples, beside the sum over its examples.
+
+    additivity gap(q) = I_S(q, G) − Σ_{k ∈ G} I_S(q, k)
+
+with both terms exact. Rankings are read as if effects added up; the gap says by how much they do not. Under a
+derivative it is zero, because a derivative is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact import group
+from engine.problems import Problem
+from engine.scoring.compute import check, compute
+from engine.scoring.scoring import Scoring
+
+DEFINITION = ("The effect of the whole group at once, minus the sum of its examples' effects one by one; both are "
+              "exact. Zero where effects add up.")
+
+
+@dataclass(frozen=True, eq=False)
+class GroupEffect:
+    """rows (b,): the group. whole (m,): its exact effect on each query. singles (m, b): its examples', one by one; all
+    raw, in the sense of the estimand. known (m,): whether all singles converged and are above resolution."""
+
+    scoring: Scoring
+    rows: np.ndarray
+    whole: np.ndarray
+    singles: np.ndarray
+    known: np.ndarray
+
+    @property
+    def added(self) -> np.ndarray:
+        """Σ_k I_S(q, k), (m,)."""
+        return self.singles.sum(1)
+
+    @property
+    def gap(self) -> np.ndarray:
+        """The additivity gap, (m,)."""
+        return self.whole - self.added
+
+
+def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None
+                 ) -> GroupEffect:
+    """The exact effect of an intervention on training examples `rows` (b,) together, and one by one.
+
+    Raises `InvalidInput` for a scoring that is no exact one, a process without a group form, and rows that make no
+    group.
+    """
+    options = options or Options()
+    checked(problem, scoring)
+    chosen = torch.as_tensor(np.asarray(rows, dtype=np.int64), device=problem.device)
+    if not scoring.process.derivative:
+        group.check(problem, scoring.intervention, scoring.process, [chosen])
+    [single] = compute(problem.with_candidates(chosen), [scoring], options.share(0, 2))
+    whole = single.values.sum(1) if scoring.process.derivative else effects(
+        problem, scoring, [chosen], options.share(1, 2))[:, 0]
+    options.progress(1.0)
+    return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values, np.asarray(single.known.all(1)))
+
+
+def effects(problem: Problem, scoring: Scoring, groups: Sequence[torch.Tensor], options: Options | None = None
+            ) -> np.ndarray:
+    """I_S(q, G) of every group, (m, G), raw; NaN where a training diverged. Raises as `group_effect` does."""
+    checked(problem, scoring)
+    options = options or Options()
+    precision = "float64" if scoring.process.double else options.precision
+    held, [readout] = problem.for_differences(precision).asking([scoring.readout])
+    with problem.exclusive:
+        response = group.respond(held, scoring.intervention, scoring.process, groups, options)
+    values = response.scores(readout, held.query_labels)
+    return torch.where(response.converged, values.double(), torch.nan).cpu().numpy()
+
+
+def checked(problem: Problem, scoring: Scoring) -> None:
+    """Raises `InvalidInput` for what cannot be asked of a group on this problem."""
+    check(problem, scoring)
+    if not scoring.exact:
+        raise InvalidInput(f"The estimator `{scoring.estimator}` adds up single effects; ask for the estimator `exact` "
+                           "to see what a whole group does.")

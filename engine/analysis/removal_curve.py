@@ -1,0 +1,98 @@
+r"""The counterfactual curve of a ranking: remove its first k examples, train again, and see what becomes of a behavior.
+
+    curve(k) = mean over queries of B(q; θ(D ∖ top k)) − B(q; θ_D)
+
+beside the same for random groups of k candidates, which say what removing any k does, and beside −Σ of the k scores
+where these are effects of single removals: what the ranking would have promised if effects added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from engine.analysis.groups import effects
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.metrics.intervals import t_interval
+from engine.problems import Problem
+from engine.question.interventions import Remove
+from engine.question.processes import Retrain
+from engine.scoring.scoring import Scoring
+
+SIZES = (1, 2, 5, 10, 20, 50, 100, 200)
+RANDOM = 10
+SUPPORT, OPPOSE = "support", "oppose"
+
+
+@dataclass(frozen=True, eq=False)
+class RemovalCurve:
+    """sizes (K,); changes: name of a ranking -> (K,), the mean change over queries; random (K, R): of random groups;
+    promised: name -> (K,), the sum of scores that are effects of single removals, where they are."""
+
+    sizes: np.ndarray
+    changes: Mapping[str, np.ndarray]
+    random: np.ndarray
+    promised: Mapping[str, np.ndarray]
+
+    def table(self) -> pd.DataFrame:
+        """A row a ranking and size: the change, and of random groups the mean with a 95% t interval over them."""
+        rows = []
+        for name, values in self.changes.items():
+            for place, size in enumerate(self.sizes):
+                mean, half = t_interval(self.random[place])
+                rows.append({"ranking": name, "removed": int(size), "change": values[place],
+                             "sum of single effects": self.promised[name][place] if name in self.promised else np.nan,
+                             "random groups": mean, "± 95%": half, "groups": self.random.shape[1]})
+        return pd.DataFrame(rows)
+
+
+def sizes_for(k: int) -> list[int]:
+    """The sizes that leave at least half of k candidates."""
+    return [size for size in SIZES if 2 * size <= k]
+
+
+def removal_curve(problem: Problem, scores: Mapping[str, tuple[Scoring, np.ndarray]], behavior: str,
+                  queries: Sequence[int] | None = None, sizes: Sequence[int] | None = None, random: int = RANDOM,
+                  seed: int = 0, seeds: int = 1, options: Options | None = None) -> RemovalCurve:
+    """Curves of several rankings over one set of random groups.
+
+    scores: name -> (scoring, oriented scores (m, k)); a ranking is that of their mean over `queries` (default: all),
+    over which changes are averaged too. Candidates without a score come last. random: groups of each size. seeds: of
+    the trainings. Raises `InvalidInput` for sizes that do not fit, and where the model cannot be trained again.
+    """
+    k = len(problem.candidates)
+    chosen = list(range(len(problem.queries)) if queries is None else queries)
+    wanted = sizes_for(k) if sizes is None else sorted(set(sizes))
+    if not wanted or wanted[0] < 1 or wanted[-1] > k or wanted[-1] >= problem.n:
+        raise InvalidInput(f"Of {k:,} candidates the numbers to remove go from 1 to {min(k, problem.n - 1):,}; give "
+                           "such numbers.")
+    rng = np.random.default_rng([seed, k])
+    orders = {name: order_of(values[chosen]) for name, (_, values) in scores.items()}
+    groups = [order[:size] for order in orders.values() for size in wanted]
+    groups += [rng.choice(k, size, replace=False) for size in wanted for _ in range(random)]
+    asked = Scoring(behavior=behavior, intervention=Remove(), process=Retrain(seeds=seeds))
+    rows = [problem.candidates[torch.as_tensor(own.copy(), device=problem.device)] for own in groups]
+    found = effects(problem, asked, rows, options)[chosen].mean(0)
+    split = len(orders) * len(wanted)
+    changes = found[:split].reshape(len(orders), len(wanted))
+    promised = {name: -np.nan_to_num(values[chosen]).mean(0)[orders[name]].cumsum()[np.array(wanted) - 1]
+                for name, (scoring, values) in scores.items() if _single_effects(scoring, behavior)}
+    return RemovalCurve(np.array(wanted), dict(zip(orders, changes, strict=True)),
+                        found[split:].reshape(len(wanted), random), promised)
+
+
+def order_of(values: np.ndarray) -> np.ndarray:
+    """Places (k,) by the mean over queries of scores (q, k), the largest first, those without a score last."""
+    known = ~np.isnan(values)
+    mean = np.where(known, values, 0.0).sum(0) / np.maximum(known.sum(0), 1)
+    return np.argsort(-np.where(known.any(0), mean, -np.inf), kind="stable")
+
+
+def _single_effects(scoring: Scoring, behavior: str) -> bool:
+    """Whether the scores are effects of removing single examples on the behavior that the curve shows."""
+    return scoring.route.implies and scoring.intervention.kind == "remove" and scoring.behavior == behavior

@@ -1,0 +1,89 @@
+"""What a benchmark is: a measurement of rankings, and the question that it asks without saying so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from engine.analysis.scorecard.method import METHODS
+from engine.basics.options import Options
+from engine.basics.registry import Registry
+from engine.basics.values import Count, Number, Seed, Value
+from engine.problems import Problem
+from engine.scoring.scoring import Scoring
+from engine.store.results import Store
+
+Measured = Mapping[str, np.ndarray]
+"""Name of a measure, such as `LDS, half kept` -> values, one a query or one a repetition; NaN where there is none."""
+Share = Annotated[Number, Field(gt=0, lt=1)]
+
+
+class Sizes(Value):
+    """How much a scorecard measures.
+
+    candidates: those scored. models: on subsets, of each of `fractions` kept. queries: for which the top `removed`
+    shares are removed, each with a training of its own. repeats: of damage to the data. flipped: share of wrong labels.
+    planted: share of a class with a shortcut, or of examples from elsewhere. seeds: other trainings. top: how many
+    count as the top.
+    """
+
+    candidates: Annotated[Count, Field(ge=10, le=100_000)] = 200
+    models: Annotated[Count, Field(ge=3, le=10_000)] = 50
+    fractions: tuple[Share, ...] = (0.5, 0.75, 0.9)
+    queries: Annotated[Count, Field(ge=1, le=10_000)] = 10
+    removed: tuple[Share, ...] = (0.01, 0.05, 0.1)
+    repeats: Annotated[Count, Field(ge=1, le=100)] = 3
+    flipped: Share = 0.1
+    planted: Share = 0.1
+    seeds: Annotated[Count, Field(ge=2, le=100)] = 3
+    top: Annotated[Count, Field(ge=1, le=10_000)] = 10
+    seed: Seed = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One problem with the methods to be measured, and where models on subsets are kept."""
+
+    problem: Problem
+    methods: Sequence[str]
+    behavior: str
+    sizes: Sizes
+    store: Store
+    options: Options = field(default_factory=Options)
+
+    def scores(self, problem: Problem, options: Options) -> dict[str, np.ndarray]:
+        """Oriented scores (m, k) of every method on a problem."""
+        return {name: METHODS[name].scores(problem, self.behavior, options.share(place, len(self.methods)))
+                for place, name in enumerate(self.methods)}
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One measurement of rankings. measure: (case) -> method -> measures.
+
+    asks: the specification whose exact answer is sought, for a behavior; None where nothing counterfactual is sought,
+    and then `sought` says what is. question: the same as a sentence. better: `larger` or `smaller` (nearer to zero).
+    source: who defined it.
+    """
+
+    name: str
+    title: str
+    definition: str
+    question: str
+    source: str
+    measure: Callable[[Case], dict[str, Measured]]
+    asks: Callable[[str], Scoring] | None = None
+    sought: str = ""
+    better: str = "larger"
+
+
+BENCHMARKS: Registry[Benchmark] = Registry("benchmark")
+
+
+def removal(behavior: str) -> Scoring:
+    """Leave-one-out by training again."""
+    return Scoring.of(behavior, {"kind": "remove"}, {"kind": "retrain"})

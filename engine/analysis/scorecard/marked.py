@@ -1,0 +1,136 @@
+"""Benchmarks that plant a mark in the data and look for it: wrong labels, subclasses, a shortcut, another dataset.
+
+Each trains a model of its own on the marked data. What is sought is known because it was planted: no counterfactual
+says that these examples come first, so that even an exact answer may lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured, removal
+from engine.analysis.scorecard.method import METHODS
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.data.corruption import symmetric_noise
+from engine.metrics.detection import auprc
+from engine.problems import Problem
+from engine.problems.variants import trained_on
+
+MARK = "a mark on the data"
+PATCH = 6
+"""Features that a shortcut sets to the largest value of the data."""
+
+
+def _repeated(case: Case, once: Callable[[Case, int, Options], dict[str, np.ndarray]]) -> dict[str, Measured]:
+    """The measures of all repetitions, one behind the other: a value a repetition, or a query in each."""
+    repeats = case.sizes.repeats
+    parts = [once(case, case.sizes.seed + place, case.options.share(place, repeats)) for place in range(repeats)]
+    return {name: {"": np.concatenate([part[name] for part in parts])} for name in case.methods}
+
+
+def _mislabelled(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
+    """AUROC of self-influence for the wrong labels among the candidates."""
+    from sklearn.metrics import roc_auc_score
+
+    problem = case.problem
+    y, flags = symmetric_noise(problem.y.cpu().numpy(), problem.classes, case.sizes.flipped, seed)
+    noisy = flags.noisy[problem.candidates.cpu().numpy()]
+    if not 0 < noisy.sum() < len(noisy):
+        raise InvalidInput("No candidate, or every one, has a wrong label; take more candidates or another share.")
+    marked = trained_on(problem, problem.examples._replace(y=problem.y.new_tensor(y)), options.share(0, 2))
+    told, found = options.share(1, 2), {}
+    for place, name in enumerate(case.methods):
+        own = METHODS[name].at_itself(marked, case.behavior, told.share(place, len(case.methods)))
+        found[name] = np.array([roc_auc_score(noisy, own)])
+    return found
+
+
+def _subclasses(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
+    """Whether the first example has the query's own class, for a model that was told only half as many classes."""
+    problem, rng = case.problem, np.random.default_rng([seed, 3])
+    if problem.classes < 4:
+        raise InvalidInput("Subclasses need at least four classes, to be joined in pairs.")
+    joined = problem.y.new_tensor(rng.permutation(problem.classes) // 2)
+    examples = problem.examples
+    marked = trained_on(problem, examples._replace(y=joined[examples.y], query_labels=joined[examples.query_labels]),
+                                options.share(0, 2))
+    classes, wanted = problem.y[problem.candidates].cpu().numpy(), problem.query_labels.cpu().numpy()
+    return {name: (classes[own.argmax(1)] == wanted).astype(float)
+            for name, own in case.scores(marked, options.share(1, 2)).items()}
+
+
+def _shortcut(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
+    """AUPRC of the patched examples, for queries of other classes that carry the patch, asked about its class."""
+    problem, rng = case.problem, np.random.default_rng([seed, 4])
+    label = int(rng.integers(problem.classes))
+    own = (problem.y == label).nonzero()[:, 0].cpu().numpy()
+    chosen = problem.y.new_tensor(rng.choice(own, max(1, len(own) // 2), replace=False))
+    others = (problem.query_labels != label).nonzero()[:, 0]
+    return _found(case, chosen, others, label, lambda x: _patched(problem, x), options)
+
+
+def _mixed(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
+    """AUPRC of examples from another source, all with one label, for queries from there, asked about that label. The
+    other source is the data with its features in a fixed random order."""
+    problem, rng = case.problem, np.random.default_rng([seed, 5])
+    k, label = len(problem.candidates), int(rng.integers(problem.classes))
+    order = torch.as_tensor(rng.permutation(problem.x[0].numel()), device=problem.device)
+    chosen = problem.candidates[torch.as_tensor(rng.choice(k, max(1, round(case.sizes.planted * k)), replace=False),
+                                                device=problem.device)]
+    every = torch.arange(len(problem.queries), device=problem.device)
+    return _found(case, chosen, every, label, lambda x: x.flatten(1)[:, order].view_as(x), options)
+
+
+def _found(case: Case, rows: Tensor, queries: Tensor, label: int, mark: Callable[[Tensor], Tensor], options: Options
+           ) -> dict[str, np.ndarray]:
+    """AUPRC (m,) of training examples `rows` among the candidates once `mark` was put on them and on the queries; NaN
+    where a marked query is not taken for the label. Raises `InvalidInput` where nothing can be found."""
+    problem = case.problem
+    flags = torch.isin(problem.candidates, rows).cpu().numpy()
+    if not flags.any() or flags.all() or not len(queries):
+        raise InvalidInput("No candidate, or every one, or no query carries the mark that is to be found; take more "
+                           "candidates and queries.")
+    x, y = problem.x.clone(), problem.y.clone()
+    x[rows], y[rows] = mark(x[rows]), label
+    marked = trained_on(problem, problem.examples._replace(
+        x=x, y=y, queries=mark(problem.queries[queries]), query_labels=problem.y.new_full((len(queries),), label)),
+        options.share(0, 2))
+    fooled = (marked.query_logits.argmax(1) == label).cpu().numpy()
+    return {name: np.array([auprc(flags, row) if taken else np.nan for row, taken in zip(own, fooled, strict=True)])
+            for name, own in case.scores(marked, options.share(1, 2)).items()}
+
+
+def _patched(problem: Problem, x: Tensor) -> Tensor:
+    flat = x.flatten(1).clone()
+    features = slice(-PATCH - 1, -1) if bool((problem.x.flatten(1)[:, -1] == 1.0).all()) else slice(-PATCH, None)
+    flat[:, features] = problem.x.max()
+    return flat.view_as(x)
+
+
+MISLABELLED = Benchmark(
+    "mislabelled", "Mislabelled examples",
+    "AUROC of self-influence for examples whose label was made wrong before the training.",
+    "How much does a label matter to its own example? A wrong one often matters most, but nobody says it must.",
+    "Koh and Liang 2017, Pruthi et al. 2020", lambda case: _repeated(case, _mislabelled), removal)
+SUBCLASSES = Benchmark(
+    "subclasses", "Subclass of the first example",
+    "Classes are joined in pairs before the training; how often the first example has the query's own former class.",
+    "Which example looks like the query inside its class? That is similarity, and no intervention is named.",
+    "Hanawa et al. 2021", lambda case: _repeated(case, _subclasses), sought="a likeness inside a class")
+SHORTCUT = Benchmark(
+    "shortcut", "Shortcut",
+    "Half of a class carries a patch; average precision of these examples for queries of other classes that carry it "
+    "too and are taken for that class.",
+    "Which examples taught the shortcut? It was planted in many, so that no single one need matter.",
+    "Koh and Liang 2017, Bareeva et al. 2024", lambda case: _repeated(case, _shortcut), sought=MARK)
+MIXED = Benchmark(
+    "mixed", "Mixed datasets",
+    "Some examples come from another source and have one label; average precision of these examples for queries from "
+    "there that are taken for that label.",
+    "Which examples are of the query's source? It was planted in many, so that no single one need matter.",
+    "Hammoudeh and Lowd 2022", lambda case: _repeated(case, _mixed), sought=MARK)

@@ -1,0 +1,146 @@
+"""What a scorecard compares: methods and controls, each as oriented scores of any problem."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.analysis.groups import effects
+from engine.analysis.self_influence import self_influence
+from engine.basics.options import Options
+from engine.basics.registry import Registry
+from engine.problems import Problem
+from engine.scoring.compute import compute
+from engine.scoring.named import NAMED, NamedMethod
+from engine.scoring.scoring import Scoring
+
+DAMPING = 0.01
+BLOCK = 256
+
+
+class Method(ABC):
+    """name, and title as tables say it. exact: whether it is the exact answer to its own question."""
+
+    name: str
+    title: str
+    exact: bool = False
+
+    @abstractmethod
+    def scoring(self, behavior: str) -> Scoring | None:
+        """What it computes when a behavior is asked for; None for a control that is no scoring."""
+
+    @abstractmethod
+    def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
+        """(m, k) oriented: positive where a candidate supports the behavior; zero where a score is not known."""
+
+    def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
+        """(k,): each candidate's score on itself as a query."""
+        parts = problem.candidates.split(BLOCK)
+        return np.concatenate([np.diagonal(self.scores(problem.at_itself(part), behavior,
+                                                       options.share(place, len(parts))))
+                               for place, part in enumerate(parts)])
+
+    def fits(self, kind: str) -> bool:
+        """Whether it has an answer on problems of a kind."""
+        scoring = self.scoring("query_loss")
+        return scoring is None or scoring.route.refusal(scoring.specification, kind) is None
+
+    @property
+    def reads_weights(self) -> bool:
+        """Whether its scores depend on the trained model's own weights."""
+        return True
+
+
+@dataclass(frozen=True)
+class Asked(Method):
+    """A scoring, given a behavior."""
+
+    name: str
+    title: str
+    ask: Callable[[str], Scoring]
+    exact: bool = False
+
+    def scoring(self, behavior: str) -> Scoring:
+        return self.ask(behavior)
+
+    def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
+        return np.nan_to_num(compute(problem, self.ask(behavior), options)[0].trusted)
+
+    def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
+        scoring = self.ask(behavior)
+        if not scoring.route.implies:
+            return super().at_itself(problem, behavior, options)
+        return np.nan_to_num(self_influence(problem, scoring, options))
+
+
+@dataclass(frozen=True)
+class Removed(Asked):
+    """Exact leave-one-out: every candidate removed and the model trained again, many side by side."""
+
+    exact: bool = True
+
+    def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
+        scoring = self.ask(behavior)
+        return scoring.orientation * np.nan_to_num(effects(problem, scoring, problem.candidates.split(1), options))
+
+    def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
+        return Method.at_itself(self, problem, behavior, options)
+
+    @property
+    def reads_weights(self) -> bool:
+        return False
+
+
+class Nearest(Method):
+    """Control: minus the squared distance of the inputs; no model and no label is read."""
+
+    name, title = "nearest", "Nearest neighbour"
+
+    def scoring(self, behavior: str) -> None:
+        return None
+
+    def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
+        queries, own = (part.flatten(1).double() for part in (problem.queries, problem.x[problem.candidates]))
+        return -torch.cdist(queries, own).square().cpu().numpy()
+
+    def fits(self, kind: str) -> bool:
+        return kind != "causal"
+
+    @property
+    def reads_weights(self) -> bool:
+        return False
+
+
+def _named(name: str, **process: float) -> Asked:
+    method: NamedMethod = NAMED[name]
+    return Asked(name, method.title, lambda behavior: method.implied(behavior if method.reads else None, **process),
+                 method.implied().exact)
+
+
+METHODS: Registry[Method] = Registry("scorecard method")
+for _method in (
+        Removed("loo", "Exact leave-one-out", NAMED["loo"].implied),
+        Asked("step", "Exact step", lambda behavior: Scoring.of(
+            behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}), True),
+        *(_named(name) for name in ("influence_function", "gradsim", "gradsim_cosine", "repsim",
+                                    "repsim_cosine", "tracin", "trak")),
+        *(_named(name, damping=DAMPING) for name in ("influence_function_ekfac", "influence_function_datainf")),
+        Nearest(), *(_named(name) for name in ("gradient_norm", "random"))):
+    METHODS.add(_method.name, _method)
+
+CONTROLS = ("nearest", "gradient_norm", "random")
+
+
+def fitting(problem: type[Problem]) -> list[str]:
+    """The methods that have an answer, in sensible time, on problems of a class."""
+    left_out = {"local_response/exact"} if not problem.convex else {"local_response/ekfac", "local_response/datainf"}
+    return [name for name, method in METHODS.items() if method.fits(problem.kind) and not _slow(method, left_out)]
+
+
+def _slow(method: Method, left_out: set[str]) -> bool:
+    scoring = method.scoring("query_loss")
+    return scoring is not None and f"{scoring.process.kind}/{scoring.estimator}" in left_out

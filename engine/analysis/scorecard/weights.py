@@ -1,0 +1,62 @@
+"""Benchmarks that train another model, or none: stability over seeds, and random weights."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured
+from engine.analysis.scorecard.method import METHODS
+from engine.metrics.rank_similarity import spearman
+from engine.problems.variants import trained_on, with_random_weights
+
+
+def _stability(case: Case) -> dict[str, Measured]:
+    """|top ∩ top'| / top of a query under two training seeds, averaged over pairs of seeds: a value a query."""
+    sizes, size = case.sizes, min(case.sizes.top, len(case.problem.candidates))
+    found: dict[str, list[np.ndarray]] = {name: [] for name in case.methods}
+    for later in range(sizes.seeds):
+        told = replace(case.options.share(later, sizes.seeds), seed=case.options.seed + later)
+        trained = case.problem if later == 0 else trained_on(case.problem, case.problem.examples, told.share(0, 2),
+                                                             later)
+        for name, own in case.scores(trained, told.share(1, 2)).items():
+            found[name].append(np.argsort(-own, axis=1, kind="stable")[:, :size])
+    return {name: {f"top {size}": np.mean([_common(a, b) for a, b in itertools.combinations(tops, 2)], 0)}
+            for name, tops in found.items()}
+
+
+def _common(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The share of rows' entries (m, s) that both have, (m,)."""
+    return np.array([len(np.intersect1d(one, other)) / a.shape[1] for one, other in zip(a, b, strict=True)])
+
+
+def _randomisation(case: Case) -> dict[str, Measured]:
+    """Spearman's ρ of the scores and those of the same method on a model with random weights, a value a query."""
+    drawn = with_random_weights(case.problem, case.sizes.seed + 1)
+    before = case.scores(case.problem, case.options.share(0, 2))
+    again = replace(case.options.share(1, 2), seed=case.options.seed + 1)
+    found: dict[str, Measured] = {}
+    for name, own in before.items():
+        if not METHODS[name].reads_weights:  # other weights are not asked for
+            found[name] = {"": np.ones(len(own))}
+            continue
+        after = METHODS[name].scores(drawn, case.behavior, again)
+        found[name] = {"": spearman(torch.as_tensor(np.stack([own, after])))[0, 1].numpy()}
+    return found
+
+
+STABILITY = Benchmark(
+    "stability", "Same top under another seed",
+    "The share of the top of a query's ranking that two trainings with different seeds have in common.",
+    "Would another run of the same training name the same examples? A question about T; no truth is compared with.",
+    "K et al. 2021, Nguyen et al. 2023", _stability, sought="a top that repeats")
+RANDOMISATION = Benchmark(
+    "randomisation", "Random weights",
+    "Spearman's ρ between the scores and those for a model whose weights are drawn at random.",
+    "Does the method look at the trained model at all? Nearer to zero is better; exact leave-one-out trains models of "
+    "its own and does not read these weights, so that it has 1.",
+    "Adebayo et al. 2018, Hanawa et al. 2021", _randomisation,
+    sought="a ranking that reads the trained weights", better="smaller")

@@ -1,0 +1,82 @@
+"""`subsets` and `data-values`: models on drawn subsets as a file, and the values of candidates read off them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.basics.csv_text import csv_text
+from engine.basics.files import atomic_write
+from engine.cli.program import command_line
+from engine.cli.setting import Data, Setting
+
+Bank = Annotated[Path, typer.Option(help="Models on subsets that `subsets` wrote for this problem.", metavar="NPZ")]
+
+
+def subsets(
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The bank to write, with its manifest beside it.", metavar="NPZ")],
+    subsets: Annotated[int, typer.Option(help="How many models to train, each on a drawn subset.", min=3,
+                                         max=100_000)] = 100,
+    kind: Annotated[str, typer.Option(help="share (subsets of one size), halves (each candidate with probability ½, "
+                                           "for Banzhaf values) or shapley.")] = "share",
+    share: Annotated[float, typer.Option(help="The share of the candidates in a subset of the kind share.")] = 0.5,
+    seed: Annotated[int, typer.Option(help="Seed of the subsets.", min=0)] = 0,
+    retrain: Annotated[int, typer.Option(help="Check: train so many of the models again, and print how far their "
+                                              "logits are from those that were kept.", min=0)] = 0,
+    setting: Setting = Setting(),
+) -> None:
+    """Train models on drawn subsets of the candidates, or take those that are kept, and write them as a bank."""
+    from engine.analysis.datamodels import retrain as trained_again
+    from engine.analysis.subset_bank import Draw, bank
+    from engine.cli.bank_files import manifest_of, write_bank
+    from engine.cli.problem import read_problem
+    from engine.cli.progress import progress
+    from engine.cli.score_files import check_output
+    from engine.store.results import Store
+
+    check_output(out, ".npz", inputs=(data,), also=(manifest_of(out),))
+    draw = Draw.parse({"kind": kind, "count": subsets, "share": share, "seed": seed})
+    problem = read_problem(data, setting)
+    with progress(f"{subsets} models on subsets") as move:
+        models = bank(problem, draw, Store(), setting.options(move))
+    if retrain:
+        rows = range(0, subsets, -(-subsets // retrain))
+        again = trained_again(problem, models.kept[list(rows)], setting.options()).logits
+        apart = (again - models.logits[list(rows)]).abs().max().item()
+        print(f"{len(rows)} of {subsets} models trained again: logits differ by {apart:.1e} at most.")
+    command = command_line("subsets", "--data", data, "--out", out, "--subsets", str(subsets), "--kind", kind,
+                           "--share", repr(share), "--seed", str(seed), *setting.arguments)
+    write_bank(out, models, draw, problem, command)
+
+
+def data_values(
+    data: Data,
+    bank: Bank,
+    out: Annotated[Path, typer.Option(help="Values to write: a row for each query and candidate.", metavar="CSV")],
+    behavior: Annotated[str, typer.Option(help="What of the models is shared out; `list` shows them.")] = "query_loss",
+    setting: Setting = Setting(),
+) -> None:
+    """Share a behavior out among the candidates: Banzhaf or Shapley values from models on subsets."""
+    import numpy as np
+    import pandas as pd
+
+    from engine.analysis.data_values import values_of
+    from engine.cli.bank_files import read_bank
+    from engine.cli.problem import read_problem
+    from engine.cli.score_files import check_output
+    from engine.question.behaviors import BEHAVIORS
+
+    check_output(out, ".csv", inputs=(data, bank))
+    problem = read_problem(data, setting)
+    problem.check_behavior(BEHAVIORS[behavior])
+    draw, models = read_bank(bank, problem, [BEHAVIORS[behavior]])
+    name, found = values_of(draw.kind, models.outcomes(behavior), models.kept)
+    queries, k = found.values.shape
+    table = pd.DataFrame({
+        "query": np.repeat(np.arange(queries), k), "candidate": np.tile(models.candidates, queries), "value": name,
+        "behavior": behavior, "mean": found.values.ravel(), "standard_error": found.error.ravel(),
+        "subsets": len(models.kept)})
+    atomic_write(out, csv_text(table))

@@ -1,0 +1,118 @@
+r"""An intervention on a whole set G of training examples at once: the response of every group, a column a group.
+
+    one_step, unrolled   θ − η Σ_{k ∈ G} ∇ℓ(z_k; θ), the examples in one update
+    trajectory           such a step from every checkpoint, the effects added up
+    reoptimize, retrain  the objective with every example of G changed (`engine.models.altered`)
+
+What is done to a set is more, or less, than what is done to its examples one by one: the *additivity gap*. A derivative
+has none, because it is linear in the weights: its effect of a group is the sum of its examples' effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact.response import Average, Part, Response
+from engine.exact.steps import stepped_groups
+from engine.models.altered import Altered
+from engine.problems import Problem
+from engine.question.interventions import Intervention
+from engine.question.processes import OneStep, Process, Reoptimize, Retrain, Trajectory, Unrolled
+
+Groups = Sequence[Tensor]
+"""Rows (b_j,) of the training set, different ones, a tensor a group."""
+
+
+def respond(problem: Problem, intervention: Intervention, process: Process, groups: Groups, options: Options
+            ) -> Response:
+    """What the intervention on each group does to the query logits.
+
+    Raises `InvalidInput` as `check` does.
+    """
+    check(problem, intervention, process, groups)
+    return ROUTES[process.kind](problem, intervention, process, groups, options)
+
+
+def check(problem: Problem, intervention: Intervention, process: Process, groups: Groups) -> None:
+    """Raises `InvalidInput` for a process or an intervention that has no group form, and for groups that are empty,
+    name an example twice, or leave nothing."""
+    if process.kind not in ROUTES:
+        known = " or ".join(f"`{kind}`" for kind in ROUTES)
+        raise InvalidInput(f"What `{process.kind}` makes of a whole group is not computed; use {known}.")
+    if intervention.label_free:
+        raise InvalidInput(f"`{intervention.kind}` is a step on a single example's readout; use `add_occurrence` for a "
+                           "step on a group.")
+    if isinstance(process, Reoptimize) and (process.damping or not problem.convex):
+        raise InvalidInput("Re-optimising without a whole group is computed for softmax regression without damping; "
+                           "use `retrain`.")
+    for rows in groups:
+        if not len(rows) or len(rows.unique()) != len(rows):
+            raise InvalidInput("A group is empty or names an example twice; give different training examples.")
+        if int(rows.min()) < 0 or int(rows.max()) >= problem.n:
+            raise InvalidInput(f"A group names an example that is not one of the {problem.n:,} training examples.")
+        if len(rows) >= problem.n:
+            raise InvalidInput(f"The group holds all {problem.n:,} training examples; leave some out of it.")
+
+
+def altered(problem: Problem, intervention: Intervention, groups: Groups) -> Altered:
+    """The training sets under an intervention on each group, behind the one without any: 1 + |groups| of them.
+
+    Raises `InvalidInput` for a relabelling to a class that does not exist.
+    """
+    change = intervention.change(problem.n)
+    weights = torch.ones(1 + len(groups), problem.n, dtype=torch.float64, device=problem.device)
+    for own, rows in zip(weights[1:], groups, strict=True):
+        own[rows] = change.weight
+    if change.label is None:
+        return Altered(weights, None, change.normalization)
+    problem.check_label(change.label)
+    labels = problem.y.repeat(len(weights), 1)
+    for own, rows in zip(labels[1:], groups, strict=True):
+        own[rows] = change.label
+    return Altered(weights, labels, change.normalization)
+
+
+def _steps(problem: Problem, intervention: Intervention, process: OneStep | Unrolled, groups: Groups, options: Options
+           ) -> Response:
+    return Response.closed_form(stepped_groups(problem, groups, process.eta, process.steps, problem.theta, options))
+
+
+def _trajectory(problem: Problem, intervention: Intervention, process: Trajectory, groups: Groups, options: Options
+                ) -> Response:
+    points = problem.checkpoints_of(process)
+    return Response.closed_form(*(stepped_groups(problem, groups, eta, 1, theta, options.share(place, len(points)))
+                                  for place, (theta, eta) in enumerate(points)))
+
+
+def _reoptimised(problem: Problem, intervention: Intervention, process: Reoptimize, groups: Groups, options: Options
+                 ) -> Response:
+    return _trained(problem, intervention, 1, groups, options)
+
+
+def _retrained(problem: Problem, intervention: Intervention, process: Retrain, groups: Groups, options: Options
+               ) -> Response:
+    """A model with one optimum ends there whatever the seed."""
+    return _trained(problem, intervention, 1 if problem.convex else process.seeds, groups, options)
+
+
+def _trained(problem: Problem, intervention: Intervention, seeds: int, groups: Groups, options: Options) -> Response:
+    """From models that are trained side by side with the one without intervention, on the same seeds."""
+    asked, parts = altered(problem, intervention, groups), []
+    for place in range(seeds):
+        logits = problem.retrained_outputs(asked, options.share(place, seeds), later=place)
+        if not logits[0].isfinite().all():
+            raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
+        parts.append(Part((logits[1:] - logits[0]).transpose(0, 1), logits[0]))
+    converged = torch.stack([part.change.isfinite().all(-1).all(0) for part in parts]).all(0)
+    return Response((Average(tuple(parts)),), converged, torch.zeros(len(groups), device=converged.device).double())
+
+
+ROUTES: dict[str, Callable[..., Response]] = {
+    "one_step": _steps, "unrolled": _steps, "trajectory": _trajectory, "reoptimize": _reoptimised,
+    "retrain": _retrained}
+"""By the kind of process: how a group is answered."""

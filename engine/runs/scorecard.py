@@ -1,0 +1,69 @@
+"""The job of a scorecard: one chunk a benchmark, over all methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from engine.analysis.scorecard import BENCHMARKS, METHODS, Case, Sizes, card, fitting
+from engine.basics.errors import InvalidInput
+from engine.basics.provenance import device_name
+from engine.jobs import Context, JobKind, Output
+from engine.problems import Problem, ProblemSource
+from engine.runs.prepared import first_candidates
+from engine.store.results import Result
+
+KIND, CARD = "scorecard", "scorecard"
+NUMERICS = 1
+
+
+def payload(source: ProblemSource, sizes: Sizes, behavior: str = "query_loss", methods: Sequence[str] = (),
+            benchmarks: Sequence[str] = ()) -> dict[str, Any]:
+    """What determines a scorecard; methods and benchmarks that are left out: all that fit. Raises `InvalidInput` for
+    names that are not known and a model that benchmarks cannot be run on."""
+    check(source.problem_class, methods)
+    return {"source": source.model_dump(mode="json"), "sizes": sizes.model_dump(mode="json"), "behavior": behavior,
+            "methods": list(methods) or fitting(source.problem_class), "candidates": sizes.candidates,
+            "benchmarks": [BENCHMARKS[name].name for name in benchmarks] or list(BENCHMARKS),
+            "contents": source.contents, "numerics": NUMERICS}
+
+
+def check(problem: type[Problem], methods: Sequence[str]) -> None:
+    """Raises `InvalidInput` for a model that benchmarks cannot be run on, and for methods that have no answer there."""
+    if problem.reads != "classes":
+        raise InvalidInput("Scorecards are made of classifiers; take softmax regression or a network.")
+    known = fitting(problem)
+    for name in methods:
+        if METHODS[name].name not in known:
+            raise InvalidInput(f"`{name}` has no answer for {problem.noun}; take some of {', '.join(known)}.")
+
+
+def load(result: Result) -> pd.DataFrame:
+    """A row a benchmark, measure and method."""
+    return result.table(CARD)
+
+
+def measured(problem: Problem, name: str, data: Mapping[str, Any], context: Context) -> pd.DataFrame:
+    """The rows of one benchmark."""
+    benchmark = BENCHMARKS[name]
+    case = Case(problem, data["methods"], data["behavior"], Sizes.parse(data["sizes"]), context.store,
+                context.computing(benchmark.title, 0.1))
+    return card.rows(benchmark, benchmark.measure(case))
+
+
+def _run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
+    problem = first_candidates(data, context)
+    return Output({CARD: measured(problem, key, data, context)},
+                  manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
+
+
+def _finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
+    parts = [chunks[name] for name in data["benchmarks"]]
+    return Output({CARD: pd.concat([part.table(CARD) for part in parts], ignore_index=True)},
+                  manifest={**{name: parts[0].manifest[name] for name in ("data", "device")}, "source": data["source"],
+                            "seeds": [data["source"]["seed"]]})
+
+
+JOB = JobKind(KIND, lambda data: list(data["benchmarks"]), _run_chunk, _finish)

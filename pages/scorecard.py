@@ -1,0 +1,31 @@
+"""Scorecard: benchmarks are questions too. Methods on every benchmark, with the exact answers beside them."""
+
+import streamlit as st
+
+from app.scorecard import data as card_data
+from app.scorecard import panel, state
+from app.widgets import glossary, job_panel
+from app.widgets.plain_text import sentence
+from engine.basics.errors import WhichfluenceError
+from engine.desk import Waiting
+
+
+def main() -> None:
+    st.title("Scorecard")
+    glossary.lead("A benchmark is a question too. Where the exact answer to another question loses, the benchmark did "
+                  "not find a worse method: it asked something else.")
+    try:
+        chosen = state.controls()
+        asked = card_data.payload(chosen)
+        found = card_data.card(asked)
+        if isinstance(found, Waiting):
+            job_panel.watch(found)
+        elif found is None:
+            panel.offer(chosen, asked)
+        else:
+            panel.show(chosen, found)
+    except WhichfluenceError as error:
+        st.error(sentence(error), icon=":material/error:")
+
+
+main()

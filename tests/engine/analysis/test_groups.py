@@ -1,0 +1,147 @@
+"""Interventions on groups against brute force: optima by dense Newton, trainings and steps spelt out by hand."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from engine.analysis.groups import effects, group_effect
+from engine.analysis.removal_curve import order_of, removal_curve, sizes_for
+from engine.basics.errors import InvalidInput
+from engine.models.recipe import Recipe
+from engine.models.training import train
+from engine.problems import ModuleProblem
+from engine.question.behaviors import BEHAVIORS
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+from tests.engine.problems_for_tests import arrays, optimum, problem
+from tests.engine.single_thread import one_thread  # noqa: F401
+
+ROWS = (4, 0, 7)
+ADD, REMOVE = {"kind": "add_occurrence"}, {"kind": "remove"}
+RECIPE = Recipe(epochs=3, batch_size=6, learning_rate=0.2, momentum=0.5, weight_decay=1e-2)
+
+
+def network(**options):
+    torch.manual_seed(0)
+    build = lambda: nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))  # noqa: E731
+    given = {"recipe": RECIPE, "build": build, "dtype": "float64", "l2": 1e-2, "seed": 2, **options}
+    return ModuleProblem(build(), *arrays(n=20), **given)
+
+
+def differences(asked, logits, before, behavior="query_loss"):
+    value = BEHAVIORS[behavior].value
+    return (value(logits, asked.query_labels) - value(before, asked.query_labels)).detach().numpy()
+
+
+@pytest.mark.parametrize("process", [{"kind": "reoptimize"}, {"kind": "retrain", "seeds": 2}])
+@pytest.mark.parametrize("intervention", [REMOVE, {**REMOVE, "normalization": "n"}, {"kind": "upweight", "alpha": 0.02},
+                                          {"kind": "relabel", "label": 1}])
+def test_softmax_regression_is_at_the_optimum_of_the_changed_objective(intervention, process):
+    small = problem(n=30)
+    n, labels = small.n, [int(small.y[k]) for k in ROWS]
+    change = {"extra": [(k, y, -1 / n) for k, y in zip(ROWS, labels, strict=True)]}
+    if intervention["kind"] == "upweight":
+        change = {"extra": [(k, y, 0.02) for k, y in zip(ROWS, labels, strict=True)]}
+    elif intervention["kind"] == "relabel":
+        change["extra"] += [(k, 1, 1 / n) for k in ROWS]
+    elif "normalization" not in intervention:
+        change = {"data_weight": n / (n - 3),
+                  "extra": [(k, y, -1 / (n - 3)) for k, y in zip(ROWS, labels, strict=True)]}
+    found = group_effect(small, Scoring.of("query_loss", intervention, process), ROWS)
+    expected = differences(small, small.queries @ optimum(small, change=change), small.query_logits)
+    np.testing.assert_allclose(found.whole, expected, atol=1e-9)
+    np.testing.assert_allclose(found.gap, found.whole - found.singles.sum(1), atol=1e-15)
+    assert np.abs(found.gap).max() > 1e-6
+
+
+@pytest.mark.parametrize("process", [{"kind": "one_step", "eta": 0.3}, {"kind": "unrolled", "eta": 0.2, "steps": 3}])
+@pytest.mark.parametrize("make", [lambda: problem(n=30), network])
+def test_steps_are_taken_on_all_examples_of_the_group(make, process):
+    small, rows = make(), torch.tensor(ROWS)
+    theta = small.theta.clone()
+    for _ in range(process.get("steps", 1)):
+        leaf = theta.clone().requires_grad_()
+        logits = small.x[rows] @ leaf.view(5, 3) if small.convex else small.network.logits(small.x[rows], leaf)
+        theta = theta - process["eta"] * torch.autograd.grad(cross_entropy(logits, small.y[rows], reduction="sum"),
+                                                             leaf)[0]
+    expected = differences(small, small.outputs(small.queries, theta), small.query_logits, "soft_margin")
+    found = group_effect(small, Scoring.of("soft_margin", ADD, process), ROWS)
+    np.testing.assert_allclose(found.whole, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("intervention", [REMOVE, {"kind": "upweight", "alpha": 0.1}, {"kind": "relabel", "label": 2}])
+def test_a_network_is_trained_again_over_seeds(intervention):
+    small = network()
+    weights, labels = torch.ones(20, dtype=torch.float64), small.y.clone()
+    if intervention["kind"] == "relabel":
+        labels[list(ROWS)] = 2
+    else:
+        weights[list(ROWS)] = 0.0 if intervention is REMOVE else 1 + 20 * 0.1
+    normalization = "n-1" if intervention is REMOVE else "n"
+    expected = []
+    for seed in (2, 3):
+        plain = train(small.build, small.x, small.y, RECIPE, seed).module
+        moved = train(small.build, small.x, labels, RECIPE, seed, weights=weights, normalization=normalization).module
+        expected.append(differences(small, moved(small.queries), plain(small.queries)))
+    found = group_effect(small, Scoring.of("query_loss", intervention, {"kind": "retrain", "seeds": 2}), ROWS)
+    np.testing.assert_allclose(found.whole, np.mean(expected, 0), atol=1e-10)
+
+
+@pytest.mark.parametrize("process", [{"kind": "one_step", "eta": 0.3}, {"kind": "trajectory", "eta": 0.1}])
+def test_a_group_of_one_is_the_single_example(process):
+    small = problem(n=30)
+    found = group_effect(small, Scoring.of("hard_margin", ADD, process), [5])
+    np.testing.assert_allclose(found.whole, found.singles[:, 0], rtol=1e-9, atol=1e-14)
+
+
+def test_a_derivative_adds_up():
+    small = problem(n=30)
+    asked = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
+    found = group_effect(small, asked, ROWS)
+    assert not found.gap.any() and found.known.all()
+    np.testing.assert_allclose(found.singles, compute(small.with_candidates(torch.tensor(ROWS)), asked)[0].values)
+
+
+@pytest.mark.parametrize(("asked", "rows", "words"), [
+    (("query_loss", REMOVE, {"kind": "local_search"}), ROWS, "is not computed"),
+    (("query_loss", {"kind": "auxiliary"}, {"kind": "one_step", "eta": 0.1}), ROWS, "use `add_occurrence`"),
+    (("query_loss", REMOVE, {"kind": "retrain"}), (1, 1), "names an example twice"),
+    (("query_loss", REMOVE, {"kind": "retrain"}), (), "is empty"),
+    (("query_loss", REMOVE, {"kind": "retrain"}), (99,), "not one of the 20"),
+    (("query_loss", REMOVE, {"kind": "retrain"}), range(20), "holds all 20"),
+    (("query_loss", {"kind": "relabel", "label": 9}, {"kind": "retrain"}), ROWS, "no class 9"),
+    (("query_loss", REMOVE, {"kind": "reoptimize"}), ROWS, "use `retrain`"),
+    (("query_loss", ADD, {"kind": "one_step", "eta": 0.1}, "first_order"), ROWS, "ask for the estimator `exact`")])
+def test_what_is_no_question_about_a_group(asked, rows, words):
+    with pytest.raises(InvalidInput, match=words):
+        group_effect(network(), Scoring.of(*asked), rows)
+
+
+def test_the_curve_removes_the_top_of_a_ranking_and_random_groups():
+    small = problem(n=40, candidates=range(3, 33))
+    loo = Scoring.of("query_loss", REMOVE, {"kind": "reoptimize"})
+    scores = compute(small, loo)[0]
+    own = removal_curve(small, {"leave-one-out": (loo, scores.trusted)}, "query_loss", [2], [1, 4], random=3, seed=5)
+    order = np.argsort(-scores.oriented[2])
+    assert list(order_of(scores.trusted[[2]])) == list(order)
+    retrained = Scoring.of("query_loss", REMOVE, {"kind": "retrain"})
+    expected = effects(small, retrained, [small.candidates[order[:size].copy()] for size in (1, 4)])[2]
+    np.testing.assert_allclose(own.changes["leave-one-out"], expected, atol=1e-10)
+    assert own.changes["leave-one-out"][0] == pytest.approx(scores.values[2, order[0]], abs=1e-8)
+    np.testing.assert_allclose(own.promised["leave-one-out"], scores.values[2][order].cumsum()[[0, 3]], atol=1e-12)
+    table = own.table()
+    assert list(table.removed) == [1, 4] and own.random.shape == (2, 3)
+    assert table["random groups"][1] == pytest.approx(own.random[1].mean())
+    again = removal_curve(small, {"x": (loo, scores.trusted)}, "query_loss", [2], [1, 4], random=3, seed=5)
+    np.testing.assert_array_equal(again.random, own.random)
+
+
+def test_candidates_without_a_score_come_last_and_sizes_fit():
+    assert list(order_of(np.array([[np.nan, 2.0, 3.0], [np.nan, 2.0, np.nan]]))) == [2, 1, 0]
+    assert sizes_for(30) == [1, 2, 5, 10] and sizes_for(1) == []
+    small = problem(n=20)
+    with pytest.raises(InvalidInput, match="go from 1 to 19"):
+        removal_curve(small, {"x": (Scoring.parse({"estimator": "random"}), np.zeros((7, 20)))}, "query_loss",
+                      sizes=[20])

@@ -1,0 +1,173 @@
+"""Benchmarks against their definitions: naive loops, SciPy and scikit-learn, and marks that are known."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import average_precision_score, roc_auc_score
+from torch import nn
+
+from engine.analysis.datamodels import linear_datamodeling_score, retrain
+from engine.analysis.scorecard import BENCHMARKS, CONTROLS, METHODS, Case, Sizes, card, fitting, marked, weights
+from engine.analysis.scorecard.retrained import pearson
+from engine.analysis.subset_bank import Draw
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.models.recipe import Recipe
+from engine.problems import ModuleProblem, SoftmaxProblem
+from engine.problems.variants import trained_on, with_random_weights
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+from engine.store.results import Store
+from tests.engine.problems_for_tests import arrays, problem, sklearn_weights
+from tests.engine.single_thread import one_thread  # noqa: F401
+
+LOO = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"})
+SIZES = Sizes(candidates=20, models=6, fractions=(0.5,), queries=2, removed=(0.1,), repeats=2, seeds=2, top=3)
+SOME = ("loo", "step", "gradsim", "nearest", "random")
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    small = problem(n=40, classes=4, queries=6, candidates=range(5, 25))
+    return Case(small, SOME, "query_loss", SIZES, Store(tmp_path_factory.mktemp("store")))
+
+
+def network(later=0):
+    build = lambda: nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))  # noqa: E731
+    recipe = Recipe(epochs=2, batch_size=6, learning_rate=0.2, checkpoints=1)
+    torch.manual_seed(0)
+    found = ModuleProblem(build(), *arrays(n=20), range(12), recipe=recipe, build=build, seed=3, l2=1e-3)
+    return trained_on(found, found.examples, Options(), later)
+
+
+def test_exact_leave_one_out_is_trained_side_by_side_but_the_same(case):
+    expected = compute(case.problem, LOO)[0]
+    found = METHODS["loo"].scores(case.problem, "query_loss", Options())
+    np.testing.assert_allclose(found, expected.oriented, atol=1e-8)
+    for name in ("loo", "step", "gradient_norm"):
+        at_itself = METHODS[name].at_itself(case.problem, "query_loss", Options())
+        whole = METHODS[name].scores(case.problem.at_itself(case.problem.candidates), "query_loss", Options())
+        np.testing.assert_allclose(at_itself, np.diagonal(whole), atol=1e-9)
+
+
+def test_nearest_is_the_distance(case):
+    found = METHODS["nearest"].scores(case.problem, "query_loss", Options())
+    x, queries = case.problem.x.numpy(), case.problem.queries.numpy()
+    assert found[2, 3] == pytest.approx(-((queries[2] - x[8]) ** 2).sum())
+
+
+def test_lds_is_that_of_the_models(case):
+    found = BENCHMARKS["lds"].measure(case)["step"]["50% kept"]
+    kept = Draw(count=6).kept(20)
+    scores = METHODS["step"].scores(case.problem, "query_loss", Options())
+    models = retrain(case.problem, kept)
+    np.testing.assert_allclose(found, linear_datamodeling_score(scores, models.outcomes("query_loss"), kept))
+
+
+def test_the_top_is_really_removed(case):
+    found = BENCHMARKS["removal"].measure(case)["step"]["top 10%"]
+    scores, small = METHODS["step"].scores(case.problem, "query_loss", Options()), case.problem
+    for query in range(2):
+        left = np.setdiff1d(np.arange(40), small.candidates.numpy()[np.argsort(-scores[query])[:2]])
+        logits = small.queries @ sklearn_weights(small, small.x[left], small.y[left])
+        label = small.query_labels[query]
+        lost = small.query_logits.log_softmax(1)[query, label] - logits.log_softmax(1)[query, label]
+        assert found[query] == pytest.approx(float(lost), abs=1e-6)
+
+
+def test_leave_one_out_correlation_is_pearsons(case):
+    found = BENCHMARKS["leave_one_out"].measure(case)
+    exact, step = (METHODS[name].scores(case.problem, "query_loss", Options()) for name in ("loo", "step"))
+    np.testing.assert_allclose(found["step"][""], [pearsonr(*pair).statistic for pair in zip(step, exact, strict=True)])
+    np.testing.assert_allclose(found["loo"][""], 1.0)
+    assert np.isnan(pearson(np.ones((1, 4)), np.arange(4.0)[None])).all()
+
+
+def test_wrong_labels_are_looked_for_by_self_influence(case):
+    found = BENCHMARKS["mislabelled"].measure(case)["step"][""]
+    small = case.problem
+    expected = []
+    for seed in range(2):
+        y, flags = marked.symmetric_noise(small.y.numpy(), 4, 0.1, seed)
+        own = SoftmaxProblem(small.x, y, small.x[5:25], y[5:25], range(5, 25), l2=small.l2, classes=4)
+        scores = METHODS["step"].scores(own, "query_loss", Options())
+        expected.append(roc_auc_score(flags.noisy[5:25], np.diagonal(scores)))
+    np.testing.assert_allclose(found, expected)
+
+
+def test_subclasses_are_told_from_a_model_that_never_saw_them(case):
+    found = BENCHMARKS["subclasses"].measure(case)
+    small = case.problem
+    nearest = torch.cdist(small.queries, small.x[small.candidates]).argmin(1)
+    same = (small.y[small.candidates][nearest] == small.query_labels).double().numpy()
+    np.testing.assert_array_equal(found["nearest"][""], np.tile(same, 2))
+
+
+@pytest.mark.parametrize("name", ["shortcut", "mixed"])
+def test_planted_examples_are_found_by_average_precision(case, name, monkeypatch):
+    seen = []
+    monkeypatch.setattr(marked, "auprc", lambda flags, row: seen.append((flags, row)) or average_precision_score(flags,
+                                                                                                                row))
+    found = BENCHMARKS[name].measure(case)
+    assert all(0 < flags.sum() < 20 for flags, _ in seen) and set(found) == set(SOME)
+    values = np.concatenate([one[""] for one in found.values()])
+    assert np.isnan(values).any() or values.size and np.nanmin(values) > 0
+    assert (np.isnan(found["step"][""]) == np.isnan(found["nearest"][""])).all()
+
+
+def test_a_ranking_is_stable_where_training_has_one_optimum(case):
+    found = BENCHMARKS["stability"].measure(case)
+    assert (found["step"]["top 3"] == 1).all() and (found["random"]["top 3"] < 1).any()
+    own = Case(network(), ("step", "random"), "query_loss", SIZES, case.store)
+    found = BENCHMARKS["stability"].measure(own)["step"]["top 3"]
+    tops = [np.argsort(-METHODS["step"].scores(network(later), "query_loss", Options()), 1)[:, :3] for later in (0, 1)]
+    np.testing.assert_allclose(found, [len(set(a) & set(b)) / 3 for a, b in zip(*tops, strict=True)])
+
+
+@pytest.mark.parametrize("make", [lambda: problem(n=30), network])
+def test_random_weights_are_other_weights_of_the_same_data(make):
+    small = make()
+    drawn = with_random_weights(small, 7)
+    assert not torch.allclose(drawn.theta, small.theta) and torch.equal(drawn.x, small.x)
+    assert torch.equal(drawn.theta, with_random_weights(small, 7).theta)
+    assert torch.equal(small.theta, make().theta)
+
+
+def test_randomisation_compares_rankings(case):
+    found = BENCHMARKS["randomisation"].measure(case)
+    drawn = with_random_weights(case.problem, 1)
+    before, after = (METHODS["gradsim"].scores(one, "query_loss", Options()) for one in (case.problem, drawn))
+    np.testing.assert_allclose(found["gradsim"][""], [spearmanr(*pair).statistic for pair in
+                                                      zip(before, after, strict=True)])
+    assert (found["loo"][""] == 1).all() and weights.RANDOMISATION.better == "smaller"
+
+
+def test_the_card_says_which_question_an_exact_answer_loses_on(case):
+    lds = BENCHMARKS["lds"]
+    found = {"loo": {"": np.array([0.9, 0.92, 0.91])}, "step": {"": np.array([0.2, 0.21, np.nan])},
+             "gradsim": {"": np.array([0.5, 0.51, 0.52])}}
+    table = card.rows(lds, found)
+    assert list(table.n) == [3, 2, 3] and list(table.n_dropped) == [0, 1, 0]
+    [said] = card.verdicts(lds, table, "query_loss")
+    assert said == ("Exact step is exact and loses to Exact leave-one-out: the benchmark tests another intervention "
+                    "and training process.")
+    [said, _] = card.verdicts(BENCHMARKS["subclasses"], card.rows(BENCHMARKS["subclasses"], {
+        **found, "nearest": {"": np.array([0.99, 0.99, 0.99])}}), "query_loss")
+    assert "a likeness inside a class is sought here" in said
+    assert not card.verdicts(BENCHMARKS["randomisation"], card.rows(BENCHMARKS["randomisation"], {
+        "step": {"": np.array([0.5])}, "random": {"": np.array([0.0])}}), "query_loss")
+
+
+def test_every_benchmark_says_what_it_asks_and_controls_are_always_there():
+    assert all(one.asks is not None or one.sought for one in BENCHMARKS.values())
+    for kind in (SoftmaxProblem, ModuleProblem):
+        assert set(CONTROLS) <= set(fitting(kind)) and {"loo", "step"} <= set(fitting(kind))
+
+
+def test_marks_that_nobody_carries_are_refused(case):
+    few = Case(problem(n=12, classes=3, queries=2, candidates=[0]), ("step",), "query_loss", SIZES, case.store)
+    with pytest.raises(InvalidInput, match="take more candidates"):
+        BENCHMARKS["mixed"].measure(few)
+    with pytest.raises(InvalidInput, match="at least four classes"):
+        BENCHMARKS["subclasses"].measure(few)

@@ -1,0 +1,74 @@
+"""*What if all of these?* on the Examples page: the group, its effect, and the curve of the rankings."""
+
+import pytest
+
+from app.widgets.desk import desk
+from engine.analysis.groups import group_effect
+from engine.jobs import run_job
+from engine.problems import ProblemSource
+from engine.runs import groups as runs
+from engine.scoring import codes, controlled
+from engine.scoring.scoring import Scoring
+from tests.pages.support import open, says, sound
+
+SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
+STEP = controlled.step_scoring("query_loss", 0.1)
+SOURCE = ProblemSource(dataset="digits", n_train=60, n_queries=20, n_candidates=8)
+ASKED = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"})
+
+
+def page(**more):
+    return sound(open("examples", s=[codes.encode(STEP)], whatif=1, **{**SMALL, **more}))
+
+
+@pytest.fixture
+def submitted(monkeypatch):
+    """What was asked for, instead of a worker."""
+    asked = []
+    monkeypatch.setattr(type(desk().jobs), "submit", lambda self, kind, payload, title: asked.append((kind, payload)))
+    return asked
+
+
+def button(at, kind):
+    return next(one for one in at.button if one.key == f"start:{kind}")
+
+
+def test_the_top_of_a_ranking_is_asked_for_and_shown(submitted):
+    at = page(grouptop=3)
+    assert says(at, "Remove the top of each ranking")
+    button(at, runs.GROUP).click().run()
+    [(kind, payload)] = submitted
+    assert kind == runs.GROUP and len(payload["rows"]) == 3 and payload["scorings"] == [ASKED.canonical()]
+    run_job(kind, payload, desk().jobs.root)
+    at = page(grouptop=3)
+    problem = ProblemSource.parse(payload["source"]).build().problem
+    found = group_effect(problem, ASKED, payload["rows"])
+    assert [one.label for one in at.metric] == ["All at once", "One by one, added up", "Additivity gap"]
+    assert float(at.metric[0].value.replace("−", "-")) == pytest.approx(found.whole[0], rel=0.02)
+    assert says(at, "of the group's effect on average") and says(at, "--examples")
+
+
+def test_ticked_examples_stand_in_the_address(submitted):
+    at = page(groupof="ticked")
+    assert says(at, "Tick at least one example")
+    pills = next(one for one in at.pills if one.label == "Shown above")
+    rows = [int(text.split(":")[0]) for text in pills.options[:2]]
+    pills.set_value(rows).run()
+    assert at.query_params["ticked"] == [str(row) for row in rows]
+    button(sound(at), runs.GROUP).click().run()
+    assert submitted[0][1]["rows"] == sorted(rows)
+
+
+@pytest.mark.parametrize(("act", "kind"), [("double", "upweight"), ("step", "add_occurrence")])
+def test_what_is_done_to_them(submitted, act, kind):
+    button(page(groupdone=act), runs.GROUP).click().run()
+    assert submitted[0][1]["scorings"][0]["intervention"]["kind"] == kind
+
+
+def test_the_curve(submitted):
+    at = page(train=60, candidates=60)
+    button(at, runs.CURVE).click().run()
+    [(kind, payload)] = submitted
+    run_job(kind, payload, desk().jobs.root)
+    at = page(train=60, candidates=60)
+    assert says(at, "10 random groups of each size") and says(at, "removal-curve-specs.json")

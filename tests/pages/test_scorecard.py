@@ -1,0 +1,50 @@
+"""The Scorecard page: what it would measure, the card once it is made, and the question of a benchmark."""
+
+import pytest
+
+from app.widgets.desk import desk
+from engine.analysis.scorecard import BENCHMARKS
+from engine.jobs import run_job
+from engine.runs import scorecard as runs
+from tests.pages.support import open, says, sound
+
+SMALL = {"data": "digits", "train": 60, "queries": 10, "candidates": 15, "nseeds": 1}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Two benchmarks of three methods, quickly."""
+    made = runs.payload
+    monkeypatch.setattr(runs, "payload", lambda source, sizes, behavior: made(
+        source, sizes.model_copy(update={"models": 4, "fractions": (0.5,)}), behavior, ["loo", "step", "random"],
+        ["lds", "subclasses"]))
+
+
+def asked(monkeypatch):
+    found = []
+    monkeypatch.setattr(type(desk().jobs), "submit", lambda self, kind, payload, title: found.append((kind, payload)))
+    return found
+
+
+def test_it_says_what_it_would_measure_and_shows_the_card(monkeypatch):
+    submitted = asked(monkeypatch)
+    at = sound(open("scorecard", **SMALL))
+    assert says(at, "2 benchmarks of 3 methods") and all(says(at, one.title) for one in BENCHMARKS.values())
+    next(one for one in at.button if one.label == "Run the scorecard").click().run()
+    [(kind, payload)] = submitted
+    assert kind == runs.KIND and payload["candidates"] == 15
+    run_job(kind, payload, desk().jobs.root)
+    at = sound(open("scorecard", **SMALL))
+    card = at.dataframe[0].value
+    assert list(card.method) == ["Exact leave-one-out", "Exact step", "Random"]
+    assert list(card["is"]) == ["exact for its own question"] * 2 + ["control"]
+    assert says(at, BENCHMARKS["lds"].question) and says(at, "Dashed: exact leave-one-out")
+    at = sound(open("scorecard", benchmark="subclasses", **SMALL))
+    assert says(at, "a likeness inside a class is sought") and says(at, "no ceiling is drawn")
+
+
+def test_a_language_model_is_refused_with_a_sentence():
+    at = open("scorecard", data="world_corruption", settle=False)
+    assert says(at, "Scorecards are made of classifiers")
+
+
