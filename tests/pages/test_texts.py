@@ -43,9 +43,10 @@ LISTED = [codes.encode(scoring) for scoring in steps(*FIRST[:2])]
 
 
 @pytest.fixture(autouse=True)
-def own_home(home, monkeypatch):
-    support.forget()
+def own_home(request, home, monkeypatch):
     monkeypatch.setattr(CausalProblem, "live_seconds", 60.0)
+    if "looked_at" not in request.fixturenames:
+        support.forget()
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,17 @@ def once(tmp_path_factory):
 def trained(home, once):
     shutil.copytree(once, home, dirs_exist_ok=True)
     assert SOURCE.is_trained
+
+
+@pytest.fixture(scope="module")
+def shared(once, tmp_path_factory):
+    """The same for tests that only look: what one of them has computed stays in memory for the next."""
+    return shutil.copytree(once, tmp_path_factory.mktemp("shared") / "home")
+
+
+@pytest.fixture
+def looked_at(shared, own_home, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(shared))
 
 
 def test_texts_bring_language_models_with_them_and_pictures_their_own():
@@ -84,7 +96,7 @@ def test_specifications_of_other_models_give_way():
     assert queued() == ["Training World-0.4M on World questions, some answered wrongly"]
 
 
-def test_only_what_has_an_answer_is_offered(trained):
+def test_only_what_has_an_answer_is_offered(looked_at):
     at = sound(open("compare", s=LISTED, **SMALL))
     assert len(at.selectbox(key="add:B").options) == len(reading("tokens")) + len(TITLES)
     assert {"random", "BM25", "gradient length"} <= set(at.selectbox(key="add:E").options)
@@ -95,7 +107,7 @@ def test_only_what_has_an_answer_is_offered(trained):
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
                                   for name in LANGUAGE])
-def test_every_preset_is_answered(trained, name):
+def test_every_preset_is_answered(looked_at, name):
     at = sound(open("compare", s=[codes.encode(scoring) for scoring in LANGUAGE[name].scorings], **SMALL))
     assert not at.error and says(at, "24 training examples"), [error.value for error in at.error]
 
@@ -115,13 +127,13 @@ def test_a_query_is_chosen_by_its_words_and_the_command_runs(trained, tmp_path, 
     assert (tmp_path / "agreement.csv").read_text().startswith("a,b,metric")
 
 
-def test_a_disagreement_is_explained(trained):
+def test_a_disagreement_is_explained(looked_at):
     at = sound(open("compare", s=LISTED, explain=1, **SMALL))
     assert not at.error and says(at, "behavior")
 
 
 @pytest.mark.slow
-def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(trained):
+def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(looked_at):
     at = sound(open("compare", s=WORDED, pair="1-2", **SMALL))
     assert not at.error and says(at, "span “The answer is”") and says(at, "with its first other choice")
     at = sound(open("compare", s=WORDED, pair="1-3", explain=1, **SMALL))
@@ -140,7 +152,7 @@ def marked(at, words):
     return sum(element.proto.body.count(f'title="asked about">{words}<') for element in at.get("html"))
 
 
-def test_the_words_of_a_span_are_marked_in_the_query(trained):
+def test_the_words_of_a_span_are_marked_in_the_query(looked_at):
     at = sound(open("examples", s=WORDED, query=2, example=3, **SMALL))
     assert marked(at, "The answer is") == 2, "in the chosen query, and beside the opened example"
     assert says(at, '<span class="asked">asked about</span>')
@@ -149,7 +161,7 @@ def test_the_words_of_a_span_are_marked_in_the_query(trained):
     assert marked(sound(open("compare", s=WORDED, pair="1-2", ranks=2, **SMALL)), "The answer is") == 1
 
 
-def test_texts_have_answers_and_no_labels(trained):
+def test_texts_have_answers_and_no_labels(looked_at):
     at = sound(open("examples", s=LISTED, example=3, self=1, **SMALL))
     frames = [frame.value for frame in at.dataframe if "training example" in frame.value.columns]
     assert frames and all("answer" in frame and "label" not in frame for frame in frames)
@@ -172,13 +184,13 @@ def test_records_are_mapped_by_where_the_answer_is_read(trained):
     assert not at.error and says(at, "3 (row ")
 
 
-def test_words_that_a_response_lacks_are_said_where_the_answer_would_stand(trained):
+def test_words_that_a_response_lacks_are_said_where_the_answer_would_stand(looked_at):
     at = sound(open("compare", s=[f"span:mammal/{STEP}", LISTED[0]], **SMALL))
     assert [error.value.partition(";")[0] for error in at.error] == [
         "“mammal” does not stand in the response of query 1"]
 
 
-def test_examples_are_texts(trained):
+def test_examples_are_texts(looked_at):
     at = sound(open("examples", s=LISTED, **SMALL))
     assert not at.error and says(at, 'mark class="answer"') and says(at, "lead of the answer")
     assert not says(at, "p(label)") and says(at, "only here")
@@ -191,7 +203,7 @@ def test_examples_are_texts(trained):
 
 
 @pytest.mark.slow
-def test_self_influence_of_texts(trained):
+def test_self_influence_of_texts(looked_at):
     at = sound(open("examples", s=LISTED, self=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if "self-influence" in frame.value.columns)
     assert not at.error and len(table) == 24 and "lead of the answer" in table.columns
