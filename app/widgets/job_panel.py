@@ -19,8 +19,10 @@ _WATCHED = "_watched"
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as people say them: `12 s`, `3 min`, `1 h 20 min`."""
-    return "time left not known yet" if seconds is None else f"about {spell(seconds)} left"
+    """Seconds left as people say them: `about 3 min left`; none are left of a run that takes longer than expected."""
+    if seconds is None:
+        return "time left not known yet"
+    return f"about {spell(seconds)} left" if seconds else "it takes longer than expected"
 
 
 def wait(waiting: Waiting) -> None:
@@ -108,6 +110,8 @@ def _state(job: Job) -> str:
         return "waiting for its turn"
     if job.stalled():
         return "its worker went silent; it goes on from its last finished part in a moment"
+    if job.done == job.total > 0:
+        return "its parts are put together"
     return duration(job.time_left())
 
 

@@ -59,10 +59,16 @@ class Job:
         return self.state in ("queued", "running")
 
     def time_left(self, now: float | None = None) -> float | None:
-        """Seconds until it is done, judged by its finished chunks; None while that is unknown."""
+        """Seconds until it is done, judged by its finished chunks; None while that is unknown.
+
+        A chunk that takes longer than expected leaves the later ones ahead, which count as equal parts of what was
+        left; 0 where it is the last one.
+        """
         if self.state != "running" or self.seconds_left is None:
             return None
-        return max(0.0, self.seconds_left - ((now or time.time()) - self.updated))
+        left = self.total - self.done
+        ahead = self.seconds_left * (left - 1) / left if left > 1 else 0.0
+        return max(ahead, self.seconds_left - ((now or time.time()) - self.updated))
 
     def stalled(self, now: float | None = None, after: float = DEAD_AFTER) -> bool:
         """Whether its worker has not been heard for `after` seconds."""

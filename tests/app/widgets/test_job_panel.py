@@ -55,6 +55,7 @@ def button(at, label):
 
 
 @pytest.mark.parametrize("seconds, text", [(None, "time left not known yet"), (0.2, "about 1 s left"),
+                                           (0.0, "it takes longer than expected"),
                                            (89, "about 89 s left"), (180, "about 3 min left"),
                                            (4800, "about 1 h 20 min left")])
 def test_time_left_as_people_say_it(seconds, text):
@@ -80,6 +81,8 @@ def test_a_running_job_shows_parts_and_time_left(queue, job):
     queue.report(job.id, "someone", Progress(1, 3, 0.4, 200.0, "re-optimising"))
     shown = text_of(panel(job))
     assert "1 of 3 parts done · about 3 min left" in shown and "re-optimising" in shown
+    queue.report(job.id, "someone", Progress(3, 3, 1.0, 0.0))
+    assert "3 of 3 parts done · its parts are put together" in text_of(panel(job))
 
 
 def test_a_run_that_was_asked_to_stop_says_so(queue, job):

@@ -43,7 +43,10 @@ def test_life_of_a_job(queue):
     queue.report(job.id, "w", Progress(1, 4, 0.25, 30.0, "seed 1"))
     seen = queue.get(job.id)
     assert (seen.done, seen.total, seen.share, seen.message) == (1, 4, 0.25, "seed 1")
-    assert seen.time_left(seen.updated + 10) == 20.0 and seen.time_left(seen.updated + 99) == 0.0
+    assert seen.time_left(seen.updated + 10) == 20.0 and seen.time_left(seen.updated + 99) == 20.0
+    queue.report(job.id, "w", Progress(3, 4, 0.75, 10.0, "seed 3"))
+    last = queue.get(job.id)
+    assert last.time_left(last.updated + 4) == 6.0 and last.time_left(last.updated + 99) == 0.0
     queue.finish(job.id, "w")
     done = queue.get(job.id)
     assert done.state == "done" and done.share == 1.0 and done.time_left() is None and not done.active
