@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from app.widgets import guesses
 from app.widgets.desk import desk
 from engine.desk import Waiting
 from engine.desk import attributed as runs
 from engine.desk.attributed import Attributed
-from engine.experiments.language_asked import Asked
+from engine.experiments.language_asked import Asked, guessed_seconds
+from engine.runs import language as language_run
 
 
 def found(asked: Asked) -> Attributed | Waiting | None:
@@ -17,6 +19,11 @@ def found(asked: Asked) -> Attributed | Waiting | None:
 def start(asked: Asked) -> None:
     """Queue the run, or take it up where it stopped. Raises one sentence for a model or task that cannot be had."""
     runs.attribute(desk(), asked)
+
+
+def expected_time(asked: Asked) -> str:
+    """How long the run takes, in words."""
+    return guesses.told(language_run.KIND, asked.seconds, guessed_seconds)
 
 
 def shaded(asked: Asked, row: int) -> Attributed | Waiting | None:

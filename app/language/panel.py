@@ -13,7 +13,7 @@ from app.language import published as results
 from app.language import question as language_question
 from app.language import state
 from app.language.published import Scale
-from app.widgets import downloads, glossary
+from app.widgets import downloads, glossary, reproductions
 from app.widgets.plain_text import sentence
 from engine.applications.language.methods import METHODS, REPSIM
 from engine.basics.errors import WhichfluenceError
@@ -49,7 +49,7 @@ def choose_scale(experiment: str) -> Scale | None:
         with st.container(border=True):
             glossary.markdown(
                 "**No result of this study is here yet.** It can be computed with the command below, or on the "
-                "Runs page; on two processor cores the small scale takes about a quarter of an hour.")
+                f"Runs page; at the small scale {reproductions.cost(experiment, 'small').text}.")
             st.code(f"python -m engine reproduce {experiment} --preset small", language="bash", wrap_lines=True)
             st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                          query_params={"experiment": experiment, "preset": "small", "start": "open"})

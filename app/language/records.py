@@ -13,11 +13,11 @@ from app.charts.draw import draw
 from app.language import data, opened, published, state
 from app.language.panel import SOUGHT, alt_of
 from app.widgets import downloads, glossary, job_panel
-from app.widgets.times import spell
 from engine.applications.language.methods import METHODS
 from engine.data import questions
 from engine.desk.attributed import Attributed
 from engine.experiments.language_asked import Asked
+from engine.models.causal import catalogue
 from engine.models.causal.readouts import READOUTS
 from engine.runs.language_records import Reading
 
@@ -40,9 +40,11 @@ def _run(wanted: Asked) -> Attributed | None:
         job_panel.watch(found)
         return None
     with st.container(border=True):
-        glossary.markdown(f"**This has not been computed yet.** It fine-tunes the model and caches gradients: about "
-                          f"{spell(wanted.seconds)} on two processor cores for a model of 135 million "
-                          "parameters, less on a GPU. You can close the browser meanwhile, and cancel and resume.")
+        larger = "" if catalogue.is_embedded(wanted.model) else (
+            " A model of more than 135 million parameters takes longer, a GPU less.")
+        glossary.markdown("**This has not been computed yet.** It fine-tunes the model and caches gradients: "
+                          f"{data.expected_time(wanted)}.{larger} You can close the browser meanwhile, and cancel and "
+                          "resume.")
         found, said = (True, "") if wanted.task == "own" else questions.of(wanted.setting.task).available()
         if not found:
             st.warning(said, icon=":material/folder_off:")

@@ -79,9 +79,7 @@ class Asked:
     @property
     def seconds(self) -> float:
         """Guessed seconds on two cores."""
-        payload = self.payload
-        factor = 0.005 if catalogue.is_embedded(self.model) else 0.8 if self.records < 1_000 else 2.0
-        return factor * sum(language_run.weight(payload, key) for key in language_run.plan(payload))
+        return guessed_seconds(self.payload)
 
     def shading(self, row: int) -> dict[str, Any]:
         """What determines the contributions of one record's tokens."""
@@ -93,6 +91,14 @@ class Asked:
                 "from engine.runs import language\n\n"
                 f"result = run_job(language.KIND, {self.payload!r})\n"
                 f"records = result.table(\"records\").sort_values({column!r}, ascending={ascending})")
+
+
+def guessed_seconds(payload: Mapping[str, Any]) -> float:
+    """Seconds on two cores that a run takes, of the embedded model or one of 135 million parameters; a thousand
+    records and more come with longer texts."""
+    embedded = catalogue.is_embedded(payload["settings"]["model"])
+    factor = 0.005 if embedded else 0.8 if language_run.weight(payload, "records") < 1_000 else 2.0
+    return factor * sum(language_run.weight(payload, key) for key in language_run.plan(payload))
 
 
 def setting_of(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any]) -> Setting:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,16 @@ def forget() -> None:
     st.cache_resource.clear()
     st.cache_data.clear()
     source._LATEST.forget()
+
+
+def finished_in(seconds: float, kind: str, payload: Mapping[str, Any]) -> None:
+    """A run of the queue as if it had been computed in so many seconds; nothing is stored."""
+    queue = desk().jobs.queue
+    job = queue.submit(kind, payload, "an earlier run")
+    queue.claim("w")
+    queue.finish(job.id, "w")
+    with closing(sqlite3.connect(queue.root / "queue.sqlite")) as database, database:
+        database.execute("UPDATE jobs SET started = 1000, finished = ? WHERE id = ?", (1000 + seconds, job.id))
 
 
 def queued() -> list[str]:

@@ -14,7 +14,7 @@ from engine.experiments import EXPERIMENTS, language, language_asked, publish
 from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
 from engine.models.causal import kept
-from engine.models.causal.catalogue import SMALL_MODEL
+from engine.models.causal.catalogue import EMBEDDED_MODEL, SMALL_MODEL
 from engine.runs import language as language_run
 from engine.store.results import Store
 from engine.store.results import home as results_home
@@ -117,12 +117,20 @@ def test_a_new_run_is_a_job(home, monkeypatch):
     monkeypatch.setattr("engine.data.scienceqa.available", lambda: (True, "here"))
     at = sound(support.open("language_models", show="records", model="SmolLM2-135M-Instruct"))
     assert says(at, "This has not been computed yet") and says(at, "cancel and resume")
+    assert says(at, "no such run has finished on this machine yet. A model of more than 135 million parameters")
     at.button(key="language:start").click().run()
     sound(at)
     [job] = desk().jobs.queue.jobs()
     assert job.kind == language_run.KIND and says(at, "Response corruption · SmolLM2-135M-Instruct")
     at.button(key=f"cancel:{job.id}").click().run()
     assert desk().jobs.queue.get(job.id).state == "cancelled" and says(sound(at), "was cancelled")
+
+
+def test_the_time_of_a_run_is_judged_by_what_this_machine_has_finished():
+    asked = Asked("conditional_backdoor", EMBEDDED_MODEL, 80, 0)
+    support.finished_in(18 * 60, language_run.KIND, asked.payload)
+    at = sound(support.open("language_models", show="records", task=asked.task, model=asked.model, seed=1))
+    assert says(at, "caches gradients: about 18 min, judging by one such run on this machine. You can close")
 
 
 def test_records_show_text_marks_and_ranks(ran):

@@ -1,7 +1,7 @@
 """Noisy labels: asking, measuring, deciding at the desk, exporting, and training again."""
 
 import io
-import sqlite3
+import shutil
 import zipfile
 
 import numpy as np
@@ -16,7 +16,7 @@ from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
 from engine.jobs import run_job
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
-from tests.pages.support import open, says, select, sound, texts
+from tests.pages.support import finished_in, open, says, select, sound, texts
 
 SMALL = {"data": "digits", "labels": 200, "trusted": 5, "epochs": 3, "judge": "mlp"}
 HEATMAP = "labels:heatmap:0"
@@ -35,9 +35,17 @@ def chosen(**changes) -> NoisySource:
                           "recipe": recipe, **changes})
 
 
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A home folder in which the search is finished."""
+    folder = tmp_path_factory.mktemp("searched")
+    run_job(runs.KIND, runs.payload(chosen()), folder)
+    return folder
+
+
 @pytest.fixture
-def finished(empty):
-    run_job(runs.KIND, runs.payload(chosen()), empty)
+def finished(empty, searched):
+    shutil.copytree(searched, empty, dirs_exist_ok=True)
     return chosen().draw()
 
 
@@ -62,14 +70,7 @@ def test_it_asks_before_it_computes_and_queues_one_run(empty):
 
 
 def test_the_time_is_judged_by_what_this_machine_has_finished(empty):
-    queue = desk().jobs.queue
-    done = queue.submit(runs.KIND, runs.payload(chosen()), "a search")
-    queue.claim("w")
-    queue.finish(done.id, "w")
-    database = sqlite3.connect(queue.root / "queue.sqlite")
-    with database:
-        database.execute("UPDATE jobs SET started = 1000, finished = 2080")  # 18 minutes
-    database.close()
+    finished_in(18 * 60, runs.KIND, runs.payload(chosen()))
     assert noisy_runs.search_time(chosen()) == "about 18 min, judging by one such run on this machine"
 
 
