@@ -2,6 +2,7 @@ import re
 
 import pandas as pd
 import pytest
+import streamlit as st
 
 from app.approximation import surface
 from app.widgets import published
@@ -28,13 +29,18 @@ def address(at, name):
     return value if isinstance(value, list) else [value]
 
 
-@pytest.fixture(autouse=True)
-def own_home(tmp_path_factory, monkeypatch):
-    """A store of its own, and no worker processes: jobs stay queued unless a test runs them."""
-    import streamlit as st
-
-    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path_factory.mktemp("home")))
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A store of this file, and nothing in memory: what one test has computed is there for the next."""
     st.cache_resource.clear()
+    yield tmp_path_factory.mktemp("home")
+    st.cache_resource.clear()
+
+
+@pytest.fixture(autouse=True)
+def own_home(shared, monkeypatch):
+    """No worker processes: jobs stay queued unless a test runs them."""
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(shared))
 
 
 def finished(at, draws, most=40):
@@ -83,7 +89,8 @@ def test_alpha_point_is_live_while_the_curves_are_queued():
     assert says(at, "8 of 8 converged")
 
 
-def test_alpha_curves_of_a_finished_run_show_every_solver():
+def test_alpha_curves_of_a_finished_run_show_every_solver(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
     run_job(KIND, payload(SOURCE, alpha_scorings(), 8))
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
     table = curve_table(at)
