@@ -1,6 +1,7 @@
 """Language models: published results at once, runs as jobs, records with marks, every choice in the address."""
 
 import shlex
+import shutil
 
 import pytest
 
@@ -158,12 +159,14 @@ def test_the_filter_keeps_what_one_behavior_finds_and_another_misses(ran):
         assert (shown["rank"] <= 2).all() and (shown["rank · response loss"] > 2).all()
 
 
-def test_a_damaged_run_is_set_aside_with_a_sentence(ran):
-    (Store(results_home()).folder(ran.digest) / "records.parquet").write_bytes(b"no table")
+def test_a_damaged_run_is_set_aside_with_a_sentence(ran, tmp_path):
+    folder = Store(results_home()).folder(ran.digest)
+    whole = shutil.copytree(folder, tmp_path / "whole")
+    (folder / "records.parquet").write_bytes(b"no table")
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model))
     assert any("cannot be trusted" in error.value for error in at.error)
     assert says(sound(at.run()), "This has not been computed yet")
-    run_job(language_run.KIND, ran.payload)
+    shutil.copytree(whole, folder)  # for the tests that follow
 
 
 def test_a_typed_query_is_part_of_the_run(ran):

@@ -61,6 +61,7 @@ def button(at, key):
 def test_it_asks_before_it_computes_and_queues_one_run(empty):
     at = sound(open("noisy_labels", **SMALL))
     assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them made wrong")
+    assert [slider.label for slider in at.select_slider] == ["Labels made wrong"]
     assert says(at, "python -m engine noisy-labels --source")
     assert says(at, " on two processor cores; no such run has finished on this machine yet.")
     button(at, "find").click().run()
@@ -244,6 +245,8 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
     assert any("drawn from the labels in doubt" in warning.value for warning in at.warning)
     assert any("1 unreadable picture left out" in one.label for one in at.expander)
     assert says(at, "your file says which are wrong")
+    at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name, noise=0.2))  # as with other data
+    assert not says(at, "made wrong.") and not at.select_slider
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     source = NoisySource.model_validate_json(line.split("'")[1])
     assert source.model == "cnn" and source.noise == 0 and source.draw().evidence.x.shape[1:] == (1, 28, 28)
