@@ -2,6 +2,7 @@
 
 import gc
 import json
+import shutil
 
 import huggingface_hub.constants
 import pytest
@@ -11,11 +12,13 @@ from engine.basics import locks
 from engine.basics.errors import InvalidInput
 from engine.cli import main
 from engine.cli.language import read_run
+from engine.data import scienceqa
 from engine.experiments import language, response_corruption
 from engine.jobs import JobQueue
 from engine.models.causal import kept
 from engine.runs import language as language_run
 from engine.runs import language_kept
+from tests.engine.conftest import questions
 
 TASK = {"name": "response_corruption", "seed": 0, "clean": 4, "answer": 2, "rationale": 2, "validation": 2}
 RECIPE = {"epochs": 1, "checkpoints": 1, "batch": 4, "context": 200, "rank": 2}
@@ -27,18 +30,30 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "home"
 
 
-@pytest.fixture
-def made(home, model_folder):
-    """Seeds 0 and 1, trained and cached; their setting."""
+@pytest.fixture(scope="module")
+def trained(model_folder, tmp_path_factory):
+    """(home folder, setting): seeds 0 and 1, trained and cached."""
+    folder = tmp_path_factory.mktemp("trained") / "home"
     setting = Setting.parse({"model": str(model_folder), "task": TASK, "recipe": RECIPE,
                              "projection": {"dimension": 16}})
-    for seed in (0, 1):
-        found = Attribution(setting, seed)
-        found.train()
-        found.record_cache(found.points[0])
-        found.states()
-        del found
-    gc.collect()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WHICHFLUENCE_HOME", str(folder))
+        patch.setattr(scienceqa, "load", questions)
+        for seed in (0, 1):
+            found = Attribution(setting, seed)
+            found.train()
+            found.record_cache(found.points[0])
+            found.states()
+            del found
+        gc.collect()
+    return folder, setting
+
+
+@pytest.fixture
+def made(home, trained):
+    """The setting of both trainings, which lie in the home of this test."""
+    folder, setting = trained
+    shutil.copytree(folder, home)
     return setting
 
 
