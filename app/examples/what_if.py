@@ -12,10 +12,10 @@ import streamlit as st
 
 from app.charts import removal
 from app.charts.draw import draw
-from app.examples import data as example_data
-from app.examples.data import Column, Query
-from app.widgets import cards, chips, choice, downloads, glossary, inputs, job_panel
+from app.examples.data import Column
+from app.widgets import cards, chips, choice, downloads, drawn_examples, glossary, inputs, job_panel, selection
 from app.widgets.desk import desk
+from app.widgets.drawn_examples import Query
 from app.widgets.plain_text import sentence
 from app.widgets.selectors import pick, segments
 from engine import data
@@ -31,8 +31,10 @@ from engine.scoring.scoring import Scoring
 
 NAME, WHICH, UNDER, TOP, TICKED, DONE = "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupdone"
 LARGEST = 50
-TOPPED, TICKS = "top", "ticked"
-CHOICES = {TOPPED: "The top of a ranking", TICKS: "Examples that I tick"}
+TOPPED, TICKS, SELECTED = "top", "ticked", "selected"
+CHOICES = {TOPPED: "The top of a ranking", TICKS: "Examples that I tick", SELECTED: "The selected group"}
+EMPTY = {TICKS: "Tick at least one example.",
+         SELECTED: "Nothing is selected: draw around dots on Compare or Map, or write rows into the field above."}
 REMOVED, DOUBLED, STEPPED = "remove", "double", "step"
 ACTS = {REMOVED: "leave them out and train again", DOUBLED: "count them twice and train again",
         STEPPED: "take one step on all of them"}
@@ -46,22 +48,25 @@ def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], li
     choice.keep(NAME, int(on))
     if not on:
         return
-    place, rows = _group(drawn, found, listed, names, query)
+    place, rows, how = _group(drawn, found, listed, names, query)
     asked = _asked(found[place].scoring, drawn.problem.n)
     chips.show(asked)
     try:
-        if rows:
-            _effect(source, asked, rows, query)
+        if not rows:
+            glossary.caption(EMPTY[how])
+        elif len(rows) > LARGEST:
+            glossary.caption(f"The group has {len(rows):,} examples. Each is also computed alone, so that at most "
+                             f"{LARGEST} can be asked about; select fewer.")
         else:
-            glossary.caption("Tick at least one example.")
+            _effect(source, asked, rows, query)
         _curve(source, [scores.scoring for scores in found], names, query, len(found[0].candidates), asked.behavior)
     except WhichfluenceError as error:
         st.error(sentence(error), icon=":material/error:")
 
 
 def _group(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column], names: Sequence[str], query: Query
-           ) -> tuple[int, list[int]]:
-    """The column whose behavior is read, and the rows of the group."""
+           ) -> tuple[int, list[int], str]:
+    """The column whose behavior is read, the rows of the group, and which choice that is."""
     left, right = st.columns(2, gap="large")
     how = segments(WHICH, "Which examples?", list(CHOICES), TOPPED, CHOICES.__getitem__, area=left)
     place = pick(UNDER, "Column", range(1, len(listed) + 1), 1, lambda number: names[number - 1], kind=int,
@@ -73,8 +78,10 @@ def _group(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column
         count = inputs.slider("How many from its top", 2, most, key=key, width=420)
         choice.keep(TOP, count)
         order = np.argsort(-np.nan_to_num(found[place].trusted[query.place], nan=-np.inf), kind="stable")
-        return place, [int(row) for row in found[place].candidates[order[:count]]]
-    return place, _ticked(drawn, listed)
+        return place, [int(row) for row in found[place].candidates[order[:count]]], how
+    if how == SELECTED:
+        return place, [row for row in selection.group() if row < drawn.problem.n], how
+    return place, _ticked(drawn, listed), how
 
 
 def _ticked(drawn: DrawnProblem, listed: Sequence[Column]) -> list[int]:
@@ -84,7 +91,7 @@ def _ticked(drawn: DrawnProblem, listed: Sequence[Column]) -> list[int]:
     if key not in st.session_state or any(row not in rows for row in st.session_state[key]):
         st.session_state[key] = chosen
     ticked = inputs.pills("Shown above", rows, key=key, selection_mode="multi",
-                          format_func=lambda row: f"{row}: {example_data.label(drawn, row)}")
+                          format_func=lambda row: f"{row}: {drawn_examples.label(drawn, row)}")
     choice.keep(TICKED, [str(row) for row in ticked])
     return list(ticked)
 

@@ -64,7 +64,7 @@ def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most:
         raise InvalidInput(f"“{scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
     if not isinstance(problem, ModuleProblem):
         raise InvalidInput("Softmax regression draws nothing in its training, so that all seeds are one; choose a "
-                           "network with --model.")
+                           "network.")
     if not most >= FEWEST or not -1 <= stable <= 1:
         raise InvalidInput(f"Give at least {FEWEST} seeds, and a τ from −1 to 1 at which a ranking counts as stable.")
     single: list[Scores] = []

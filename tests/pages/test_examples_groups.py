@@ -72,3 +72,11 @@ def test_the_curve(submitted):
     run_job(kind, payload, desk().jobs.root)
     at = page(train=60, candidates=60)
     assert says(at, "10 random groups of each size") and says(at, "removal-curve-specs.json")
+
+
+def test_the_group_that_is_selected_on_all_pages(submitted):
+    assert says(page(groupof="selected"), "Nothing is selected")
+    at = page(groupof="selected", group="3-5,9")
+    button(at, runs.GROUP).click().run()
+    assert submitted[0][1]["rows"] == [3, 4, 5, 9]
+    assert says(page(groupof="selected", group="1-58"), "The group has 58 examples")
