@@ -32,7 +32,7 @@ class Chosen:
 
 def controls(drawn: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
     """The row of choices. scorings: of which one can colour the dots, with their names."""
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-map-asked")
     method = segments("method", "Map by", list(METHODS), "pca", lambda name: METHODS[name].title, row, help=" ".join(
         f"**{one.title}**: {one.note}" for one in METHODS.values()))
     space = segments("space", "Dimensions", ("2", "3"), "2", str, row)

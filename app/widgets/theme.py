@@ -74,6 +74,7 @@ STYLE = """
 .st-key-wf-guide [data-testid="stBaseButton-tertiary"] { text-align: left; }
 :is(.st-key-choice-find, .st-key-choice-guide, .st-key-choice-heading, .st-key-choice-experiment, .st-key-choice-preset,
   .st-key-choice-measure) { min-height: 4.25rem; }
+.st-key-wf-map-asked > div { min-height: 4rem; }
 .st-key-choice-show { min-height: 2rem; } .st-key-wf-start { min-height: 2.5rem; }
 [class*="st-key-run-"] { min-height: 9.5rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li) { max-width: 54rem; }
@@ -124,7 +125,8 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 @media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } }
 @media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
 @media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; } .st-key-wf-first-look { min-height: 85rem; }
-  .st-key-choice-show { min-height: 4.25rem; } [class*="st-key-run-"] { min-height: 13.5rem; }
+  .st-key-choice-show { min-height: 4.25rem; } .st-key-wf-map-asked { flex-direction: column; align-items: stretch; }
+  [class*="st-key-run-"] { min-height: 13.5rem; }
   [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
   .st-key-wf-heatmap-wide { overflow-x: auto; } .st-key-wf-heatmap-wide > div { min-width: 580px; }
   [data-testid="stHeading"] h1 { font-size: 2.25rem; } .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }

@@ -106,7 +106,8 @@ def test_every_preset_opens(open_page, screenshot, preset):
     page = open_page(link(preset))
     page.locator(".wf-verdict").wait_for()
     screenshot(page, f"compare-{preset}")
-    assert page.locator('[data-testid="stVegaLiteChart"]').count() == 4
+    assert page.locator('[data-testid="stVegaLiteChart"]').count() == 3
+    assert page.locator('[data-testid="stPlotlyChart"]').count() == 1
     assert page.console_errors == []
 
 

@@ -21,8 +21,8 @@ def test_home_shows_a_real_disagreement_without_scrolling(home_page):
 def test_every_page_is_linked(home_page):
     links = home_page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
     found = [link.get_attribute("href").split("?")[0].rsplit("/", 1)[-1] for link in links.all()]
-    assert set(found) == {"compare", "approximation_error", "examples", "map", "noisy_labels", "language_models",
-                          "learn", "paper", "runs", "guide"}
+    assert set(found) == {"compare", "approximation_error", "examples", "map", "scorecard", "noisy_labels",
+                          "language_models", "learn", "paper", "runs", "guide"}
 
 
 def test_one_click_starts_a_comparison(home_page, settle):
