@@ -25,7 +25,7 @@ def offer(chosen: Chosen, asked: dict) -> None:
     sizes = chosen.sizes
     glossary.markdown(f"**{len(asked['benchmarks'])} benchmarks of {len(asked['methods'])} methods and controls**, on "
                       f"{sizes.candidates} candidates: models on subsets, removals, wrong labels, other seeds, random "
-                      "weights. Softmax regression on digits takes about a minute, a small network several.")
+                      "weights. It runs as a job, which says how long it has left.")
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
               args=(desk().jobs.submit, runs.KIND, asked, f"Scorecard of {data.title(chosen.source.dataset)}"))
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |" for one in BENCHMARKS.values())
