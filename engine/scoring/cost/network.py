@@ -29,15 +29,13 @@ RUN, THROUGH = 15, 12
 """
 PRODUCTS = {"cg": ITERATIONS, "cg_gauss_newton": ITERATIONS, "lissa": 10, "arnoldi": 4, "ekfac": 2, "datainf": 2}
 """Products with the curvature of all n examples that a solver needs for one column, the residual included."""
-DOUBLE = 3.0
-"""What a pass in float64 costs, in those of float32: 1.3 for matrix products, 3.5 for convolutions."""
 EVALUATIONS = 1.2
 """Of an objective, in every iteration of L-BFGS."""
 TO_THE_OPTIMUM, OF_A_CANDIDATE, PRECONDITIONED = 2_000, 300, 45
 """Passes of a re-optimisation: from θ_D without intervention, and from there for a candidate, whose equations are
 preconditioned in small networks."""
 DOUBLE = 2.0
-"""How much longer a pass takes in float64."""
+"""What a pass in float64 costs, in those of float32: 1.3 for matrix products, 3.5 for convolutions."""
 
 
 def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, candidates: int,
