@@ -7,8 +7,8 @@ from app.widgets import glossary
 
 st.title("Learn")
 glossary.caption(
-    "Nine steps of a minute each, on handwritten digits. Every picture is computed while you watch, and "
-    "every choice is in the address. Words with dots below explain themselves.")
+    "Nine steps of a minute each, eight on handwritten digits, the last on thirty points. All is computed while you "
+    "watch, and every choice is in the address. Words with dots below explain themselves.")
 step = state.step(len(LESSONS))
 panel.show(step)
 panel.onward(step)
