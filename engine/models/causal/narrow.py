@@ -1,7 +1,8 @@
-"""A language model whose matrices are bfloat16 on a CPU, with all else in float32.
+"""A language model whose matrices are bfloat16 on a CPU, with all other weights in float32.
 
-What the layers add to each other, normalisations, embeddings and the head's logits stay float32, where rounding would
-add up over the depth. So does attention, whose backward kernel is slower in bfloat16 there.
+What the layers add to each other, normalisations and embeddings stay float32, where rounding would add up over the
+depth. So does attention, whose backward kernel is slower in bfloat16 there. The head keeps its weights, but its product
+is one of bfloat16 like that of the other matrices.
 """
 
 from __future__ import annotations
