@@ -21,6 +21,8 @@ SVG_UP_TO = 2_000
 SYMBOLS = ("circle", "diamond", "square", "cross", "x", "triangle-up")
 SOLID = ("circle", "diamond", "square", "cross", "x")
 """Those that exist in space."""
+FLAGGED = ("known flag", "the others")
+"""The series where flags colour the dots, the second in grey."""
 MOST_SERIES = 20
 """Series that can be told apart by hue and symbol."""
 HUES = (0, 1, 2, 3, 4, 5)
@@ -79,6 +81,12 @@ def series(points: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame
 def told_apart(dataset: Dataset) -> bool:
     """Whether classes can colour the dots: there are not too many."""
     return dataset.n_classes <= MOST_SERIES
+
+
+def flagged(dataset: Dataset, rows: Sequence[int]) -> list[str]:
+    """The series, out of FLAGGED, of each training example by its row in a dataset that has flags."""
+    assert dataset.flags is not None, "it is offered with flags only"
+    return [FLAGGED[0] if flag else FLAGGED[1] for flag in dataset.flags[rows]]
 
 
 def said(*lines: str) -> str:

@@ -35,8 +35,7 @@ SHOWN = {RANKS: "ranks", SCORES: "scores", DENSITY: "density"}
 BY_TOP, BY_LABEL, BY_FLAG = "top", "label", "flag"
 MOST = 60_000
 """Dots that stay usable; above, the density alone is drawn."""
-QUIET = "the others"
-FLAGGED = ("known flag", QUIET)
+QUIET = dots.FLAGGED[1]
 
 
 def take(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> None:
@@ -127,9 +126,7 @@ def _by_label(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[st
 
 def _by_flag(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str]]:
     dataset, sample = desk().sample(found.sources[0])
-    assert dataset.flags is not None, "it is offered with flags only"
-    flags = dataset.flags[sample.train_index[table.example.to_numpy(dtype=int)]]
-    return np.where(flags, *FLAGGED).tolist(), list(FLAGGED)
+    return dots.flagged(dataset, sample.train_index[table.example.to_numpy(dtype=int)]), list(dots.FLAGGED)
 
 
 COLOURED: dict[str, Callable[[Compared, Pair, pd.DataFrame], tuple[list[str], list[str]]]] = {

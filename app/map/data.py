@@ -16,7 +16,6 @@ from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
 
 RIGHT, WRONG = "the model says its label", "the model says another label"
-FLAGGED, UNFLAGGED = "known flag", "the others"
 SCORED, UNSCORED = "scored", "no score"
 
 
@@ -57,9 +56,8 @@ def _series(drawn: DrawnProblem, labels: list[str], chosen: Chosen) -> tuple[lis
         said = predictions.of_training(drawn, range(len(labels)))
         right = [one.said == label for one, label in zip(said, labels, strict=True)]
         return np.where(right, RIGHT, WRONG).tolist(), [WRONG, RIGHT], RIGHT
-    if chosen.hue == FLAG and drawn.dataset.flags is not None:
-        flags = drawn.dataset.flags[drawn.sample.train_index]
-        return np.where(flags, FLAGGED, UNFLAGGED).tolist(), [FLAGGED, UNFLAGGED], UNFLAGGED
+    if chosen.hue == FLAG:
+        return dots.flagged(drawn.dataset, drawn.sample.train_index), list(dots.FLAGGED), dots.FLAGGED[1]
     if chosen.hue == SCORE:
         return [UNSCORED] * len(labels), [SCORED, UNSCORED], UNSCORED
     assert chosen.hue == LABEL, f"{chosen.hue} colours nothing"
