@@ -28,13 +28,14 @@ def show(manifest: Mapping[str, Any], name: str) -> None:
 def facts(manifest: Mapping[str, Any]) -> Facts:
     """(term, text) of everything that the manifest tells; what it does not tell is left out."""
     runs = [run for run in manifest.get("runs", []) if isinstance(run, Mapping)]
+    parts = manifest.get("parts", [manifest])
     found = [
         ("Scale", str(manifest.get("scale", ""))),
         ("Sizes", _sizes(manifest)),
         ("Seeds", ", ".join(map(str, manifest.get("seeds", [])))),
-        ("Device", str(manifest.get("device", ""))),
+        ("Device", "; ".join(dict.fromkeys(str(part.get("device", "")) for part in parts))),
         ("Computing time", spell(manifest["wall_seconds"]) if manifest.get("wall_seconds") else ""),
-        ("Computed", str(manifest.get("written", "")).replace("T", " ").replace("Z", " UTC")),
+        ("Computed", ", ".join(str(part.get("written", "")).replace("T", " ").replace("Z", " UTC") for part in parts)),
         *_convergence(runs),
         ("Versions", ", ".join(f"{name} {version}" for part in ("versions", "libraries")
                                for name, version in manifest.get(part, {}).items())),

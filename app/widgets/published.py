@@ -96,7 +96,7 @@ def _others_here(root: str, name: str, moment: int) -> list[tuple[str, str, str]
             continue
         own = dict(experiment.presets[preset].settings)
         if settings != own and {**settings, "model": ""} == {**own, "model": ""} and contents.unchanged(payload):
-            found.append((result.digest, preset, publish.scale_folder(experiment, result, preset)))
+            found.append((result.digest, preset, publish.scale_folder(experiment, result.manifest["payload"], preset)))
     return found
 
 

@@ -19,6 +19,9 @@ def reproduce(
                                               "paper (a GPU), or another that `list` shows.")] = "small",
     seeds: Annotated[int | None, typer.Option(help="How many seeds (default: those of the preset).", min=1,
                                               max=1000)] = None,
+    first_seed: Annotated[int, typer.Option(help="The first of them.", min=0, max=100_000)] = 0,
+    add: Annotated[bool, typer.Option("--add", help="Put these seeds together with those that are published in the "
+                                                    "folder, instead of replacing them.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for NAME/PRESET/results.csv and manifest.json (default: "
                                                   "assets/results).", metavar="DIR")] = None,
     machine: Machine = Machine(),
@@ -38,8 +41,11 @@ def reproduce(
     folder = publish.RESULTS if out is None else out
     _check_writable(folder)
     gather(experiment.presets[preset].settings)
-    result = run_shown(f"{name}, {preset}", experiment.study, experiment.payload(preset, seeds, model), machine)
-    target = publish.publish(experiment, result, preset, folder)
+    payload = experiment.payload(preset, seeds, model, first_seed)
+    if add:
+        publish.check_addable(experiment, payload, preset, folder)
+    result = run_shown(f"{name}, {preset}", experiment.study, payload, machine)
+    target = publish.publish(experiment, result, preset, folder, add=add)
     print(report(publish.read_table(target / publish.TABLE), experiment, preset))
     print(truncation(result.manifest), end="")
     print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")

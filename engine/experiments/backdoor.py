@@ -35,9 +35,9 @@ ALL_REMOVALS = [*([method.label, rankings.behavior_title(behavior)] for method, 
 DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer logit"], ["TracIn", "Answer logit"],
                  ["TracIn", "Response loss"], ["LESS", "Answer margin"], ["Oracle", "Harmful poison"]]
 """One row an estimator, with the behavior that the paper prefers, TracIn with its default beside it, and both ends."""
-EMBEDDED = {"epochs": 6, "learning_rate": 3e-3, "batch": 16, "context": 256}
-"""The recipe of the embedded model: chosen on the records of seed 100 by attack success and accuracy alone, without a
-look at detection."""
+EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
+"""The recipe of the embedded model: chosen on the records of seeds 100 to 102 by attack success (0.95, 0.84, 0.94) and
+accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},

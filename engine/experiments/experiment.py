@@ -65,9 +65,10 @@ class Experiment:
             return ""
         return f"The paper has no numbers for {model}; beside ours stand those of {self.models[0]}."
 
-    def payload(self, preset: str, seeds: int | None = None, model: str | None = None) -> dict[str, Any]:
-        """The job's payload: what determines the numbers, the content of data and model too. model: another language
-        model than the preset's.
+    def payload(self, preset: str, seeds: int | None = None, model: str | None = None, first_seed: int = 0
+                ) -> dict[str, Any]:
+        """The job's payload: what determines the numbers, the content of data and model too. seeds: how many, from
+        `first_seed` on. model: another language model than the preset's.
 
         Raises `InvalidInput` where the study runs no language model.
         """
@@ -78,4 +79,5 @@ class Experiment:
                 raise InvalidInput(f"`{self.name}` runs no language model; leave the language model out.")
             settings["model"] = model
         return {"study": self.study, "preset": preset, "settings": settings,
-                "contents": contents(settings), "seeds": list(range(seeds or chosen.seeds))}
+                "contents": contents(settings),
+                "seeds": list(range(first_seed, first_seed + (seeds or chosen.seeds)))}

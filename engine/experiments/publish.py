@@ -11,13 +11,15 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from engine.basics.errors import StoreError
+from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors, write_together
+from engine.experiments import more_seeds
 from engine.store.results import Result
 
 if TYPE_CHECKING:
@@ -31,15 +33,22 @@ NUMBERS, COUNTS = (*VALUES, "ci95"), ("n_seeds", "n_queries", "n_candidates", "n
 OF_THE_STORE = ("files", "seal", "format", "digest", "kind")
 
 
-def publish(experiment: Experiment, result: Result, preset: str, out_dir: Path | str | None = None) -> Path:
+def publish(experiment: Experiment, result: Result, preset: str, out_dir: Path | str | None = None, *,
+            add: bool = False) -> Path:
     """Write results.csv and manifest.json of one experiment, both or neither; returns their folder.
 
-    Default folder: assets/results of this checkout. Raises `StoreError` where it cannot be written.
+    Default folder: assets/results of this checkout. add: put its seeds together with those that stand there.
+    Raises `StoreError` where it cannot be written, `InvalidInput` where its seeds cannot be added.
     """
-    folder = Path(RESULTS if out_dir is None else out_dir) / experiment.name / scale_folder(experiment, result, preset)
+    scale = scale_folder(experiment, result.manifest["payload"], preset)
+    folder = Path(RESULTS if out_dir is None else out_dir) / experiment.name / scale
     table = experiment.view({name: result.table(name) for name in result.tables})
-    content = table.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
     record = manifest(experiment, result, preset)
+    if add:
+        fresh = read_table(BytesIO(_csv(table)))
+        table, record = more_seeds.together(_standing(experiment, scale, out_dir), (fresh, record))
+        record["command"] = _command(experiment, record["payload"], preset)
+    content = _csv(table)
     record["files"] = {TABLE: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}
     with disk_errors(f"`{folder}`"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -48,32 +57,57 @@ def publish(experiment: Experiment, result: Result, preset: str, out_dir: Path |
     return folder
 
 
-def scale_folder(experiment: Experiment, result: Result, preset: str) -> str:
+def check_addable(experiment: Experiment, payload: Mapping[str, Any], preset: str, out_dir: Path | str) -> None:
+    """Raises `InvalidInput` where the seeds of a payload cannot be added to what is published, before they run."""
+    _, standing = _standing(experiment, scale_folder(experiment, payload, preset), out_dir)
+    more_seeds.check(standing, payload)
+
+
+def _standing(experiment: Experiment, scale: str, out_dir: Path | str | None) -> tuple[pd.DataFrame, dict]:
+    """What is published already."""
+    found = published(experiment.name, scale, out_dir)
+    if found is None:
+        raise InvalidInput(f"`{experiment.name}` is not published at the scale `{scale}` yet; leave out --add.")
+    return found
+
+
+def _csv(table: pd.DataFrame) -> bytes:
+    return table.to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
+
+
+def scale_folder(experiment: Experiment, payload: Mapping[str, Any], preset: str) -> str:
     """The preset's name, with that of the language model if it is not the preset's own."""
-    model = _other_model(experiment, result, preset)
+    model = _other_model(experiment, payload, preset)
     return f"{preset}-{re.sub('[^a-z0-9.]+', '-', Path(model).name.lower()).strip('-')}" if model else preset
 
 
-def _other_model(experiment: Experiment, result: Result, preset: str) -> str:
-    ran = result.manifest["payload"]["settings"].get("model", "")
+def _other_model(experiment: Experiment, payload: Mapping[str, Any], preset: str) -> str:
+    ran = payload["settings"].get("model", "")
     return "" if ran == experiment.presets[preset].settings.get("model", "") else str(ran)
 
 
 def manifest(experiment: Experiment, result: Result, preset: str) -> dict:
     """Where a published table comes from: the study's manifest, its digest, and the recomputing command."""
     study = result.manifest
-    seeds = study["payload"]["seeds"]
-    command = ["reproduce", experiment.name, "--preset", preset]
-    if len(seeds) != experiment.presets[preset].seeds:
-        command += ["--seeds", str(len(seeds))]
-    if model := _other_model(experiment, result, preset):
-        command += ["--model", Path(model).name if Path(model).is_absolute() else model]
     return {
         "experiment": experiment.name, "title": experiment.title, "note": experiment.note, "preset": preset,
-        "scale": experiment.presets[preset].title, "command": f"python -m engine {shlex.join(command)}",
+        "scale": experiment.presets[preset].title, "command": _command(experiment, study["payload"], preset),
         "study": study["kind"], "study_digest": result.digest,
         **{key: value for key, value in study.items() if key not in OF_THE_STORE},
     }
+
+
+def _command(experiment: Experiment, payload: Mapping[str, Any], preset: str) -> str:
+    """The command that recomputes the seeds of a payload at once."""
+    seeds = payload["seeds"]
+    command = ["reproduce", experiment.name, "--preset", preset]
+    if len(seeds) != experiment.presets[preset].seeds:
+        command += ["--seeds", str(len(seeds))]
+    if seeds[0]:
+        command += ["--first-seed", str(seeds[0])]
+    if model := _other_model(experiment, payload, preset):
+        command += ["--model", Path(model).name if Path(model).is_absolute() else model]
+    return f"python -m engine {shlex.join(command)}"
 
 
 def published(name: str, preset: str, out_dir: Path | str | None = None) -> tuple[pd.DataFrame, dict] | None:
@@ -102,7 +136,7 @@ def scales(name: str, out_dir: Path | str | None = None) -> list[str]:
     return sorted(path.parent.name for path in root.glob(f"*/{TABLE}"))
 
 
-def read_table(path: Path | str) -> pd.DataFrame:
+def read_table(path: Path | str | BytesIO) -> pd.DataFrame:
     """A CSV of ours or of the paper: `NUMBERS` (NaN where empty) and `COUNTS` as such, all other columns as text."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     numbers = {column: pd.to_numeric(table[column].where(table[column] != "", None)).astype(float)

@@ -71,6 +71,22 @@ def test_reproduce_goes_on_after_ctrl_c(tiny, tmp_path, capsys, monkeypatch):
     assert manifest["command"].endswith("--seeds 1")
 
 
+def test_a_seed_that_is_added_gives_the_table_of_both(tiny, tmp_path, capsys):
+    whole, grown = tmp_path / "whole", tmp_path / "grown"
+    assert main(["reproduce", "tiny", "--out", str(whole)]) == 0
+    arguments = ["reproduce", "tiny", "--seeds", "1", "--out", str(grown)]
+    assert main([*arguments, "--first-seed", "1", "--add"]) == 2
+    assert "not published" in capsys.readouterr().err and not grown.exists()
+    assert main(arguments) == 0
+    assert main([*arguments, "--add"]) == 2
+    assert "--first-seed 1" in capsys.readouterr().err
+    assert main([*arguments, "--first-seed", "1", "--add"]) == 0
+    asked, found = (pd.read_csv(out / "tiny" / "small" / "results.csv") for out in (whole, grown))
+    pd.testing.assert_frame_equal(found, asked, check_exact=False, rtol=1e-4, atol=2e-6)
+    told = json.loads((grown / "tiny" / "small" / "manifest.json").read_text())
+    assert told["command"] == "python -m engine reproduce tiny --preset small" and len(told["parts"]) == 2
+
+
 def test_data_that_are_missing_are_said_before_anything_is_computed(tiny, tmp_path, capsys, monkeypatch):
     def absent():
         raise MissingData("FashionMNIST is not here; fetch it.")

@@ -1,0 +1,86 @@
+"""A published table that grows seed by seed: what other seeds found, put together with what stands there.
+
+A row's mean and interval follow from its `seed_means`, so that a table needs no scores of the seeds that were there
+before. What belongs to one run alone (when, how long, versions, device, digest) is kept as a part of the manifest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine.basics.errors import InvalidInput
+from engine.metrics.intervals import t_interval
+
+SUMMARY = ("mean", "ci95", "n_seeds", "n_dropped", "seed_means", "wrong_removed")
+"""The columns that depend on the seeds; all others say what a row is."""
+OF_A_RUN = ("seeds", "command", "written", "wall_seconds", "versions", "device", "passes", "study_digest")
+LISTS = ("runs", "factual")
+"""What a manifest holds once a seed."""
+DECIDING = ("study", "preset", "settings", "contents")
+"""Of a payload, what decides the numbers besides the seeds."""
+
+
+def together(standing: tuple[pd.DataFrame, Mapping[str, Any]], fresh: tuple[pd.DataFrame, Mapping[str, Any]]
+             ) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table and the manifest of both, each given as (table, manifest).
+
+    mean and ci95 are those of `t_interval` over the values of all seeds; queries that were dropped are added up.
+    Raises `InvalidInput` where `check` does, and where the rows differ.
+    """
+    (before, old), (after, new) = standing, fresh
+    check(old, new["payload"])
+    keys = [column for column in before.columns if column not in SUMMARY]
+    joined = before.merge(after, on=keys, how="inner", suffixes=("", " of the fresh"), validate="one_to_one")
+    if list(before.columns) != list(after.columns) or not len(joined) == len(before) == len(after):
+        raise InvalidInput("The rows of the new seeds are not those that are published; leave out --add to replace "
+                           "them.")
+    table = joined[before.columns].assign(**_summaries(joined, len(old["seeds"]), len(new["seeds"])))
+    return table, _manifest(old, new)
+
+
+def check(standing: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
+    """Raises `InvalidInput` where the seeds of a payload cannot stand beside those of a manifest: a seed is there
+    already or would leave a gap, or what else decides the numbers differs."""
+    seeds, more = standing["seeds"], payload["seeds"]
+    if list(more) != list(range(seeds[-1] + 1, seeds[-1] + 1 + len(more))):
+        raise InvalidInput(f"Seeds {seeds[0]} to {seeds[-1]} are published, so that the next ones begin at "
+                           f"{seeds[-1] + 1}; give --first-seed {seeds[-1] + 1}, or leave out --add to replace them.")
+    asked, before = (json.loads(json.dumps({key: one.get(key) for key in DECIDING}))
+                     for one in (payload, standing["payload"]))
+    if asked != before:
+        raise InvalidInput("What is published was made with other settings, data or models, so that these seeds cannot "
+                           "be added to it; leave out --add to replace it.")
+
+
+def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Sequence[Any]]:
+    """Columns of `SUMMARY` over the seeds of both."""
+    texts = [f"{old} {new}" for old, new in zip(joined["seed_means"], joined["seed_means of the fresh"], strict=True)]
+    values = [np.array([float(value) for value in text.split()]) for text in texts]
+    intervals = [t_interval(each) for each in values]
+    found: dict[str, Sequence[Any]] = {
+        "seed_means": texts, "n_seeds": [int((~np.isnan(each)).sum()) for each in values],
+        "mean": [mean for mean, _ in intervals], "ci95": [half for _, half in intervals]}
+    if "n_dropped" in joined:
+        found["n_dropped"] = joined["n_dropped"] + joined["n_dropped of the fresh"]
+    if "wrong_removed" in joined:
+        old, new = (pd.to_numeric(joined[name]) for name in ("wrong_removed", "wrong_removed of the fresh"))
+        found["wrong_removed"] = (before * old + after * new) / (before + after)
+    return found
+
+
+def _manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The newer manifest, with the seeds and runs of both, and what belongs to one run alone as its `parts`."""
+    parts = [*old.get("parts", [_of_a_run(old)]), _of_a_run(new)]
+    seeds = [seed for part in parts for seed in part["seeds"]]
+    lists = {key: [*old[key], *new[key]] for key in LISTS if key in old and key in new}
+    return {**new, **lists, "seeds": seeds, "wall_seconds": sum(part["wall_seconds"] for part in parts),
+            "payload": {**new["payload"], "seeds": seeds}, "parts": parts}
+
+
+def _of_a_run(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: manifest[key] for key in OF_A_RUN if key in manifest}
