@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app.paper import panel, state, statements
+from app.paper import panel, state
+from app.paper.marks import TABLE_ANCHOR
 from app.widgets import glossary, published
 from engine.experiments import EXPERIMENTS
 
@@ -10,8 +11,8 @@ st.title("Paper")
 glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's value, ours with its 95% interval over "
               "seeds, and the difference; below stands what our numbers were made from.")
 
-statements.show()
-st.subheader("Cell by cell")
+panel.overview()
+st.subheader("Cell by cell", anchor=TABLE_ANCHOR)
 name = state.choose_experiment()
 preset = state.choose_preset(name)
 experiment = EXPERIMENTS[name]

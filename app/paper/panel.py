@@ -9,19 +9,32 @@ import streamlit as st
 
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
+from app.paper import evidence, scoreboard, state, statements
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
-from app.paper import state
 from app.paper import table as paper_table
 from app.widgets import chips, downloads, glossary, manifest_view, published, reproductions, specification_list
+from app.widgets.plain_text import sentence
 from app.widgets.published import Published
 from engine import data
-from engine.experiments import EXPERIMENTS, reproduction
+from engine.basics.errors import StoreError
+from engine.experiments import EXPERIMENTS, FULL, reproduction
 from engine.experiments.differences import differences
 from engine.problems import ProblemSource
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
+
+
+def overview() -> None:
+    """The scoreboard and the statements; a sentence where a published file was altered."""
+    try:
+        entries, findings = evidence.read()
+    except StoreError as error:
+        st.error(sentence(error), icon=":material/error:")
+        return
+    scoreboard.show(entries)
+    statements.show(findings)
 
 
 def elsewhere(name: str) -> None:
@@ -67,7 +80,7 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
 def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, dataset: str | None,
                found: Published) -> None:
     """Charts and table of the paper beside ours."""
-    judged = preset == reproductions.FULL
+    judged = preset == FULL
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
     st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
     glossary.caption(f"{paper_rows.definition(measure)} Our ± is a 95% t-interval over {_seeds(rows)} seeds. "

@@ -9,10 +9,10 @@ import pandas as pd
 from app.paper import rows as paper_rows
 from app.widgets import glossary
 from app.widgets.published import Published, reproduction, scales
-from app.widgets.reproductions import FULL, scale_title
+from app.widgets.reproductions import scale_title
 from app.widgets.selectors import pick, segments
 from engine import data
-from engine.experiments import EXPERIMENTS
+from engine.experiments import EXPERIMENTS, FULL
 from engine.models.causal import catalogue
 
 

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from app.widgets import guesses, published
 from app.widgets.desk import desk
 from app.widgets.times import spell
-from engine.experiments import EXPERIMENTS, reproduction
+from engine.experiments import EXPERIMENTS, FULL, reproduction
 from engine.jobs import Job
-
-FULL = "paper"
-"""The preset at the paper's own scale: only there are differences judged."""
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,8 @@ STYLE = """
 .wf-statements th, .wf-statements td { white-space: normal; text-align: left; vertical-align: top;
   overflow-wrap: anywhere; }
 .wf-statements th:first-child { min-width: 6.2rem; width: 8.5rem; }
+.wf-scoreboard th:first-child { width: 40%; } .wf-scoreboard .wf-second { display: block; margin-left: 0; }
+.wf-scoreboard th, .wf-scoreboard td { overflow-wrap: break-word; }
 .wf-statements summary { font-size: .87rem; opacity: .8; } .wf-statements details p { margin: .2rem 0 .2rem 1rem; }
 .wf-axis { color: #fff; border-radius: 4px; padding: 0 .38rem; font-size: .76rem; margin-right: .55rem; }
 .wf-second { display: inline-block; margin-left: .5rem; opacity: .8; }
@@ -132,6 +134,7 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   [data-testid="stHeading"] h1 { font-size: 2.25rem; } .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }
   .wf-table th, .wf-table td { padding: .38rem .45rem; } .wf-table th:first-child { min-width: 9rem; }
   .wf-statements th:first-child { min-width: 0; width: 6.2rem; } .wf-second { display: block; margin-left: 0; }
+  .wf-scoreboard th:first-child { width: 38%; } .wf-scoreboard { font-size: .85rem; }
   .wf-glossary { grid-template-columns: 1fr; gap: 0; } .wf-glossary dd { margin-bottom: .5rem; }
   .wf-facts { grid-template-columns: 1fr; gap: 0; } .wf-facts dd { margin-bottom: .5rem; } }
 </style>

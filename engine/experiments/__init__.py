@@ -12,7 +12,7 @@ from engine.experiments import (
     removal,
     response_corruption,
 )
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import FULL, Experiment, Preset
 from engine.jobs import KINDS
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment")
@@ -33,4 +33,4 @@ for _study in (
         mixed_precision.STUDY):
     KINDS.add(_study.name, _study)
 
-__all__ = ["EXPERIMENTS", "Experiment", "Preset"]
+__all__ = ["EXPERIMENTS", "FULL", "Experiment", "Preset"]

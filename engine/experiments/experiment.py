@@ -14,8 +14,8 @@ from engine.experiments.contents import contents
 from engine.experiments.enough import Evidence, nothing_to_ask
 from engine.scoring.scoring import Scoring
 
-QUICK = "small"
-"""The preset that takes minutes."""
+QUICK, FULL = "small", "paper"
+"""The preset that takes minutes, and the one at the paper's own scale, which every table and figure of it has."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def sign_agreement(page, settle):
 def test_charts_and_table_show_every_cell(paper):
     page = paper
     assert page.locator('[data-testid="stVegaLiteChart"]').count() == 2
-    assert page.locator(".wf-scroll .wf-table tbody tr").count() == 10
+    assert page.locator(".wf-scroll .wf-table:not(.wf-scoreboard) tbody tr").count() == 10
     assert "0.747" in main(page).inner_text() and page.console_errors == []
 
 
@@ -49,7 +49,7 @@ def test_a_link_reopens_the_same_view(paper, open_page, settle):
     sign_agreement(page, settle)
     again = open_page(page.url.split("/", 3)[3])
     assert "Sign agreement: the paper and ours" in main(again).inner_text()
-    table = ".wf-scroll .wf-table"
+    table = ".wf-scroll .wf-table:not(.wf-scoreboard)"
     assert main(again).locator(table).inner_text() == main(page).locator(table).inner_text()
 
 
@@ -59,6 +59,17 @@ def test_notes_lead_from_a_cell_to_their_text(paper, settle):
     cited = page.locator(".wf-cites a")
     numbers = {cited.nth(place).get_attribute("href") for place in range(cited.count())}
     assert numbers == {f"#note-{number}" for number in range(1, page.locator(".wf-footnotes li").count() + 1)}
+
+
+def test_an_entry_of_the_scoreboard_leads_to_its_cells(paper, settle):
+    page = paper
+    page.locator(".wf-scoreboard a", has_text="Table A-14").click()
+    settle(page)
+    assert "experiment=table-a14" in page.url
+    page.wait_for_function("() => { const box = document.getElementById('cell-by-cell')?.getBoundingClientRect();"
+                           " return box && box.top >= 0 && box.top < window.innerHeight; }")
+    page.go_back()
+    settle(page)
 
 
 def test_the_table_and_the_manifest_can_be_kept(paper, settle):

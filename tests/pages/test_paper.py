@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from app.paper.rows import rows_of
-from engine.experiments import EXPERIMENTS, publish
+from engine.experiments import EXPERIMENTS, publish, scoreboard
 from engine.experiments.differences import differences
 from engine.experiments.statements import STATEMENTS
 from engine.experiments.statements import told as in_words
@@ -122,6 +122,24 @@ def test_the_page_opens_with_the_statements_of_the_command(monkeypatch):
     for finding in found:
         assert in_words.measured(finding) in shown and finding.why in shown and in_words.origin(finding) in shown
         assert f"experiment={finding.statement.needs[0]}&preset={finding.preset}" in shown
+
+
+def test_the_scoreboard_has_every_entry_with_what_is_published_of_it(monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(publish.RESULTS))
+    shown = unescape(html(sound(support.open("paper", settle=False))))
+    board = shown[shown.index("wf-scoreboard"):shown.index("wf-statements\"><thead><tr><th scope=\"col\">Verdict")]
+    for entry in scoreboard.entries(findings(STATEMENTS.values())):
+        assert f"experiment={entry.name}&preset={entry.preset}#cell-by-cell" in board
+        assert entry.shows in board and entry.short in board
+    assert "25 of 25 cells within tolerance" in board and "A quick check; it is not meant to show the effect" in board
+
+
+def test_the_scoreboard_counts_what_stands(published, tmp_path):
+    at, found = sound(support.open("paper")), scoreboard.entries([], tmp_path / "results")
+    within, judged = (sum(entry.within[place] for entry in found) for place in (0, 1))
+    assert says(at, "The paper has 17 tables and figures with results") and says(at, "**15** not run")
+    assert says(at, f"**2** at the paper's own scale ({within} of {judged} cells within the tolerance set beforehand)")
+    assert 0 < within <= judged
 
 
 def test_a_row_with_fewer_candidates_than_others_says_so():

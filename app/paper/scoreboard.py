@@ -1,0 +1,75 @@
+"""Where every table and figure of the paper stands: the table that opens the Paper page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app.paper.marks import MARKS, TABLE_ANCHOR
+from app.widgets import glossary
+from app.widgets.reproductions import scale_title
+from engine.experiments import EXPERIMENTS, FULL
+from engine.experiments.scoreboard import Entry
+from engine.experiments.statements.told import VERDICTS
+
+
+def show(entries: Sequence[Entry]) -> None:
+    """A sentence that counts, and one row for each entry with a link to its cells."""
+    glossary.markdown(summary(entries))
+    rows = "".join(_row(entry) for entry in entries)
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("Table or figure", "Our largest scale", "Outcome"))
+    with st.container(key="wf-scoreboard"):
+        glossary.html('<div class="wf-scroll" tabindex="0" role="region" aria-label="All tables and figures">'
+                      f'<table class="wf-table wf-statements wf-scoreboard"><thead><tr>{head}</tr></thead>'
+                      f"<tbody>{rows}</tbody></table></div>")
+
+
+def summary(entries: Sequence[Entry]) -> str:
+    """How many there are, at which scales, and how many of them show nothing yet."""
+    full = [entry for entry in entries if entry.preset == FULL]
+    quick = [entry for entry in entries if entry.scale and _is_quick(entry)]
+    missing = [entry for entry in entries if not entry.scale]
+    within, judged = (sum(entry.within[place] for entry in full) for place in (0, 1))
+    parts = [f"**{len(full)}** at the paper's own scale" + (
+        f" ({within} of {judged} cells within the tolerance set beforehand)" if judged else "")]
+    if between := len(entries) - len(full) - len(quick) - len(missing):
+        parts.append(f"**{between}** at a smaller scale that can show the effect")
+    if quick:
+        parts.append(f"**{len(quick)}** as a quick check only, which decides nothing")
+    if missing:
+        parts.append(f"**{len(missing)}** not run")
+    return f"The paper has {len(entries)} tables and figures with results. Ours: {', '.join(parts)}."
+
+
+def _row(entry: Entry) -> str:
+    address = escape(urlencode({"experiment": entry.name, **({"preset": entry.preset} if entry.preset else {})}))
+    return (f'<tr><th scope="row"><a href="?{address}#{TABLE_ANCHOR}" target="_self">{escape(entry.head)}</a>'
+            f'<span class="wf-second wf-quiet">{escape(entry.shows)}</span></th>'
+            f"<td>{_scale(entry)}</td><td>{_outcome(entry)}</td></tr>")
+
+
+def _scale(entry: Entry) -> str:
+    if not entry.scale:
+        return "not run yet"
+    seeds = f"{entry.seeds} seed{'' if entry.seeds == 1 else 's'}"
+    told = ", ".join(filter(None, (seeds, entry.model)))
+    return f'{escape(scale_title(entry.preset))}<span class="wf-second wf-quiet">{escape(told)}</span>'
+
+
+def _outcome(entry: Entry) -> str:
+    """Cells within tolerance and statements; where the run decides nothing, why."""
+    if not entry.scale:
+        return "—"
+    parts = [f"{entry.within[0]} of {entry.within[1]} cells within tolerance"] if entry.within[1] else []
+    parts += [f"{MARKS[verdict]} {count} {verdict}" for verdict in VERDICTS if (count := entry.verdicts[verdict])]
+    said = escape(" · ".join(parts)) or "no statement rests on it alone"
+    why = (f"Too small to show the effect: {entry.short}" if entry.short
+           else "A quick check; it is not meant to show the effect." if _is_quick(entry) else "")
+    return f'{said}<span class="wf-second wf-quiet">{escape(why)}</span>' if why else said
+
+
+def _is_quick(entry: Entry) -> bool:
+    return EXPERIMENTS[entry.name].presets[entry.preset].is_quick_check

@@ -1,0 +1,78 @@
+"""Where every table and figure of the paper stands: at which scale it is published, and what that decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from engine.experiments import EXPERIMENTS, FULL, Experiment, publish
+from engine.experiments.statements.findings import evidence, too_small
+from engine.experiments.statements.statement import Finding
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table or figure of the paper. scale: the folder of the largest published result, with its preset, seeds and
+    language model; empty where there is none. short: why that cannot show the effect, else empty. verdicts: how many
+    statements about it have which verdict. within: of the cells that have a tolerance, how many lie inside it, and how
+    many there are; (0, 0) where nothing is judged.
+    """
+
+    name: str
+    head: str
+    shows: str
+    scale: str = ""
+    preset: str = ""
+    seeds: int = 0
+    model: str = ""
+    short: str = ""
+    verdicts: Counter[str] = field(default_factory=Counter)
+    within: tuple[int, int] = (0, 0)
+
+
+def of_the_paper() -> list[str]:
+    """The names of its tables and figures."""
+    return [name for name, experiment in EXPERIMENTS.items() if FULL in experiment.presets]
+
+
+def entries(findings: Sequence[Finding], out_dir: Path | str | None = None) -> list[Entry]:
+    """One for each table and figure, in their order. findings: what is known of all statements.
+
+    Raises `StoreError` for results that do not match their manifest.
+    """
+    return [_entry(EXPERIMENTS[name], [found for found in findings if found.statement.needs[0] == name], out_dir)
+            for name in of_the_paper()]
+
+
+def _entry(experiment: Experiment, findings: Sequence[Finding], out_dir: Path | str | None) -> Entry:
+    head, _, shows = experiment.title.partition(": ")
+    scale = largest(experiment, out_dir)
+    given = evidence(experiment.name, scale, out_dir) if scale else None
+    if given is None:
+        return Entry(experiment.name, head, shows)
+    preset = str(given.manifest["preset"])
+    model = str(given.table["model"].iloc[0]) if "model" in given.table else ""
+    return Entry(experiment.name, head, shows, scale, preset, len(given.manifest["seeds"]), model,
+                 too_small(experiment.name, given), Counter(found.verdict for found in findings),
+                 _within(experiment, given.table, model) if preset == FULL else (0, 0))
+
+
+def _within(experiment: Experiment, table: pd.DataFrame, model: str) -> tuple[int, int]:
+    if not experiment.paper_table:
+        return 0, 0
+    joined = publish.comparison_with_paper(table, publish.PAPER / experiment.paper_table, experiment.tolerance, model)
+    judged = joined["within"].dropna()
+    return int(judged.sum()), len(judged)
+
+
+def largest(experiment: Experiment, out_dir: Path | str | None) -> str:
+    """The scale that decides most: the paper's own, then any other, then the quick check; empty where there is none."""
+    def rank(scale: str) -> tuple[bool, bool]:
+        preset = next((experiment.presets[name] for name in experiment.presets if scale.startswith(name)), None)
+        return (preset is None or preset.name != FULL, preset is None or preset.is_quick_check)
+
+    return min(publish.scales(experiment.name, out_dir), key=rank, default="")

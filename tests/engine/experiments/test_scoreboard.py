@@ -1,0 +1,40 @@
+"""The scoreboard: the largest scale of every entry, and what it decides."""
+
+import pandas as pd
+
+from engine.experiments import EXPERIMENTS, FULL, scoreboard
+from engine.experiments.statements import STATEMENTS
+from engine.experiments.statements.findings import findings
+
+PAPERS = {"table-a6", "figure-4", "table-a7", "figure-a1", "figure-a2", "table-5-1", "table-a8", "table-a9",
+          "table-a10", "table-a16", "figure-5-1", "figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15",
+          "table-a17"}
+
+
+def test_an_entry_for_every_table_and_figure_of_the_paper():
+    assert set(scoreboard.of_the_paper()) == PAPERS
+
+
+def test_every_finding_is_counted_once():
+    found = findings(STATEMENTS.values())
+    entries = scoreboard.entries(found)
+    assert sum(sum(entry.verdicts.values()) for entry in entries) == len(found)
+    for entry in entries:
+        own = [finding for finding in found if finding.statement.needs[0] == entry.name]
+        assert all(finding.short for finding in own) or not entry.short or entry.scale not in {f.scale for f in own}
+
+
+def test_nothing_published_is_no_scale(tmp_path):
+    entries = scoreboard.entries([], tmp_path)
+    assert {entry.scale for entry in entries} == {""} and {entry.within for entry in entries} == {(0, 0)}
+
+
+def test_the_papers_scale_stands_before_any_other(tmp_path):
+    for preset in ("small", FULL, "desk"):
+        folder = tmp_path / "table-a7" / preset
+        folder.mkdir(parents=True)
+        pd.DataFrame({"mean": [0.5]}).to_csv(folder / "results.csv")
+    largest = scoreboard.largest(EXPERIMENTS["table-a7"], tmp_path)
+    assert largest == FULL
+    (tmp_path / "table-a7" / FULL / "results.csv").unlink()
+    assert scoreboard.largest(EXPERIMENTS["table-a7"], tmp_path) == "desk"
