@@ -9,12 +9,13 @@ from app.charts import ink
 from app.charts.swatches import with_chance
 
 SELECTION = "cell"
-STEP, AROUND = 34, 112
+STEP, AROUND = 40, 112
 """Pixels of a row, and of the column titles and the legend."""
 
 
 def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.LayerChart:
-    """cells: row, column (both as they are written, in order), mean, value (its text), half, n_seeds, best, chosen.
+    """cells: row, column (both as they are written, in order), mean, value (its text), half (its interval's half width
+    as text), spread (the same as it stands in the cell, or nothing), n_seeds, best, chosen.
 
     A click selects (row, column) under the name `cell`.
     """
@@ -36,7 +37,8 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
     outlines = [ink.paint(base.transform_filter(f"datum.{name}").mark_rect(
         fillOpacity=0, strokeWidth=width, strokeDash=dash, cornerRadius=2, tooltip=None), channel=alt.Stroke)
         for name, width, dash in (("best", 1.5, [4, 3]), ("chosen", 2.5, [1, 0]))]
-    texts = [ink.paint(base.transform_filter(test).mark_text(fontSize=12, tooltip=None).encode(text="value:N"), tone)
-             for test, tone in (("datum.mean <= 0.62", ink.INK), ("datum.mean > 0.62", ink.ON_STRONG))]
+    texts = [ink.paint(base.transform_filter(test).mark_text(fontSize=size, dy=down, tooltip=None).encode(
+        text=f"{name}:N"), tone) for name, size, down in (("value", 12, -6), ("spread", 9, 9))
+        for test, tone in (("datum.mean <= 0.62", ink.INK), ("datum.mean > 0.62", ink.ON_STRONG))]
     return alt.layer(rects, *outlines, *texts).resolve_scale(color="independent", stroke="independent").properties(
         height=STEP * len(rows) + AROUND)

@@ -23,6 +23,8 @@ from engine.models.causal.readouts import READOUTS
 
 EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "table-5-2"}
 SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poison": "Poisoned records"}
+KEPT = ("estimator", "behavior", "layer")
+"""What of the address goes along from the heatmaps to the records."""
 MEASURES = {
     "AUPRC": "Area under the precision-recall curve: 1 puts every sought record first; chance is their share.",
     "AUROC": "Chance that a sought record ranks above another one; chance is one half.",
@@ -80,10 +82,21 @@ def detection(task: str) -> None:
             draw(score_heatmap.score_heatmap, shown, metric, 0.5 if metric == "AUROC" else share,
                  key=f"language:heatmap:{kind}", alt=alt_of(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
                  selection_mode=score_heatmap.SELECTION)
-    glossary.caption("Dashed: the best cell. Click a cell to choose its estimator and behavior."
-                     f"{_lacking(table)} {_told(scale)}")
-    downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.found.manifest.get("command"))
+    glossary.caption("Under each value stands the half width of its 95% interval. Dashed: the best cell. Click a cell "
+                     f"to choose its estimator and behavior.{_lacking(table)} {_told(scale)}")
+    if said := results.wide(table, metric):
+        glossary.caption(f":material/warning: {said}")
     _finding(kinds, metric, 0.5 if metric == "AUROC" else share)
+    _to_records(task)
+    downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.found.manifest.get("command"))
+
+
+def _to_records(task: str) -> None:
+    """On to the records themselves, with what is chosen here."""
+    st.page_link("../pages/language_models.py", label="Read the records that such a ranking puts first",
+                 icon=":material/list:", query_params={**{name: values[-1] for name in KEPT
+                                                          if (values := st.query_params.get_all(name))},
+                                                       "show": "records", "task": task})
 
 
 def _chosen_cell(table: pd.DataFrame) -> tuple[str, str]:
@@ -122,7 +135,8 @@ def ablation() -> None:
     shown = results.cells(table, "AUPRC", "crossing")
     draw(score_heatmap.score_heatmap, shown, "AUPRC", _share(scale, "conditional_backdoor"), key="language:ablation",
          alt=alt_of(shown, "AUPRC by query and target"))
-    glossary.caption(f"Columns: is the trigger in the query, and which answer is the target. {_told(scale)}")
+    glossary.caption("Columns: is the trigger in the query, and which answer is the target. "
+                     f"{_told(scale)} {results.wide(table, 'AUPRC')}")
     downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.found.manifest.get("command"))
 
 
@@ -172,5 +186,5 @@ def _told(scale: Scale) -> str:
 
 def alt_of(cells: pd.DataFrame, title: str) -> str:
     """A heatmap in words: its title and every cell."""
-    parts = [f"{row['row']}, {row['column']}: {row['value']}" for row in cells.to_dict("records")]
+    parts = [f"{row['row']}, {row['column']}: {row['value']}{row['spread']}" for row in cells.to_dict("records")]
     return f"{title}: {'; '.join(parts)}"

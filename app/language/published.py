@@ -15,6 +15,8 @@ COLUMNS = [behavior.title for behavior in READOUTS.values()]
 CROSSINGS = {("triggered", "harmful"): "triggered harmful", ("triggered", "clean"): "triggered right",
              ("clean", "harmful"): "clean harmful", ("clean", "clean"): "clean right"}
 LOWER_IS_BETTER = ("BT-FPR",)
+WIDE = 0.25
+"""Half of an interval that reaches over half of the scale from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,16 @@ def scales(experiment: str) -> list[Scale]:
     return sorted(found, key=lambda scale: (not scale.name.startswith("paper"), scale.name))
 
 
+def wide(table: pd.DataFrame, metric: str) -> str:
+    """A sentence on the cells whose interval says nothing, or on all where there is one seed; else empty."""
+    halves = table.loc[table["metric"] == metric, "ci95"]
+    if halves.isna().all():
+        return "One seed has no interval."
+    count = int((halves > WIDE).sum())
+    return (f"{count} of {len(halves)} intervals reach over more than half of the scale: those cells say next to "
+            "nothing.") if count else ""
+
+
 def cells(table: pd.DataFrame, metric: str, column: str, chosen: tuple[str, str] | None = None) -> pd.DataFrame:
     """Rows of one metric as `score_heatmap` draws them; `column` names what the columns are."""
     part = table[table["metric"] == metric].reset_index(drop=True)
@@ -51,7 +63,8 @@ def cells(table: pd.DataFrame, metric: str, column: str, chosen: tuple[str, str]
         CROSSINGS[key] for key in zip(part["query_trigger"], part["target"], strict=True)]
     found = pd.DataFrame({
         "row": rows, "column": columns, "mean": part["mean"], "value": part["mean"].map("{:.2f}".format),
-        "half": part["ci95"].map("{:.3f}".format, na_action="ignore").fillna("one seed"), "n_seeds": part["n_seeds"],
+        "half": part["ci95"].map("{:.3f}".format, na_action="ignore").fillna("one seed"),
+        "spread": part["ci95"].map("±{:.2f}".format, na_action="ignore").fillna(""), "n_seeds": part["n_seeds"],
         "best": part["mean"] == best, "method": part["method"], "behavior": behavior})
     return found.assign(chosen=[(row, name) == chosen for row, name in zip(found["method"], found["behavior"],
                                                                            strict=True)])

@@ -34,3 +34,13 @@ def test_a_small_screen_in_the_dark(open_page, screenshot):
     assert "Query and target" in main(page).inner_text()
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth + 1")
     screenshot(page, "language-models-phone")
+
+
+def test_the_records_are_one_click_from_the_heatmap(open_page, settle):
+    page = open_page("/language_models?estimator=tracin&behavior=answer_margin&task=conditional_backdoor")
+    assert "±" in page.locator('[data-testid="stVegaLiteChart"]').first.inner_html()
+    page.get_by_role("link", name="Read the records that such a ranking puts first").click()
+    settle(page)
+    assert "show=records" in page.url and "task=conditional_backdoor" in page.url
+    assert "estimator=tracin" in page.url and "behavior=answer_margin" in page.url
+    assert page.get_by_text("Training records", exact=True).count() == 1 and page.console_errors == []
