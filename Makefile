@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would 
 .PHONY: run test test-slow fuzz lint types bench clean
 
 run: $(VENV)/requirements.stamp
-	$(VENV)/bin/python -m streamlit run app/main.py
+	$(VENV)/bin/python -m streamlit run app/main.py $(if $(AGENT),--server.enableAgentApi true)
 
 lint: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m ruff check engine app pages tests

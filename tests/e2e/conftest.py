@@ -99,7 +99,7 @@ def server(home, tmp_path_factory):
     """Base URL of a running dashboard."""
     port, log = _free_port(), tmp_path_factory.mktemp("server") / "server.log"
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port),
-               "--server.headless", "true", "--server.fileWatcherType", "none"]
+               "--server.headless", "true", "--server.fileWatcherType", "none", "--server.enableAgentApi", "true"]
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out,
                                    env={**os.environ, "WHICHFLUENCE_HOME": str(home), "WHICHFLUENCE_DEBUG": "1"})
