@@ -14,18 +14,18 @@ eigendecomposition. `flow` may give way to the steps themselves, S = (I − η̄
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature.dense import LIMIT, dense
 from engine.curvature.ekfac import Factors, factors_over
 from engine.curvature.hessian import Hessian
+from engine.curvature.lanczos import Ritz, lanczos
 from engine.estimators.estimator import Estimator
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of
 from engine.exact.response import GradientPart, Response
@@ -39,6 +39,9 @@ from engine.question.processes import Replay
 SEGMENTS = 3
 POINTS = 4
 """States of a segment over which curvature and gradients are averaged."""
+
+KRYLOV = 80
+"""Vectors of a Lanczos space: e^{−τλ} needs about √(τλ) of them."""
 
 Read = Callable[[Tensor], Tensor]
 
@@ -66,6 +69,25 @@ class Eigenbasis:
         """f(H) V."""
         inner = self.vectors.T @ columns.to(self.vectors)
         return (self.vectors @ (read(self.values)[:, None] * inner)).to(columns)
+
+
+@dataclass(frozen=True)
+class Krylov:
+    """(1/C) Σ_c ∇²L_data(θ_c) of a network as a product with vectors, (P, 1) -> (P, 1): functions of it are read off
+    Lanczos spaces of KRYLOV vectors, one a column."""
+
+    product: Callable[[Tensor], Tensor]
+    latest: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def applied(self, columns: Tensor, read: Read) -> Tensor:
+        """f(H) V, right to rounding where the space holds V's part of the spectrum."""
+        if self.latest.get("columns") is not columns:
+            spaces = [lanczos(lambda vector: self.product(vector[:, None])[:, 0], column, KRYLOV)
+                      for column in columns.T]
+            self.latest.update(columns=columns, spaces=spaces)
+        found = [column.norm() * (own.basis.T @ (own.coordinates @ (own.coordinates[0] * read(own.values))).to(column))
+                 for column, own in zip(columns.T, cast(list[Ritz], self.latest["spaces"]), strict=True)]
+        return torch.stack(found, 1)
 
 
 @dataclass(frozen=True)
@@ -149,7 +171,7 @@ def through_segments(problem: Problem, interventions: Sequence[Intervention], pr
 @singledispatch
 def source_response(problem: Problem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
                     points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
-    """With so many segments, and states a segment. exact: with the Hessian's own eigenbasis. Raises as SOURCE does."""
+    """With so many segments, and states a segment. exact: with the mean Hessian itself. Raises as SOURCE does."""
     raise TypeError(f"no training run is known for {problem.noun}")
 
 
@@ -165,7 +187,7 @@ def _of_module(problem: ModuleProblem, process: Replay, candidates: Tensor, opti
 
 @dataclass(frozen=True)
 class _Cut:
-    """So many segments, and states a segment. exact: with the mean Hessian's own eigenbasis, for few parameters."""
+    """So many segments, and states a segment. exact: with the mean Hessian itself."""
 
     count: int
     points: int
@@ -196,19 +218,15 @@ def _network_segments(problem: ModuleProblem, seed: int, candidates: Tensor, opt
         share = options.share(number, len(stretches))
         here = [problem.with_network(run.steps.trained(states[place])) for place in places]
         times, decays = zip(*(run.steps.rule.flow(run.steps.all[place].rate) for place in stretch), strict=True)
-        averaged: Averaged = Eigenbasis.of(_mean_hessian(here, share)) if asked.exact \
+        averaged: Averaged = Krylov(_mean_product(here, share)) if asked.exact \
             else Factored(problem, factors_over(here, share))
         found.append(Segment(sum(times), len(stretch), decays[0], averaged, _mean_along(here, candidates, share)))
     return found
 
 
-def _mean_hessian(problems: Sequence[ModuleProblem], options: Options) -> Tensor:
-    """(1/C) Σ_c ∇²L_data(θ_c), (P, P), without penalty. Raises `InvalidInput` for many parameters."""
-    if problems[0].parameters > LIMIT:
-        raise InvalidInput(f"The eigenbasis of the exact Hessian needs a matrix of {problems[0].parameters:,} "
-                           f"parameters; use a model of at most {LIMIT:,}.")
-    found = [dense(Hessian(problem, -problem.l2, options)) for problem in problems]
-    return sum(found[1:], start=found[0]) / len(found)
+def _mean_product(problems: Sequence[ModuleProblem], options: Options) -> Callable[[Tensor], Tensor]:
+    maps = [Hessian(problem, -problem.l2, options) for problem in problems]
+    return lambda vectors: torch.stack([own @ vectors for own in maps]).mean(0)
 
 
 def _mean_along(problems: Sequence[ModuleProblem], candidates: Tensor, options: Options) -> Callable[[Tensor], Tensor]:
