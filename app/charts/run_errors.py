@@ -14,7 +14,7 @@ ROW = 34
 def causes(frame: pd.DataFrame) -> alt.LayerChart:
     """frame: label, error, what ("cause" or "estimator"), tau; a bar each, in the order of the frame."""
     order = frame["label"].tolist()
-    y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=260, grid=False))
+    y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=190, grid=False))
     top = max(float(frame["error"].clip(upper=2.0).max()), 0.05)
     x = alt.X("drawn:Q", title="error, relative to the exact derivative (at most 200% drawn)",
               scale=alt.Scale(domain=[0, 1.15 * top]), axis=alt.Axis(format="~%", tickCount=5))
@@ -26,7 +26,7 @@ def causes(frame: pd.DataFrame) -> alt.LayerChart:
     drawn = frame.assign(drawn=frame["error"].clip(upper=2.0), text=[f"{100 * error:.3g}%" for error in frame["error"]])
     bars = alt.Chart(drawn).mark_bar(height=16, cornerRadiusEnd=2).encode(x=x, y=y, color=color, tooltip=tip)
     text = ink.paint(alt.Chart(drawn).mark_text(align="left", dx=5, fontSize=11).encode(x=x, y=y, text="text:N"))
-    return alt.layer(bars, text).properties(height=ROW * len(frame) + 30)
+    return alt.layer(bars, text).resolve_scale(color="independent").properties(height=ROW * len(frame) + 110)
 
 
 def parts(frame: pd.DataFrame, unit: str) -> alt.LayerChart:
@@ -34,7 +34,7 @@ def parts(frame: pd.DataFrame, unit: str) -> alt.LayerChart:
     x = alt.X("part:Q", title=f"{unit} of the training", scale=alt.Scale(
         domain=[0.4, float(frame["part"].max()) + 0.6], nice=False),
               axis=alt.Axis(tickMinStep=1, format="d", grid=False))
-    y = alt.Y("rate:Q", title="dB/dα, mean over queries")
+    y = alt.Y("rate:Q", title="dB/dα, mean of queries")
     tip = [alt.Tooltip("steps:N", title="steps"), alt.Tooltip("rate:Q", title="this part", format=".4~g"),
            alt.Tooltip("total:Q", title="sum so far", format=".4~g")]
     color = alt.Color("sign:N", title=None, scale=alt.Scale(domain=["supports", "opposes", "sum so far"],

@@ -4,8 +4,9 @@ SOURCE takes several steps away from the run as it was. Each is undone by itself
 
     replay      the run, exactly
     batches     every step over all examples instead of its batch (a descent has no others)
-    segments    a segment's curvature and gradients are means; a network's is followed as a flow with η/(1 − μ)
-    flow        e^{−τH} in place of (I − ηH)^K (told apart for a descent)
+    segments    a segment's curvature and gradients are means
+    flow        e^{−τH} in place of (I − ηH)^K, told apart for a descent whose segments' own steps would not diverge;
+                else the two are one cause, for a network with η/(1 − μ) in place of momentum
     curvature   EK-FAC in place of the mean Hessian (softmax regression has its Hessian's own eigenbasis)
 
     error of a cause  ‖S_i − S_{i−1}‖ / ‖S_0‖,     error so far  ‖S_i − S_0‖ / ‖S_0‖,     norms over (m, k)
@@ -29,7 +30,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.curvature.hessian import Hessian
 from engine.estimators import ESTIMATORS
-from engine.estimators.source import flow, powers, source_response
+from engine.estimators.source import descent_segments, flow, powers, source_response
 from engine.exact.moments import by_parts
 from engine.exact.replay import kept_run, replay
 from engine.exact.response import signal_of
@@ -42,7 +43,7 @@ from engine.question.interventions import Infinitesimal
 from engine.question.processes import Replay
 
 TITLES = {"batches": "batches averaged out", "segments": "means over segments", "flow": "flow in place of steps",
-          "curvature": "EK-FAC in place of the Hessian"}
+          "segments and flow": "means over segments, as a flow", "curvature": "EK-FAC in place of the Hessian"}
 Stages = Iterator[tuple[str, Tensor]]
 
 
@@ -140,7 +141,10 @@ def stages(problem: Problem, process: Replay, read: Behavior, options: Options) 
 
 @stages.register
 def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, options: Options) -> Stages:
-    for cause, form in (("segments", powers), ("flow", flow)):
+    parts = descent_segments(problem, process, problem.candidates, options)
+    causes = [("segments", powers), ("flow", flow)] if all(part.contracts for part in parts) else [
+        ("segments and flow", flow)]
+    for cause, form in causes:
         response = source_response(problem, process, problem.candidates, options, form=form)
         yield cause, response.scores(read, problem.query_labels)
 
@@ -149,7 +153,7 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, option
 def _of_module(problem: ModuleProblem, process: Replay, read: Behavior, options: Options) -> Stages:
     problem.training()[0].rule.flow(1.0)
     yield "batches", over_all_examples(problem, read, options)
-    for cause, exact in (("segments", True), ("curvature", False)):
+    for cause, exact in (("segments and flow", True), ("curvature", False)):
         response = source_response(problem, process, problem.candidates, options, exact=exact)
         yield cause, response.scores(read, problem.query_labels)
 

@@ -13,6 +13,7 @@ eigendecomposition. `flow` may give way to the steps themselves, S = (I − η̄
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -49,6 +50,10 @@ Read = Callable[[Tensor], Tensor]
 class Averaged(Protocol):
     """A mean curvature that functions can be read off."""
 
+    @property
+    def largest(self) -> float:
+        """Its largest eigenvalue; infinite where that is not known."""
+
     def applied(self, columns: Tensor, read: Read) -> Tensor:
         """f(H) V for V (P, r), f read off eigenvalues entry by entry."""
 
@@ -65,6 +70,10 @@ class Eigenbasis:
         """Of a matrix (P, P)."""
         return cls(*torch.linalg.eigh(matrix))
 
+    @property
+    def largest(self) -> float:
+        return float(self.values[-1])
+
     def applied(self, columns: Tensor, read: Read) -> Tensor:
         """f(H) V."""
         inner = self.vectors.T @ columns.to(self.vectors)
@@ -78,6 +87,7 @@ class Krylov:
 
     product: Callable[[Tensor], Tensor]
     latest: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+    largest: float = math.inf
 
     def applied(self, columns: Tensor, read: Read) -> Tensor:
         """f(H) V, right to rounding where the space holds V's part of the spectrum."""
@@ -96,6 +106,7 @@ class Factored:
 
     problem: ModuleProblem
     factors: Factors
+    largest: float = math.inf
 
     def applied(self, columns: Tensor, read: Read) -> Tensor:
         """f(H) V."""
@@ -132,6 +143,11 @@ class Segment:
     decay: float
     curvature: Averaged
     along: Callable[[Tensor], Tensor]
+
+    @property
+    def contracts(self) -> bool:
+        """Whether steps of its mean size on its mean curvature come to rest: no eigenvalue above 2/η."""
+        return self.time / self.steps * (self.curvature.largest + self.decay) <= 2
 
     def applied(self, columns: Tensor, form: Form, which: int) -> Tensor:
         """S V, or F V where `which` is 1, for V (P, r)."""
@@ -244,8 +260,7 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, candidates: Tensor, op
                 points: int = POINTS, form: Form = flow, exact: bool = True) -> Response:
     """Its eigenbasis is exact anyway."""
     run = kept_descent(problem, process, options)
-    segments = problem.memo("segments", lambda: _descent_segments(problem, process, candidates, options, count, points),
-                            (process.eta, process.steps, tuple(candidates.tolist()), count, points))
+    segments = descent_segments(problem, process, candidates, options, count, points)
 
     def read(signal: Tensor) -> Tensor:
         slopes = (problem.queries[:, :, None] * signal[:, None]).flatten(1)
@@ -253,6 +268,13 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, candidates: Tensor, op
 
     part = GradientPart(problem.outputs(problem.queries, run.end.flatten()), read, len(candidates))
     return run_response([part], candidates, {STEPS: process.steps})
+
+
+def descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tensor, options: Options,
+                     count: int = SEGMENTS, points: int = POINTS) -> list[Segment]:
+    """The segments of a descent, kept on the problem. Raises `InvalidInput` where the Hessian is too large to hold."""
+    return problem.memo("segments", lambda: _descent_segments(problem, process, candidates, options, count, points),
+                        (process.eta, process.steps, tuple(candidates.tolist()), count, points))
 
 
 def _descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tensor, options: Options, count: int,

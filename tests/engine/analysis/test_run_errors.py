@@ -27,7 +27,7 @@ def network(batch_size, **more):
 
 
 @pytest.mark.parametrize(("make", "causes"), [(lambda: problem(n=20, queries=3), ["segments", "flow"]),
-                                              (lambda: network(5), ["batches", "segments", "curvature"])],
+                                              (lambda: network(5), ["batches", "segments and flow", "curvature"])],
                          ids=["softmax", "network"])
 def test_the_last_stage_is_source(make, causes):
     asked = make()
