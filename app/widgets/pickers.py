@@ -62,10 +62,12 @@ PARAMETERS = {
     "checkpoints": ("checkpoints", 5, 1, 1_000),
     "every": ("steps between checkpoints", 20, 1, 10_000),
     "label": ("new label", 0, 0, 10_000),
+    "at": ("number", 1, 1, 10_000_000),
     "seeds": ("seeds", 1, 1, 1_000),
     "first": ("seeds after the model's own", 0, 0, 1_000_000),
 }
 CHOICES = {
+    "unit": ("in one", {"epoch": "epoch of the training", "step": "step of the training"}),
     "normalization": ("mean over", {"n-1": "the n−1 left (paper)", "n": "n as before"}),
     "baseline": ("compared with", {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"}),
 }

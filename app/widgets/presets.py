@@ -14,7 +14,7 @@ from engine.estimators import ESTIMATORS
 from engine.experiments import network
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.scoring import controlled
-from engine.scoring.named import NAMED
+from engine.scoring.named import NAMED, TRAINING_RUN
 from engine.scoring.scoring import Scoring
 
 SOLVED = controlled.upweight_scoring("query_loss", 1e-3)
@@ -58,15 +58,28 @@ def _solvers(target: Scoring, model: type[Problem]) -> tuple[Scoring, ...]:
 
 def _named() -> tuple[Scoring, ...]:
     return tuple(method.implied() for method in NAMED.values()
-                 if method.implies and method.answers(SoftmaxProblem.kind))
+                 if method.implies and method.answers(SoftmaxProblem.kind) and method.row != TRAINING_RUN)
 
 
 def _named_of_networks() -> tuple[Scoring, ...]:
     """With damping where a Hessian is inverted; without what needs the whole Hessian or a positive definite one."""
     implied = [method.implied(damping=network.DAMPING) for method in NAMED.values()
-               if method.implies and method.answers(ModuleProblem.kind)]
+               if method.implies and method.answers(ModuleProblem.kind) and method.row != TRAINING_RUN]
     return tuple(scoring for scoring in implied
                  if scoring.process.kind != "local_response" or scoring.estimator not in ("exact", "cg"))
+
+
+def _through_the_training(model: type[Problem]) -> tuple[Scoring, ...]:
+    """The exact derivative of the training run, and what approximates or replaces it."""
+    implied = [NAMED["replay"].implied(), *(method.implied() for method in NAMED.values()
+                                            if method.row == TRAINING_RUN and method.name != "replay")]
+    end = controlled.response_scoring("query_loss", 0.0) if model.convex else controlled.response(solver="ekfac")
+    return *implied, end
+
+
+APPROXIMATED = ("What a whole training does with a little more weight on an example, exactly and by what is used for "
+                "it: SOURCE's averaged segments, data value embeddings, and every step by itself (TracIn over all "
+                "steps, in-run data Shapley), which is another question. Last what its end alone tells.")
 
 
 def _softmax() -> tuple[Preset, ...]:
@@ -88,6 +101,7 @@ def _softmax() -> tuple[Preset, ...]:
         Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise, "
                "answered exactly and by every approximation on offer. All disagreement here is approximation error.",
                _solvers(SOLVED, SoftmaxProblem), (0, 2)),
+        Preset("run", "Approximations of a training run", APPROXIMATED, _through_the_training(SoftmaxProblem), (0, 1)),
     )
 
 
@@ -120,6 +134,7 @@ def _networks() -> tuple[Preset, ...]:
                "L-BFGS iterations near the trained model, as they are and by every approximation on offer. All "
                "disagreement here is approximation error: also that these iterations reach no optimum.",
                _solvers(NETWORK_SOLVED, ModuleProblem), (0, 1)),
+        Preset("run", "Approximations of a training run", APPROXIMATED, _through_the_training(ModuleProblem), (0, 1)),
     )
 
 

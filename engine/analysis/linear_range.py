@@ -134,7 +134,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
     """candidate, epsilon, error: a row a candidate and signed ε. Raises as `linear_range` does."""
     if not all(0 < epsilon <= 1 for epsilon in epsilons):
         raise InvalidInput("A change of a weight is above 0 and at most 1, where the example is left out; give others.")
-    options, (held, read) = options or Options(), _held(problem, behavior, process)
+    options, (held, read) = options or Options(), in_double(problem, behavior, process)
     signed = [sign * epsilon for epsilon in epsilons for sign in (-1, 1)]
     with held.exclusive:
         rate = _rate(held, read, process, options)
@@ -150,7 +150,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
     return pd.DataFrame(rows)
 
 
-def _held(problem: Problem, behavior: str, process: Replay) -> tuple[Problem, Behavior]:
+def in_double(problem: Problem, behavior: str, process: Replay) -> tuple[Problem, Behavior]:
     """In float64, with the behavior as it is read there."""
     scoring = Scoring.of(behavior, Infinitesimal(), process)
     check(problem, scoring)
@@ -173,7 +173,7 @@ def _error(change: Tensor, told: Tensor, known: Tensor) -> float:
 
 def smoothness(problem: Problem, behavior: str, process: Replay, options: Options) -> dict[float, float]:
     """h -> cosine. Raises as `linear_range` does."""
-    held, read = _held(problem, behavior, process)
+    held, read = in_double(problem, behavior, process)
     ones = torch.ones(held.n, dtype=torch.float64, device=held.device)
     with held.exclusive:
         here = by_all_weights(held, process, read, ones, options.share(0, 1 + len(STEPS)))

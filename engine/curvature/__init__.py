@@ -2,6 +2,7 @@
 
 from engine.basics.registry import Registry
 from engine.curvature.arnoldi import ARNOLDI
+from engine.curvature.astra import ASTRA
 from engine.curvature.cg import CG, GAUSS_NEWTON_CG
 from engine.curvature.cholesky import CHOLESKY
 from engine.curvature.datainf import DATAINF
@@ -15,7 +16,7 @@ from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.curvature.solution import Curves, InverseHessian, Solution
 
 SOLVERS: Registry[InverseHessian] = Registry("inverse-Hessian solver")
-for _solver in (CHOLESKY, CG, LISSA, ARNOLDI, KFAC, GAUSS_NEWTON_CG, EKFAC, DATAINF):
+for _solver in (CHOLESKY, CG, LISSA, ARNOLDI, KFAC, GAUSS_NEWTON_CG, EKFAC, ASTRA, DATAINF):
     SOLVERS.add(_solver.name, _solver)
 
 

@@ -13,7 +13,7 @@ their diagonal of the Gauss–Newton matrix. Nothing is sampled while the classe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -57,15 +57,19 @@ class Factors:
 
     def inverse(self, problem: CurvedModule, vectors: Tensor, shift: float) -> Tensor:
         """(curvature + shift·I)⁻¹ V for V (P, b), shift > 0; 4·k·out·(in + out) operations a layer and column."""
+        return self.applied(problem, vectors, lambda values: 1 / (values + shift))
+
+    def applied(self, problem: CurvedModule, vectors: Tensor, read: Callable[[Tensor], Tensor]) -> Tensor:
+        """f(curvature) V for V (P, b), f read off eigenvalues of any shape, entry by entry."""
         values = problem.network.unflatten(vectors.T)
-        found = {name: values[name] / (diagonal + shift) for name, diagonal in self.diagonal.items()}
+        found = {name: values[name] * read(diagonal) for name, diagonal in self.diagonal.items()}
         for layer, basis in zip(self.layers, self.bases, strict=True):
             whole = layer.to_matrix(values)
             inner = whole @ basis.inputs
-            solved = basis.outputs @ ((basis.outputs.T @ inner) / (basis.values + shift)) @ basis.inputs.T
+            turned = basis.outputs @ ((basis.outputs.T @ inner) * read(basis.values)) @ basis.inputs.T
             if basis.inputs.shape[1] < layer.inputs:
-                solved += (whole - inner @ basis.inputs.T) / shift
-            found |= layer.from_matrix(solved)
+                turned += (whole - inner @ basis.inputs.T) * read(basis.values.new_zeros(()))
+            found |= layer.from_matrix(turned)
         return problem.network.flatten(found).T
 
 
@@ -94,24 +98,44 @@ def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> 
 
 def factors(problem: CurvedModule, options: Options) -> Factors:
     """The factors of the whole training set, kept on the problem."""
-    return problem.memo("ekfac", lambda: _build(problem, options))
+    return problem.memo("ekfac", lambda: factors_over([problem], options))
 
 
-def _build(problem: CurvedModule, options: Options) -> Factors:
-    layers, roots = factored_layers(problem), LossRoots(problem)
-    inputs, derivatives = _moments(problem, layers, roots, options)
-    bases = [(_input_basis(layer, a), _eigenvectors(g))
-             for layer, a, g in zip(layers, inputs, derivatives, strict=True)]
-    values = _corrected(problem, layers, bases, roots, options)
+def factors_over(problems: Sequence[CurvedModule], options: Options) -> Factors:
+    """Of the mean Gauss–Newton matrix of several models that differ in θ_D alone."""
+    points = [_Point(problem, factored_layers(problem), LossRoots(problem)) for problem in problems]
+    share = 1 / len(points)
+    moments = [_moments(point, options) for point in points]
+    bases = [(_input_basis(layer, _gathered([inputs[place] for inputs, _ in moments], layer)),
+              _eigenvectors(share * sum((g[place] for _, g in moments[1:]), start=moments[0][1][place])))
+             for place, layer in enumerate(points[0].layers)]
+    values = [torch.stack(each).mean(0) for each in
+              zip(*(_corrected(point, bases, options) for point in points), strict=True)]
+    layers = points[0].layers
     kept = {name for layer in layers for name in layer.names}
-    others = [name for name in problem.network.names if name not in kept]
+    others = [name for name in problems[0].network.names if name not in kept]
+    diagonals = [_diagonal(point.problem, others, point.roots, options) for point in points] if others else []
     return Factors(layers, tuple(Basis(a, g, v) for (a, g), v in zip(bases, values, strict=True)),
-                   _diagonal(problem, others, roots, options) if others else {})
+                   {name: torch.stack([each[name] for each in diagonals]).mean(0) for name in others})
 
 
-def _passes(problem: CurvedModule, layers: tuple[Layer, ...], roots: LossRoots,
-            options: Options) -> Iterator[tuple[Captured, Iterator[Tensor]]]:
+@dataclass(frozen=True)
+class _Point:
+    """A model, with what is read of it: the layers are its own modules."""
+
+    problem: CurvedModule
+    layers: tuple[Layer, ...]
+    roots: LossRoots
+
+
+def _gathered(moments: list[Tensor], layer: Layer) -> Tensor:
+    """nA summed over models, or all their ā_it."""
+    return sum(moments[1:], start=moments[0]) if len(moments[0]) == layer.inputs else torch.cat(moments)
+
+
+def _passes(point: _Point, options: Options) -> Iterator[tuple[Captured, Iterator[Tensor]]]:
     """A forward pass and the directions R_c (b, …) a chunk of training examples; nothing where no layer is factored."""
+    problem, layers = point.problem, point.layers
     if not layers:
         return
     shapes = [(t, layer.outputs, layer.inputs)
@@ -120,22 +144,22 @@ def _passes(problem: CurvedModule, layers: tuple[Layer, ...], roots: LossRoots,
     for rows in _chunks(problem, each + graph_bytes(problem), options):
         options.check()
         seen = captured(problem, layers, problem.x[rows])
-        yield seen, roots(rows, seen.logits)
+        yield seen, point.roots(rows, seen.logits)
 
 
 def _positions(problem: CurvedModule, layers: tuple[Layer, ...]) -> list[int]:
     return [a.shape[1] for a in captured(problem, layers, problem.x[:1]).inputs]
 
 
-def _moments(problem: CurvedModule, layers: tuple[Layer, ...], roots: LossRoots,
-             options: Options) -> tuple[list[Tensor], list[Tensor]]:
+def _moments(point: _Point, options: Options) -> tuple[list[Tensor], list[Tensor]]:
     """nA (in, in), or all ā_it themselves (n·t, in) where they are fewer, and G (out, out) a layer."""
+    problem, layers = point.problem, point.layers
     zeros = problem.theta.new_zeros
     few = [problem.n * t < layer.inputs for layer, t in zip(layers, _positions(problem, layers), strict=True)]
     gathered: list[list[Tensor] | Tensor] = [[] if each else zeros(layer.inputs, layer.inputs)
                                              for each, layer in zip(few, layers, strict=True)]
     derivatives = [zeros(layer.outputs, layer.outputs) for layer in layers]
-    for seen, root in _passes(problem, layers, roots, options):
+    for seen, root in _passes(point, options):
         for kept, inputs in zip(gathered, seen.inputs, strict=True):
             rows = inputs.flatten(0, 1)
             kept.append(rows) if isinstance(kept, list) else kept.addmm_(rows.T, rows)
@@ -159,11 +183,11 @@ def _eigenvectors(matrix: Tensor) -> Tensor:
     return torch.linalg.eigh(matrix.double()).eigenvectors.to(matrix.dtype)
 
 
-def _corrected(problem: CurvedModule, layers: tuple[Layer, ...], bases: list[tuple[Tensor, Tensor]], roots: LossRoots,
-               options: Options) -> list[Tensor]:
+def _corrected(point: _Point, bases: list[tuple[Tensor, Tensor]], options: Options) -> list[Tensor]:
     """Λ (out, in) a layer."""
+    problem = point.problem
     values = [problem.theta.new_zeros(len(g), a.shape[1]) for a, g in bases]
-    for seen, root in _passes(problem, layers, roots, options):
+    for seen, root in _passes(point, options):
         inputs = [a @ u for a, (u, _) in zip(seen.inputs, bases, strict=True)]
         for direction in root:
             for value, a, g, (_, u) in zip(values, inputs, seen.pull(direction), bases, strict=True):

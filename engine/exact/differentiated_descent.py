@@ -17,11 +17,15 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.exact.points import Points
+from engine.exact.step_curvature import HESSIAN, StepCurvature
 from engine.problems import SoftmaxProblem
 
 
 class DifferentiatedDescent:
-    """The descent of a problem in so many steps of size η, run once. weights: w (n,), by default 1."""
+    """The descent of a problem in so many steps of size η, run once. weights: w (n,), by default 1.
+
+    curvature, of both directions: what stands for the Hessian of the data's loss in a step.
+    """
 
     def __init__(self, problem: SoftmaxProblem, eta: float, steps: int, options: Options,
                  weights: Tensor | None = None) -> None:
@@ -33,48 +37,64 @@ class DifferentiatedDescent:
 
     def _advanced(self, weights: Tensor, place: int) -> Tensor:
         problem = self.problem
-        signals = self.weights[:, None] * self._read(weights)[1]
+        signals = self.weights[:, None] * self.read(weights)[1]
         return weights - self.eta * (problem.x.T @ signals / problem.n + problem.penalty[:, None] * weights)
 
-    def tangent(self, candidates: Tensor, options: Options) -> Tensor:
-        """The first-order change of the query logits at the end by α of training examples (b,): (m, b, C)."""
+    def tangent(self, candidates: Tensor, options: Options, during: Tensor | None = None,
+                curvature: StepCurvature = HESSIAN) -> Tensor:
+        """The first-order change of the query logits at the end by α of training examples (b,): (m, b, C).
+
+        during (T,): which steps see the weight, by default all.
+        """
         problem, weights = self.problem, self.points.kept[0]
         x, columns = problem.x[candidates], problem.x.new_zeros(problem.dimension, problem.classes, len(candidates))
         for place in range(self.steps):
             options.check()
-            probabilities, signal = self._read(weights)
-            own = x.T[:, None] * signal[candidates].T
+            probabilities, signal = self.read(weights)
             read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
-            columns = columns - self.eta * (self._curved(columns, read, probabilities) + own)
+            bent = curvature.of_logits(read, probabilities[..., None], signal[..., None])
+            pushed = self._curved(columns, bent)
+            if during is None or during[place]:
+                pushed += x.T[:, None] * signal[candidates].T
+            columns = columns - self.eta * pushed
             weights = self._advanced(weights, place)
             options.progress((place + 1) / self.steps)
         moved = problem.queries @ columns.flatten(1)
         return moved.view(-1, problem.classes, len(candidates)).transpose(1, 2)
 
-    def adjoint(self, signal: Tensor, options: Options) -> Tensor:
-        """dB/dα of all n examples for signals s_B (m, C) at the end: (m, n)."""
-        return self.pulled(self.problem.queries.T[:, None] * signal.T, options)
+    def adjoint(self, signal: Tensor, options: Options, during: Tensor | None = None,
+                curvature: StepCurvature = HESSIAN) -> Tensor:
+        """dB/dα of all n examples for signals s_B (m, C) at the end: (m, n), with `during` as `pulled` says."""
+        return self.pulled(self.problem.queries.T[:, None] * signal.T, options, during, curvature)
 
-    def pulled(self, columns: Tensor, options: Options) -> Tensor:
-        """dB/dα of all n examples for ∇B at the end of r behaviors, (D, C, r): shape (r, n)."""
+    def pulled(self, columns: Tensor, options: Options, during: Tensor | None = None,
+               curvature: StepCurvature = HESSIAN) -> Tensor:
+        """dB/dα of all n examples for ∇B at the end of r behaviors, (D, C, r): shape (r, n).
+
+        during (T, s): which steps see the weight, for s derivatives at once: shape (r, s, n).
+        """
         problem = self.problem
-        found = columns.new_zeros(columns.shape[-1], problem.n)
+        marks = torch.ones(self.steps, 1, dtype=torch.bool) if during is None else during
+        found = columns.new_zeros(columns.shape[-1], marks.shape[1], problem.n)
         for place, weights in self.points.backwards(options.check):
-            probabilities, signals = self._read(weights)
+            probabilities, signals = self.read(weights)
             read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
-            found -= self.eta * torch.einsum("ncm,nc->mn", read, signals)
-            columns = columns - self.eta * self._curved(columns, read, probabilities)
+            if marks[place].any():
+                owned = self.eta * torch.einsum("ncm,nc->mn", read, signals)
+                for slot in marks[place].nonzero()[:, 0].tolist():
+                    found[:, slot] -= owned
+            bent = curvature.of_logits(read, probabilities[..., None], signals[..., None])
+            columns = columns - self.eta * self._curved(columns, bent)
             options.progress(1.0 - place / self.steps)
-        return found
+        return found[:, 0] if during is None else found
 
-    def _curved(self, columns: Tensor, read: Tensor, probabilities: Tensor) -> Tensor:
-        """H V for V (D, C, r) with XV (n, C, r) at hand."""
-        problem, p = self.problem, probabilities[:, :, None]
-        bent = self.weights[:, None, None] * p * (read - (p * read).sum(1, keepdim=True))
-        pulled = (problem.x.T @ bent.flatten(1)).view_as(columns)
+    def _curved(self, columns: Tensor, bent: Tensor) -> Tensor:
+        """H V for V (D, C, r), with what the examples' own Hessians make of XV (n, C, r) at hand."""
+        problem = self.problem
+        pulled = (problem.x.T @ (self.weights[:, None, None] * bent).flatten(1)).view_as(columns)
         return pulled / problem.n + problem.penalty[:, None, None] * columns
 
-    def _read(self, weights: Tensor) -> tuple[Tensor, Tensor]:
+    def read(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """p and s_ℓ of all training examples, (n, C) each."""
         probabilities = (self.problem.x @ weights).softmax(-1)
         signals = probabilities.clone()

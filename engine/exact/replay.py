@@ -12,16 +12,17 @@ the work of the response says which.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, singledispatch
+from functools import singledispatch
 
 import torch
 from torch import Tensor
 
-from engine.basics.errors import Undifferentiable
+from engine.basics.errors import InvalidInput, Undifferentiable
 from engine.basics.options import Options
 from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
 from engine.exact.response import Average, GradientPart, Part, Response, Summand, signal_of
+from engine.exact.step_curvature import HESSIAN, StepCurvature
 from engine.gradients.directional import derivatives_of, logits_alone
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
@@ -35,25 +36,46 @@ TANGENT, ADJOINT, STEPS = "tangent_columns", "adjoint_columns", "training_steps"
 """In the work of a response: columns that went forwards or backwards through a training, and its steps."""
 
 
-@singledispatch
 def replay(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
            options: Options) -> list[Response]:
-    """One response an intervention, which is `infinitesimal`, for training examples `candidates` (b,).
+    """One response an intervention, the weight of z_k in all of the training or in a part of it, for training examples
+    `candidates` (b,).
 
-    Raises `InvalidInput` where it is not known how the model was trained, `Undifferentiable` where the training
-    diverges or cannot be differentiated, and where its derivative is too large for a number.
+    Raises `InvalidInput` where it is not known how the model was trained, or where the training has no such part,
+    `Undifferentiable` where it diverges, cannot be differentiated, or has a derivative too large for a number.
     """
+    return replayed(problem, interventions, process, candidates, options, HESSIAN)
+
+
+@singledispatch
+def replayed(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
+             options: Options, curvature: StepCurvature) -> list[Response]:
+    """The same with another matrix in place of every step's Hessian. Raises as `replay` does."""
     raise TypeError(f"no training run is known for {problem.noun}")
 
 
-@replay.register
+@replayed.register
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-               options: Options) -> list[Response]:
+               options: Options, curvature: StepCurvature) -> list[Response]:
     """The mean over the seeds of the process, each at the end of its own run."""
-    seeds = process.runs(problem.seed)
-    parts = [_part(problem, seed, candidates, options.share(place, len(seeds))) for place, seed in enumerate(seeds)]
-    work = _work(problem, candidates, _training(problem, problem.seed).updates)
-    return [_response(parts, candidates, work) for _ in interventions]
+    seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
+    responses = []
+    for place, intervention in enumerate(interventions):
+        during, share = weighed(intervention, training.updates, training.per_epoch), options.share(
+            place, len(interventions))
+        parts = [_part(problem, seed, candidates, share.share(number, len(seeds)), during, curvature)
+                 for number, seed in enumerate(seeds)]
+        responses.append(run_response(parts, candidates, _work(problem, candidates, training.updates)))
+    return responses
+
+
+def weighed(intervention: Intervention, steps: int, per_epoch: int) -> Tensor:
+    """Which steps of a training see an intervention, (T,). Raises `InvalidInput` where none does."""
+    during = torch.tensor([intervention.weighs(step, per_epoch) for step in range(1, steps + 1)])
+    if not during.any():
+        raise InvalidInput(f"The training has {-(-steps // per_epoch):,} epochs with {steps:,} steps in all, and "
+                           f"`{intervention.title}` asks for a later one; ask for one that there is.")
+    return during
 
 
 def _forwards(problem: Problem, candidates: Tensor) -> bool:
@@ -66,36 +88,51 @@ def _work(problem: Problem, candidates: Tensor, steps: int) -> dict[str, float]:
     return {**columns, STEPS: steps}
 
 
-def _response(parts: Sequence[Summand], candidates: Tensor, work: dict[str, float]) -> Response:
+def run_response(parts: Sequence[Summand], candidates: Tensor, work: dict[str, float]) -> Response:
+    """The mean of the parts of equally likely runs."""
     return Response((Average(tuple(parts)),), torch.ones(len(candidates), dtype=torch.bool, device=candidates.device),
                     torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device), work)
 
 
-def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options) -> Summand:
+def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options, during: Tensor,
+          curvature: StepCurvature) -> Summand:
     """Of one run, by the cheaper route."""
-    run, network = _run(problem, seed, options)
+    run, network = kept_run(problem, seed, options)
     logits = network.predict(problem.queries)
     if _forwards(problem, candidates):
-        moved = _finite(run.tangent(candidates, options))
+        moved = _finite(run.tangent(candidates, options, during, curvature))
         targets = torch.zeros(len(problem.queries), device=problem.device)
         change = derivatives_of(network, problem.queries, targets, logits_alone, moved, check=options.check)
         return Part(change.transpose(0, 1), logits, linear=True)
-    return GradientPart(logits, partial(_backwards, problem, seed, run, network, candidates, options), len(candidates))
+
+    def backwards(signal: Tensor) -> Tensor:
+        def build() -> Tensor:
+            slopes = gradients_of(network, problem.queries, signal.to(network.dtype), along_signal,
+                                  check=options.check)
+            return _finite(run.adjoint(slopes, options, during[:, None], curvature)[:, 0])
+
+        # all n examples' are kept for further candidates
+        key = seed, curvature.name, during.numpy().tobytes(), signal.cpu().numpy().tobytes()
+        return problem.memo("replayed backwards", build, key)[:, candidates]
+
+    return GradientPart(logits, backwards, len(candidates))
 
 
 def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor | None = None) -> DifferentiatedRun:
     """The training of a problem with a seed, differentiable by the weights (n,) of its examples, there (default: 1)."""
-    return DifferentiatedRun(_training(problem, seed, weights), options)
+    return DifferentiatedRun(training_of(problem, seed, weights), options)
 
 
-def _training(problem: ModuleProblem, seed: int, weights: Tensor | None = None) -> Training:
+def training_of(problem: ModuleProblem, seed: int, weights: Tensor | None = None) -> Training:
+    """The training of a problem with a seed. Raises `InvalidInput` where it is not known how the model was trained."""
     recipe, build = problem.training()
     return Training(build, problem.x, problem.y, recipe, seed, weights, "n", problem.loss, problem.network.dtype,
                     exact=True)
 
 
-def _run(problem: ModuleProblem, seed: int, options: Options) -> tuple[DifferentiatedRun, Network]:
-    """The run of a seed with the network at its end, kept on the problem: the latest of them."""
+def kept_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[DifferentiatedRun, Network]:
+    """The run of a seed with the network at its end, kept on the problem: the latest of them. Raises as `replay` does.
+    """
     def build() -> tuple[DifferentiatedRun, Network]:
         run = run_of(problem, seed, options)
         if not run.end.isfinite().all():
@@ -103,17 +140,6 @@ def _run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Different
         return run, run.steps.trained(run.end)
 
     return problem.memo("replayed", build, seed)
-
-
-def _backwards(problem: ModuleProblem, seed: int, run: DifferentiatedRun, network: Network, candidates: Tensor,
-               options: Options, signal: Tensor) -> Tensor:
-    """dB/dα (m, b) for signals s_B (m, C) at the end of the run; all n examples' are kept for further candidates."""
-    def build() -> Tensor:
-        slopes = gradients_of(network, problem.queries, signal.to(network.dtype), along_signal, check=options.check)
-        return _finite(run.adjoint(slopes, options))
-
-    key = seed, signal.cpu().numpy().tobytes()
-    return problem.memo("replayed backwards", build, key)[:, candidates]
 
 
 @singledispatch
@@ -140,20 +166,33 @@ def _finite(found: Tensor) -> Tensor:
     return found
 
 
-@replay.register
-def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-                options: Options) -> list[Response]:
+def kept_descent(problem: SoftmaxProblem, process: Replay, options: Options) -> DifferentiatedDescent:
+    """The descent of a process, kept on the problem: the latest of them. Raises `Undifferentiable` where it diverges.
+    """
     run = problem.memo("replayed", lambda: DifferentiatedDescent(problem, process.eta, process.steps, options),
                        (process.eta, process.steps))
     if not run.end.isfinite().all():
         raise Undifferentiable("Descent from zero diverged; choose a smaller η.")
+    return run
+
+
+@replayed.register
+def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
+                options: Options, curvature: StepCurvature) -> list[Response]:
+    run, work = kept_descent(problem, process, options), _work(problem, candidates, process.steps)
+    parts = [_descended(problem, run, candidates, options.share(place, len(interventions)),
+                        weighed(intervention, process.steps, 1), curvature)
+             for place, intervention in enumerate(interventions)]
+    return [run_response([part], candidates, work) for part in parts]
+
+
+def _descended(problem: SoftmaxProblem, run: DifferentiatedDescent, candidates: Tensor, options: Options,
+               during: Tensor, curvature: StepCurvature) -> Summand:
     logits = problem.outputs(problem.queries, run.end.flatten())
     if _forwards(problem, candidates):
-        part: Summand = Part(run.tangent(candidates, options), logits, linear=True)
-    else:
-        part = GradientPart(logits, lambda signal: run.adjoint(signal, options)[:, candidates], len(candidates))
-    work = _work(problem, candidates, process.steps)
-    return [_response([part], candidates, work) for _ in interventions]
+        return Part(run.tangent(candidates, options, during, curvature), logits, linear=True)
+    return GradientPart(logits, lambda signal: run.adjoint(signal, options, during[:, None], curvature)[:, 0][
+        :, candidates], len(candidates))
 
 
 @by_all_weights.register

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 from torch.func import jvp, vjp, vmap
 
+from engine.basics.errors import InvalidInput
+
 State = tuple[Tensor, ...]
 """What an optimizer remembers, each (P,)."""
 Moment = tuple[Tensor, ...]
@@ -55,6 +57,17 @@ class Rule(ABC):
         pull = vjp(self._stepped(rate, count), *before)[1]
         return vmap(pull)(cotangents)
 
+    def flow(self, rate: float) -> tuple[float, float]:
+        """How long a step at this rate goes with the flow dθ = −(g + λθ) dt, and λ. Raises `InvalidInput` where steps
+        are no such thing."""
+        raise InvalidInput("This optimizer scales every parameter's gradient by itself, so that its steps are no "
+                           "gradient flow; use `dvemb`, or `exact`.")
+
+    def affine(self, theta: Tensor, state: State, rate: float) -> tuple[float, Tensor]:
+        """(c, d (P,)) of a step θ + d − c g. Raises `InvalidInput` where a step is not affine in its gradient."""
+        raise InvalidInput("A step of this optimizer is not affine in its gradient, so that the second order of what "
+                           "the examples of a batch do together is not known; use `tracin_run`, its first order.")
+
     def _stepped(self, rate: float, count: int) -> Callable[..., Moment]:
         def run(*before: Tensor) -> Moment:
             theta, state = self.step(before[0], before[1:-1], before[-1], rate, count)
@@ -81,6 +94,14 @@ class Momentum(Rule):
             return theta - rate * pull, ()
         velocity = self.momentum * state[0] + pull
         return theta - rate * velocity, (velocity,)
+
+    def flow(self, rate: float) -> tuple[float, float]:
+        """η/(1 − μ): so far a gradient moves θ in the end."""
+        return rate / (1 - self.momentum), self.weight_decay
+
+    def affine(self, theta: Tensor, state: State, rate: float) -> tuple[float, Tensor]:
+        pull = self.weight_decay * theta
+        return rate, -rate * (self.momentum * state[0] + pull if self.momentum else pull)
 
     def forward(self, before: Moment, tangents: Columns, rate: float, count: int) -> Columns:
         """A step is linear in all of them."""

@@ -135,6 +135,10 @@ class ModuleProblem(Problem):
         y[rows] = label
         return self.holding(self.examples._replace(y=y), Shared(Memory(), Memory()))
 
+    def with_network(self, network: Network) -> ModuleProblem:
+        """The same data with another network in place of the factual one: nothing that was computed of it is shared."""
+        return type(self)(network, *self.examples, **self._made, shared=Shared(Memory(), Memory()))
+
     def with_training_seed(self, seed: int) -> ModuleProblem:
         """The same model and data, trained again with another seed where training is asked for."""
         return type(self)(self.network, *self.examples, **{**self._made, "seed": seed})

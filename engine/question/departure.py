@@ -28,3 +28,5 @@ LAST_LAYER = Departure("T", "last layer alone", "in the last layer alone",
                        "a step that moves the last layer alone, with every layer before it frozen")
 ALL_PARAMETERS = Departure("T", "all parameters", "in all selected parameters instead of the readout alone",
                            "a step in all selected parameters, where the plain auxiliary step moves the readout alone")
+STEPWISE = Departure("T", "every step by itself", "what each step does at that moment added up",
+                     "what every step of the training does at its moment, without what it changes in later steps")

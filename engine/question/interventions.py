@@ -16,6 +16,7 @@ from engine.basics.values import Count, Number, Value, short
 from engine.question.change import Change
 
 STEPS = ("one_step", "unrolled", "trajectory")
+DERIVATIVE = r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}L_{\mathcal D}(\theta)+\alpha\,\ell(z_k;\theta)"
 OBJECTIVES = ("reoptimize", "local_search", "retrain")
 
 
@@ -41,6 +42,15 @@ class _Intervention(Value):
 
     def check(self, n: int) -> None:
         """Raises `InvalidInput` where it makes no sense among n training examples."""
+
+    @property
+    def when(self) -> str:
+        """As LaTeX, during which part of a training; empty where it is all of it."""
+        return ""
+
+    def weighs(self, step: int, per_epoch: int) -> bool:
+        """Whether step number 1, 2, … of a training of so many steps an epoch sees what it does to z_k."""
+        return True
 
     def change(self, n: int) -> Change:
         """What it does to the objective of n training examples. Raises `InvalidInput` where it leaves that alone, and
@@ -129,10 +139,42 @@ class Infinitesimal(_Intervention):
 
     @property
     def latex(self) -> str:
-        return r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}L_{\mathcal D}(\theta)+\alpha\,\ell(z_k;\theta)"
+        return DERIVATIVE
 
     def change(self, n: int) -> Change:
         return Change(own=1.0)
+
+
+class InfinitesimalDuring(_Intervention):
+    """The derivative with respect to the weight of z_k in one epoch, or one step, of the training alone: `at` of them,
+    from 1. Over all epochs, and over all steps, it adds up to `infinitesimal`. Under full batches a step is an epoch.
+    """
+
+    kind: Literal["infinitesimal_during"] = "infinitesimal_during"
+    unit: Literal["epoch", "step"] = "epoch"
+    at: Annotated[Count, Field(ge=1, le=10_000_000)] = 1
+    fits: ClassVar = ("replay",)
+    why: ClassVar = "a weight at one moment of a training needs the whole run to say what becomes of it"
+
+    @property
+    def title(self) -> str:
+        return f"infinitesimal in {self.unit} {self.at}"
+
+    @property
+    def clause(self) -> str:
+        return (f"this training example's weight in the objective were increased by an infinitesimal amount in "
+                f"{self.unit} {self.at} of the training alone")
+
+    @property
+    def latex(self) -> str:
+        return rf"{DERIVATIVE}\ {self.when}"
+
+    @property
+    def when(self) -> str:
+        return rf"\text{{in {self.unit} }}{self.at}"
+
+    def weighs(self, step: int, per_epoch: int) -> bool:
+        return self.at == (step if self.unit == "step" else (step - 1) // per_epoch + 1)
 
 
 class AddOccurrence(_Intervention):
@@ -196,8 +238,9 @@ class Relabel(_Intervention):
         return Change(own=-1.0 / n, further=((1.0 / n, self.label),), label=self.label)
 
 
-Intervention = Annotated[Remove | Upweight | Infinitesimal | AddOccurrence | Auxiliary | Relabel,
-                         Field(discriminator="kind")]
+Intervention = Annotated[
+    Remove | Upweight | Infinitesimal | InfinitesimalDuring | AddOccurrence | Auxiliary | Relabel,
+    Field(discriminator="kind")]
 INTERVENTIONS: dict[str, type[Intervention]] = {
     cls.model_fields["kind"].default: cls
-    for cls in (Remove, Upweight, Infinitesimal, AddOccurrence, Auxiliary, Relabel)}
+    for cls in (Remove, Upweight, Infinitesimal, InfinitesimalDuring, AddOccurrence, Auxiliary, Relabel)}

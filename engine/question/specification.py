@@ -136,6 +136,7 @@ class Specification(Value):
         """The estimand as LaTeX: B and its counterfactual parameters under P and T."""
         behavior = self.readout.formula
         theta = self.process.latex.replace("{P}", self.intervention.latex)
+        theta += rf"\ {self.intervention.when}" if self.intervention.when else ""
         theta += "".join(rf"\ \text{{({departure.title})}}" for departure in self.departures)
         if self.process.derivative:
             return (rf"I_{{\mathcal S}}(q,k)=\nabla_\theta B(q;{self.process.factual_latex})^\top"

@@ -90,6 +90,13 @@ def _influence_function(solver: str) -> Callable[..., Scoring]:
     return scoring
 
 
+def _through_run(estimator: str) -> Callable[..., Scoring]:
+    def scoring(behavior: str, eta: float) -> Scoring:
+        return Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "replay"}, estimator)
+
+    return scoring
+
+
 def _leave_one_out(behavior: str, eta: float) -> Scoring:
     return Scoring.of(behavior, {"kind": "remove"}, {"kind": "retrain"})
 
@@ -98,6 +105,7 @@ def _baseline(estimator: str) -> Callable[..., Scoring]:
     return lambda behavior, eta: Scoring.parse({"estimator": estimator})
 
 
+TRAINING_RUN = "Training run"
 NAMED: Registry[NamedMethod] = Registry("named method")
 for _method in (
     NamedMethod("repsim", "Feature similarity", "Feature similarity", "query_logit", "paper, Eq. 4",
@@ -130,6 +138,17 @@ for _method in (
                 "Grosse et al. 2023", _influence_function("ekfac")),
     NamedMethod("influence_function_datainf", "DataInf", "Influence functions", "query_loss", "Kwon et al. 2024",
                 _influence_function("datainf")),
+    NamedMethod("influence_function_astra", "Influence function (ASTRA)", "Influence functions", "query_loss",
+                "Wang et al. 2025", _influence_function("astra")),
+    NamedMethod("source", "SOURCE", TRAINING_RUN, "query_loss", "Bae et al. 2024", _through_run("source")),
+    NamedMethod("dvemb", "Data value embedding", TRAINING_RUN, "query_loss", "Wang et al. 2024",
+                _through_run("dvemb")),
+    NamedMethod("tracin_run", "TracIn over all steps", TRAINING_RUN, "query_loss", "Pruthi et al. 2020",
+                _through_run("tracin_run")),
+    NamedMethod("in_run_shapley", "In-run data Shapley", TRAINING_RUN, "query_loss", "Wang et al. 2024",
+                _through_run("in_run_shapley")),
+    NamedMethod("replay", "Replay (metagradient)", TRAINING_RUN, "query_loss", "Engstrom et al. 2025",
+                _through_run("exact")),
     NamedMethod("trak", "TRAK", "Leave-one-out", "soft_margin", "Park et al. 2023", _trak),
     NamedMethod("loo", "Leave-one-out", "Leave-one-out", "query_loss", "Molinaro et al. 2005", _leave_one_out),
     NamedMethod("gradient_norm", "Gradient length", "Baselines", "none", "a baseline", _baseline("gradient_norm"),

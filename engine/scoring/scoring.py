@@ -112,7 +112,7 @@ class Scoring(Specification):
     def wide(self) -> bool:
         """Whether it is computed in float64 unless another precision is asked for: what is subtracted, and what is
         carried through many steps."""
-        return self.finite or (self.exact and self.process.double)
+        return self.finite or (self.process.double and (self.exact or self.process.derivative))
 
     @property
     def counterfactual(self) -> tuple[Hashable, ...]:

@@ -15,6 +15,7 @@ from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Replay
 from engine.runs import error_surface as surface_runs
 from engine.runs import linear_range as linear_runs
+from engine.runs import run_errors as approximated_runs
 from engine.runs.scores import KIND, payload
 from tests.pages.support import open, says, sound, texts
 
@@ -195,6 +196,24 @@ def test_the_derivative_of_a_descent_is_checked_by_a_job():
     assert any("--eta 0.5 --steps 9" in code.value and "linear-range" in code.value for code in at.code)
     assert {"tried": ["1"], "run_eta": ["0.5"], "run_steps": ["9"]}.items() <= {
         name: address(at, name) for name in ("tried", "run_eta", "run_steps")}.items()
+
+
+def test_approximations_of_a_descent_are_compared_by_a_job():
+    process = Replay(eta=0.5, steps=9)
+    run_job(linear_runs.KIND, asked_run(process=process))
+    address_of = {**NETWORK, "model": "softmax", "run_eta": 0.5, "run_steps": 9}
+    at = sound(open("approximation_error", **address_of))
+    assert not says(at, "Approximations of the training run on")
+    at = sound(at.toggle(key="choice:approximated").set_value(True).run())
+    assert says(at, "Approximations of the training run on") and address(at, "approximated") == ["1"]
+    run_job(approximated_runs.KIND, approximated_runs.payload(
+        ProblemSource(n_train=60, n_queries=20, n_test=500), "query_loss", 50, process))
+    at = sound(at.run())
+    assert says(at, "its largest single cause is") and says(at, "When did this example matter?")
+    assert any("run-errors" in code.value and "--parts moments.csv" in code.value for code in at.code)
+    example = at.selectbox(key="choice:moment")
+    example.set_value(example.options[1]).run()
+    assert address(sound(at), "moment") == [str(example.options[1])]
 
 
 def test_a_run_without_a_derivative_says_so(monkeypatch):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.curvature.cg import ITERATIONS
+from engine.estimators.source import POINTS, SEGMENTS, SOURCE
 from engine.exact.network_optima import DENSE
 from engine.problems import ModuleProblem
 from engine.question.processes import LocalSearch, Process, Replay, Retrain
@@ -27,8 +28,13 @@ FORWARD_AND_BACKWARD, CURVATURE = 3, 5
 RUN, THROUGH = 15, 12
 """What a training with the graphs of its steps, and a column through them, cost in forward passes of the same examples.
 """
-PRODUCTS = {"cg": ITERATIONS, "cg_gauss_newton": ITERATIONS, "lissa": 10, "arnoldi": 4, "ekfac": 2, "datainf": 2}
+OF_A_STEP = {"dvemb": 8, "tracin_run": 8, "in_run_shapley": 20}
+"""What a column costs through a step for estimators that approximate a replay, where it is not THROUGH."""
+PRODUCTS = {"cg": ITERATIONS, "cg_gauss_newton": ITERATIONS, "lissa": 10, "arnoldi": 4, "ekfac": 2, "datainf": 2,
+            "astra": 6}
 """Products with the curvature of all n examples that a solver needs for one column, the residual included."""
+FACTORS = 25
+"""Gradients' work an example for EK-FAC's factors, with ten classes."""
 EVALUATIONS = 1.2
 """Of an objective, in every iteration of L-BFGS."""
 TO_THE_OPTIMUM, OF_A_CANDIDATE, PRECONDITIONED = 2_000, 300, 45
@@ -61,19 +67,17 @@ def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, 
 
 def _backwards(scoring: Scoring, queries: int, candidates: int) -> bool:
     """Whether a replay goes back through the training from every behavior."""
-    return isinstance(scoring.process, Replay) and queries < candidates
+    return isinstance(scoring.process, Replay) and (queries < candidates or scoring.estimator in OF_A_STEP)
 
 
 def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, parameters: int,
                epochs: int) -> tuple[float, float]:
     """(examples passed forward, or as much work, passes) for what all behaviors of a scoring share."""
     process = scoring.process
+    if isinstance(process, Replay):
+        return _through_a_run(scoring, process, n, min(queries, candidates), epochs)
     if not scoring.exact and not process.linear:
         return FORWARD_AND_BACKWARD * process.models * (candidates + queries), 2.0 * process.models
-    if isinstance(process, Replay):
-        columns = min(candidates, queries)
-        steps = process.seeds * epochs * n / BATCH
-        return BATCH * steps * (RUN + THROUGH * columns), steps * (20 + columns / 2)
     if scoring.exact and process.derivative:
         return CURVATURE * n * parameters, parameters / 16
     if not scoring.exact:
@@ -84,6 +88,15 @@ def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, paramete
         return candidates * (FORWARD_AND_BACKWARD * rounds * n + queries), candidates * (rounds * batches + 1)
     steps = process.updates
     return candidates * (FORWARD_AND_BACKWARD * steps + process.models * queries), 2.0 * candidates * steps
+
+
+def _through_a_run(scoring: Scoring, process: Replay, n: int, columns: int, epochs: int) -> tuple[float, float]:
+    steps = process.seeds * epochs * n / BATCH
+    if scoring.estimator == SOURCE.name:
+        points = process.seeds * SEGMENTS * POINTS
+        return FORWARD_AND_BACKWARD * (BATCH * steps + points * n * (FACTORS + columns)), 2 * steps + points * n / 64
+    through = OF_A_STEP.get(scoring.estimator, THROUGH)
+    return BATCH * steps * (RUN + through * columns), steps * (20 + columns / 2)
 
 
 def _rounds(process: Process, n: int, candidates: int, parameters: int, epochs: int) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from engine.estimators.source import SEGMENTS, SOURCE
 from engine.question.interventions import Upweight
 from engine.question.processes import LocalSearch, Replay
 from engine.scoring.cost.kinds import is_searched
@@ -16,6 +17,8 @@ PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15, 100.0: 25, math.inf: 40}
 DENSE = 12_000
 STEP, COLUMN = 1e-3, 4.0
 """Of a replay: seconds a step takes however small it is, and what a column costs in passes."""
+EIGENBASIS = 10.0
+"""P³ operations that the eigendecomposition of a matrix of side P takes."""
 EVALUATIONS = 1.2
 """Of an objective, in every iteration of L-BFGS; each costs about a pass."""
 
@@ -30,6 +33,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
             total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
         elif isinstance(scoring.process, Replay):
             total += scoring.process.steps * (STEP + COLUMN * min(candidates, queries) * one_pass / DOUBLE)
+            total += SEGMENTS * EIGENBASIS * parameters ** 3 / DOUBLE if scoring.estimator == SOURCE.name else 0.0
         elif scoring.process.linear and key not in seen:
             total += candidates * (one_pass + dense) / DOUBLE
         total += 300.0 * queries * candidates / DOUBLE

@@ -6,7 +6,7 @@ from app.widgets.presets import LANGUAGE, NETWORKS
 from engine.basics.errors import InvalidInput
 from engine.problems import CausalProblem, ModuleProblem, SoftmaxProblem
 from engine.scoring import codes, controlled
-from engine.scoring.named import NAMED
+from engine.scoring.named import NAMED, TRAINING_RUN
 from engine.scoring.verdict import APPROXIMATION, SAME, verdict
 
 EVERY = pytest.mark.parametrize(("model", "preset"), [(model, preset) for model, presets in (
@@ -62,7 +62,8 @@ def test_a_baseline_is_called_by_its_name():
 
 def test_the_named_methods_are_called_by_their_names():
     assert labels.short(PRESETS["table-1"].scorings) == [
-        method.title for method in NAMED.values() if method.implies and method.answers("softmax")]
+        method.title for method in NAMED.values()
+        if method.implies and method.answers("softmax") and method.row != TRAINING_RUN]
     assert labels.known_as(PRESETS["vary-b"].scorings[0]) is None
 
 

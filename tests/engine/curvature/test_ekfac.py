@@ -75,7 +75,7 @@ def test_corrected_eigenvalues_are_the_diagonal_in_an_orthogonal_basis(name, los
 def test_basis_diagonalises_the_covariances():
     p = problem("convolutions")
     made = ekfac.factors(p, Options())
-    found = ekfac._moments(p, made.layers, LossRoots(p), Options())
+    found = ekfac._moments(ekfac._Point(p, made.layers, LossRoots(p)), Options())
     for a, g, basis in zip(*found, made.bases, strict=True):
         a = a if len(a) == a.shape[1] else a.T @ a
         for matrix, u in ((a, basis.inputs), (g, basis.outputs)):
@@ -140,7 +140,7 @@ def test_chunks_do_not_change_the_factors(size, monkeypatch):
 def test_factors_are_made_once_for_every_damping(monkeypatch):
     p = problem()
     solve(ekfac.EKFAC, p, vectors(p), 0.2)
-    monkeypatch.setattr(ekfac, "_build", None)
+    monkeypatch.setattr(ekfac, "factors_over", None)
     assert not close(solve(ekfac.EKFAC, p, vectors(p), 0.4).x, solve(ekfac.EKFAC, p, vectors(p), 0.2).x, 1e-3)
 
 

@@ -12,13 +12,13 @@ from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
 from engine.exact.local_response import local_response
 from engine.exact.points import Points
-from engine.exact.replay import ADJOINT, STEPS, TANGENT, replay, run_of
+from engine.exact.replay import ADJOINT, STEPS, TANGENT, replay, run_of, training_of
 from engine.models.recipe import Recipe
 from engine.models.training import Training, train
 from engine.problems import SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.question.class_behaviors import CLASS_BEHAVIORS
-from engine.question.interventions import Infinitesimal
+from engine.question.interventions import Infinitesimal, InfinitesimalDuring
 from engine.question.processes import LocalResponse, Replay
 from tests.engine.exact import network_cases as cases
 from tests.engine.problems_for_tests import assert_close, gradient, problem, values
@@ -114,6 +114,58 @@ def test_the_expectation_is_over_seeds():
     expected = quotient(read, trained, 5, seeds=(3, 4))[:, None]
     for found in both_routes(trained, [5], behavior, Replay(seeds=2)):
         assert_close(found, expected, 1e-6, 1e-9)
+
+
+def test_a_weight_in_a_part_of_the_training_alone():
+    trained, k = trained_problem(queries=2).double(), 5
+    recipe, build = trained.training()
+    training, step = training_of(trained, trained.seed), 1e-3
+    per_epoch, behavior = training.per_epoch, BEHAVIORS["query_loss"]
+
+    def end(weight, steps):
+        module = training.start()
+        optimizer, count = recipe.optimizer(module.parameters()), 0
+        for epoch, batches in enumerate(training.batches()):
+            for rows in batches:
+                count += 1
+                optimizer.param_groups[0]["lr"] = recipe.rate(epoch)
+                weights = torch.ones(len(rows), dtype=DOUBLE)
+                weights[rows == k] = weight if count in steps else 1.0
+                optimizer.zero_grad()
+                (weights * trained.loss(module(trained.x[rows]), trained.y[rows])).mean().backward()
+                optimizer.step()
+        with torch.no_grad():
+            return behavior.value(module(trained.queries), trained.query_labels)
+
+    seen = next(count for count, rows in enumerate((rows for batches in training.batches() for rows in batches), 1)
+                if k in rows)
+    parts = {InfinitesimalDuring(at=2): range(per_epoch + 1, 2 * per_epoch + 1),
+             InfinitesimalDuring(unit="step", at=seen): [seen]}
+    for intervention, steps in parts.items():
+        def difference(h, steps=steps):
+            return (end(1 + h, steps) - end(1 - h, steps)) / (2 * h)
+
+        expected = trained.n * (4 * difference(step / 2) - difference(step)) / 3
+        for rows in (torch.tensor([k]), torch.tensor([k, 1, 2])):
+            found = replay(trained, [intervention], Replay(), rows, Options())[0]
+            assert_close(found.scores(behavior, trained.query_labels)[:, 0], expected, 1e-6, 1e-9)
+
+
+@pytest.mark.parametrize("rows", [[5], [5, 1, 2]], ids=["tangent", "adjoint"])
+@pytest.mark.parametrize("make", [lambda: trained_problem(queries=2).double(), lambda: problem(n=30, queries=2)],
+                         ids=["network", "softmax"])
+def test_epochs_and_steps_add_up_to_the_training(make, rows):
+    asked, process, behavior = make(), Replay(eta=0.5, steps=3), BEHAVIORS["query_loss"]
+    steps = 3 if isinstance(asked, SoftmaxProblem) else training_of(asked, 3).updates
+    parts = {"epoch": [InfinitesimalDuring(at=at) for at in (1, 2, 3)],
+             "step": [InfinitesimalDuring(unit="step", at=at) for at in range(1, steps + 1)]}
+    whole = replay(asked, [Infinitesimal()], process, torch.tensor(rows), Options())[0]
+    for interventions in parts.values():
+        found = replay(asked, interventions, process, torch.tensor(rows), Options())
+        assert_close(sum(one.scores(behavior, asked.query_labels) for one in found),
+                     whole.scores(behavior, asked.query_labels), 1e-11)
+    with pytest.raises(InvalidInput, match="asks for a later one"):
+        replay(asked, [InfinitesimalDuring(at=99)], process, torch.tensor(rows), Options())
 
 
 def test_another_run_starts_from_another_seed():
@@ -237,7 +289,7 @@ def test_an_unknown_training_is_refused():
 
 def test_a_derivative_beyond_numbers_is_refused(monkeypatch):
     monkeypatch.setattr(differentiated_run.DifferentiatedRun, "tangent",
-                        lambda self, candidates, options: torch.full((1, self.steps.start.numel()), torch.inf))
+                        lambda self, candidates, *_: torch.full((1, self.steps.start.numel()), torch.inf))
     with pytest.raises(InvalidInput, match="too large for a number"):
         replay(trained_problem().double(), [Infinitesimal()], Replay(), torch.tensor([1]), Options())
 

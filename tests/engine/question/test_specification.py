@@ -23,7 +23,8 @@ INTERVENED = [
     REMOVE, {"kind": "remove", "normalization": "n"},
     *({"kind": "upweight", "alpha": alpha} for alpha in (1e-5, 1e-3, 0.0010001, 0.1, 0.10000000000000002, 1, 20, -1e-3,
                                                           -0.5)),
-    {"kind": "infinitesimal"}, {"kind": "add_occurrence"}, {"kind": "auxiliary"},
+    {"kind": "infinitesimal"}, *({"kind": "infinitesimal_during", "unit": unit, "at": at} for unit in ("epoch", "step")
+                                 for at in (1, 12)), {"kind": "add_occurrence"}, {"kind": "auxiliary"},
     {"kind": "relabel", "label": 0}, {"kind": "relabel", "label": 12},
 ]
 PROCESSED = [

@@ -100,19 +100,22 @@ def test_any_text_is_a_code_or_refused(text):
 
 
 OBJECTIVES = ("reoptimize", "local_search", "retrain")
+THROUGH = {("replay", "infinitesimal"), ("replay", "infinitesimal_during")}
 ROUTES = {
     "exact": set(itertools.product(("one_step", "unrolled", "trajectory"), ("add_occurrence",)))
-    | {("one_step", "auxiliary"), ("local_response", "infinitesimal")}
+    | {("one_step", "auxiliary"), ("local_response", "infinitesimal")} | THROUGH
     | set(itertools.product(OBJECTIVES, ("remove", "upweight", "relabel"))),
     "first_order": set(itertools.product(("one_step", "unrolled", "trajectory"), ("add_occurrence",))),
     "cholesky": set(itertools.product(OBJECTIVES, ("remove", "upweight", "relabel"))),
 }
 ROUTES |= {solver: ROUTES["cholesky"] | {("local_response", "infinitesimal")}
-           for solver in ("cg", "cg_gauss_newton", "lissa", "arnoldi", "kfac", "ekfac", "datainf")}
+           for solver in ("cg", "cg_gauss_newton", "lissa", "arnoldi", "kfac", "ekfac", "datainf", "astra")}
 ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary")},
            "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
            "representer": {("one_step", "add_occurrence")},
-           "trak": set(itertools.product(OBJECTIVES, ("remove",))), "less": {("trajectory", "add_occurrence")}}
+           "trak": set(itertools.product(OBJECTIVES, ("remove",))), "less": {("trajectory", "add_occurrence")},
+           "dvemb": THROUGH, "tracin_run": THROUGH, "in_run_shapley": THROUGH,
+           "source": {("replay", "infinitesimal")}}
 COMPLETE = {"upweight": {"alpha": 0.1}, "relabel": {"label": 1}, "one_step": {"eta": 0.1},
             "unrolled": {"eta": 0.1, "steps": 2}, "trajectory": {"eta": 0.1}}
 

@@ -1,0 +1,86 @@
+"""Through the training: what approximations of its derivative get wrong, and when an example matters in it."""
+
+from __future__ import annotations
+
+import shlex
+
+import pandas as pd
+import streamlit as st
+
+from app.charts import run_errors as chart
+from app.charts.draw import draw
+from app.widgets import choice, downloads, glossary, inputs, job_panel
+from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
+from app.widgets.selectors import pick
+from engine.analysis.run_errors import RunErrors
+from engine.desk import Waiting
+from engine.desk.run_errors import asked_run_errors
+from engine.problems import ProblemSource
+from engine.question.processes import Replay
+
+NAME, EXAMPLE = "approximated", "moment"
+SCORED = 50
+
+
+def show(source: ProblemSource, told: str, process: Replay) -> None:
+    """A switch, and below it what was found, or the job that looks for it."""
+    key = choice.bound(NAME, False, choice.on_off)
+    on = inputs.toggle("Approximations of this run, and when examples matter in it", key=key,
+                       help="The exact derivative of the run beside SOURCE, data value embeddings, TracIn over all "
+                            "steps and in-run data Shapley; it is computed once as a run.")
+    choice.keep(NAME, int(on))
+    if not on:
+        return
+    found = asked_run_errors(desk(), source, told, SCORED, process)
+    if isinstance(found, Waiting):
+        job_panel.watch(found)
+    elif isinstance(found, str):
+        st.warning(sentence(found), icon=":material/block:")
+    else:
+        _errors(found, source, process)
+        _moments(found, source, process)
+
+
+def _errors(found: RunErrors, source: ProblemSource, process: Replay) -> None:
+    st.subheader("What approximations of this run get wrong")
+    glossary.markdown(found.sentence)
+    frame = pd.concat([
+        found.causes.assign(label=found.causes["title"], what="cause of SOURCE's error"),
+        found.methods.assign(label=found.methods["title"], what="estimator as a whole")], ignore_index=True)
+    spoken = ", ".join(f"{row.label} {100 * row.error:.3g}%" for row in frame.itertuples())
+    draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
+    glossary.caption(f"The exact replay is zero. Norms over all queries and the first {SCORED} candidates at most. "
+                     "Causes are undone one after the other and need not add up. TracIn over all steps and in-run data "
+                     "Shapley leave out what a step changes in later steps: they answer another question, and their "
+                     "distance is no error of theirs alone.")
+    downloads.chart_extras("run-errors", frame[["what", "label", "error", "so_far", "tau"]],
+                           command=_command(found, source, process))
+
+
+def _moments(found: RunErrors, source: ProblemSource, process: Replay) -> None:
+    st.subheader("When did this example matter?")
+    candidates = list(dict.fromkeys(found.parts["candidate"].tolist()))
+    chosen = pick(EXAMPLE, "Training example", candidates, candidates[0], str, int, width=190,
+                  help="Of those that were scored.")
+    own = found.parts[found.parts["candidate"] == chosen]
+    frame = own.assign(total=own["rate"].cumsum(), steps=[
+        f"{first:,}" if first == last else f"{first:,} to {last:,}"
+        for first, last in zip(own["first"], own["last"], strict=True)])
+    unit = "epoch" if source.problem_class.kept_checkpoints else "stretch"
+    strongest = own.loc[own["rate"].abs().idxmax()]
+    draw(chart.parts, frame, unit, key="moments",
+         alt=f"Rate of the mean behavior by the weight of training example {chosen} in each {unit} alone, from "
+             f"{own['rate'].iloc[0]:.3g} in the first to {own['rate'].iloc[-1]:.3g} in the last, "
+             f"{own['rate'].sum():.3g} in all; the largest in {unit} {int(strongest['part'])}.")
+    glossary.caption(f"The exact derivative by the example's weight in one {unit} alone, through all that follows. "
+                     "Their sum is the derivative by its weight in the whole training.")
+    downloads.chart_extras("moments", frame[["candidate", "part", "first", "last", "rate", "total"]],
+                           command=f"{_command(found, source, process)} --parts moments.csv")
+
+
+def _command(found: RunErrors, source: ProblemSource, process: Replay) -> str:
+    file, write = downloads.problem_file(source.model_copy(update={"n_candidates": SCORED}))
+    run = "" if source.problem_class.kept_checkpoints else f" --eta {process.eta!r} --steps {process.steps}"
+    return (f"{write}\npython -m engine run-errors --data {file} --behavior {shlex.quote(found.behavior)}{run} "
+            "--out run-errors.csv")

@@ -1,0 +1,37 @@
+r"""Data value embeddings: the derivative of a training with H_t ≈ (1/|M_t|) Σ_{i ∈ M_t} ∇ℓ_i ∇ℓ_iᵀ (Wang et al. 2024).
+
+    dB/dα = −n Σ_{t: k ∈ M_t} (η_t/|M_t|) ⟨Π_{s>t} (I − η_s H_s) ∇B(q; θ_T), ∇ℓ(z_k; θ_t)⟩
+
+The recursion is that of `replay`, through the optimizer's own step, with penalty and memory as they are; what is
+approximated are the Hessians of the loss alone, which are never formed. Their original scales by sums over batches, of
+which this is the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.estimators.estimator import Estimator
+from engine.exact.replay import replayed
+from engine.exact.response import Response
+from engine.exact.step_curvature import FISHER
+from engine.problems import Problem
+from engine.question.interventions import Intervention
+from engine.question.processes import Replay
+
+
+def through_run(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
+                options: Options) -> list[Response]:
+    """One response an intervention. Raises as `replay` does."""
+    return replayed(problem, interventions, process, candidates, options, FISHER)
+
+
+DVEMB = Estimator(
+    "dvemb", "data value embedding", False,
+    "The derivative of the whole training run with every step's Hessian replaced by the products of its batch's "
+    "gradients.",
+    "Wang et al. 2024, data value embedding", needs_gradient=True, routes={"replay": through_run}, needs=("gradients",),
+)

@@ -1,0 +1,56 @@
+"""When an example's weight matters in a training: dB/dα split among the epochs, or among stretches of a descent."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import torch
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.exact.replay import kept_descent, kept_run, training_of
+from engine.exact.response import signal_of
+from engine.gradients.vectorised import along_signal, gradients_of
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.behavior import Behavior
+from engine.question.processes import Replay
+
+STRETCHES = 50
+"""Of a descent at most."""
+
+
+@singledispatch
+def by_parts(problem: Problem, process: Replay, behavior: Behavior, options: Options) -> tuple[list[range], Tensor]:
+    """(the steps of each part, from 1; dB̄/dα (parts, n) by the weight of every example in that part alone) of the mean
+    behavior of the queries, in the run of the problem's own seed. They add up to the derivative by the weight in all of
+    the training. Raises as `replay` does."""
+    raise TypeError(f"no training run is known for {problem.noun}")
+
+
+@by_parts.register
+def _of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, options: Options
+               ) -> tuple[list[range], Tensor]:
+    training = training_of(problem, problem.seed)
+    parts = _parts(training.updates, training.updates // training.per_epoch)
+    run, network = kept_run(problem, problem.seed, options)
+    signal = signal_of(behavior, network.predict(problem.queries), problem.query_labels)
+    slope = gradients_of(network, problem.queries, signal, along_signal, check=options.check).mean(0, keepdim=True)
+    return parts, run.adjoint(slope, options, _marks(parts, training.updates))[0]
+
+
+@by_parts.register
+def _of_softmax(problem: SoftmaxProblem, process: Replay, behavior: Behavior, options: Options
+                ) -> tuple[list[range], Tensor]:
+    parts, run = _parts(process.steps, min(STRETCHES, process.steps)), kept_descent(problem, process, options)
+    signal = signal_of(behavior, problem.outputs(problem.queries, run.end.flatten()), problem.query_labels)
+    slope = (problem.queries.T @ signal / len(signal))[:, :, None]
+    return parts, run.pulled(slope, options, _marks(parts, process.steps))[0]
+
+
+def _parts(steps: int, count: int) -> list[range]:
+    ends = [steps * place // count for place in range(count + 1)]
+    return [range(first + 1, last + 1) for first, last in zip(ends, ends[1:], strict=False)]
+
+
+def _marks(parts: list[range], steps: int) -> Tensor:
+    return torch.tensor([[step in part for part in parts] for step in range(1, steps + 1)])

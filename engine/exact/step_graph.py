@@ -1,0 +1,70 @@
+r"""The gradient of one step of a training as a graph on its parameters and the weights of its examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from engine.curvature.graphs import flat, pulled_back
+from engine.curvature.second_order import explained, refuse_once_differentiable, twice_differentiable
+from engine.models.steps import Step, Steps
+
+
+@dataclass
+class StepGraph:
+    """The graph of g_t(θ, w) on leaves for θ (P,) and w, the weights of the batch's examples (b,).
+
+    gradient (P,): g_t. Raises `InvalidInput` for a model with an operation that cannot be differentiated twice.
+    """
+
+    steps: Steps
+    theta: Tensor
+    step: Step
+
+    def __post_init__(self) -> None:
+        steps, rows = self.steps, self.step.rows
+        self.leaves = [part.detach().clone().requires_grad_() for part in steps.network.unflatten(self.theta).values()]
+        self.weights = steps.weights(self.step).clone().requires_grad_()
+        self.nbytes = 0
+        try:
+            with twice_differentiable(), torch.autograd.graph.saved_tensors_hooks(self._counted, lambda part: part):
+                self.losses = steps.losses(dict(zip(steps.network.names, self.leaves, strict=True)), self.step)
+                found = torch.autograd.grad((self.weights * self.losses).sum() / len(rows), self.leaves,
+                                            create_graph=True, materialize_grads=True)
+                # a gradient that does not depend on θ has no graph of its own
+                self.gradients = [own + 0 * leaf for own, leaf in zip(found, self.leaves, strict=True)]
+        except RuntimeError as error:
+            raise explained(error) or error from None
+        if self.step.count == 1:
+            refuse_once_differentiable(self.gradients)
+        self.gradient = torch.cat([own.detach().flatten() for own in self.gradients])
+
+    def _counted(self, part: Tensor) -> Tensor:
+        self.nbytes += part.nbytes
+        return part
+
+    def bent(self, columns: Tensor) -> tuple[Tensor, Tensor]:
+        """(H_t u (r, P), ⟨u, ∂g_t/∂w⟩ (r, b)) for u (r, P), in one pass."""
+        *bent, owned = pulled_back(self.gradients, [*self.leaves, self.weights], self._parts(columns))
+        return flat(bent), owned
+
+    def owned(self, columns: Tensor) -> Tensor:
+        """⟨u, ∂g_t/∂w⟩ (r, b) for u (r, P)."""
+        return pulled_back(self.gradients, [self.weights], self._parts(columns))[0]
+
+    def summed(self, shares: Tensor) -> Tensor:
+        """Σ_i shares_i ∇ℓ(z_i; θ_t) (r, P) over the batch, for shares (r, b)."""
+        return flat(pulled_back([self.losses], self.leaves, [shares]))
+
+    def _parts(self, columns: Tensor) -> list[Tensor]:
+        return list(self.steps.network.unflatten(columns).values())
+
+    def own_gradients(self, candidates: Tensor) -> list[tuple[int, Tensor]]:
+        """(place among the candidates, ∇ℓ(z_k; θ_t) (P,)) of those in this batch."""
+        found = []
+        for row, place in (candidates[:, None] == self.step.rows).nonzero().tolist():
+            parts = torch.autograd.grad(self.losses[place], self.leaves, retain_graph=True, materialize_grads=True)
+            found.append((row, torch.cat([part.flatten() for part in parts])))
+        return found
