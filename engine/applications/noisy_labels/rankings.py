@@ -69,12 +69,12 @@ def voting(suspicion: Mapping[Pair, np.ndarray]) -> list[Pair]:
 
 
 def with_consensus(suspicion: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
-    """The consensus first, n minus the mean rank over `voting`, where two or more vote; then the rankings."""
+    """The rankings, and last the consensus where two or more vote: n minus the mean rank over `voting`."""
     voters = voting(suspicion)
     if len(voters) < 2:
         return dict(suspicion)
     mean = np.mean([ranks(suspicion[pair]) for pair in voters], axis=0)
-    return {CONSENSUS: len(mean) - mean, **suspicion}
+    return {**suspicion, CONSENSUS: len(mean) - mean}
 
 
 def votes(suspicion: Mapping[Pair, np.ndarray], share: float) -> np.ndarray:
