@@ -49,7 +49,7 @@ def show(drawn: NoisyData, scored: Scored) -> Filter:
     classes = [ANY, *range(drawn.evidence.classes)]
     names = drawn.dataset.class_names
     voters = len(rankings.voting(scored.suspicion))
-    with st.expander(_heading(), icon=":material/filter_alt:"):
+    with st.expander(_heading(), icon=":material/filter_alt:", key="desk:filters"):
         columns = st.columns(4)
         file = text(FILE, "File name has", "", area=columns[0]) if drawn.dataset.files else ""
         given, said = (
