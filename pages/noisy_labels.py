@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.noisy_labels import agreement, data, panel, review_desk, state, what_if
+from app.noisy_labels import agreement, data, own_data, panel, review_desk, state, what_if
 from app.widgets import glossary
 
 
@@ -11,15 +11,16 @@ def main() -> None:
     glossary.lead("Which training labels are wrong? A method ranks them by how much they seem to lower a behavior of "
                   "trusted examples; which behavior, and by which process, is for you to choose.")
     source = state.source()
-    drawn = data.drawn(source)
-    panel.skipped(drawn)
     scored = data.scored(source)
+    own_data.show(source, scored is not None)
+    drawn = data.drawn(source)
     if scored is None:
         panel.ask(source, drawn)
         return
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
     panel.origin(drawn)
+    panel.judged(drawn, scored)
     measured = panel.measured(drawn)
     view = state.view(measured)
     if not measured:

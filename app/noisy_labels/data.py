@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shlex
 from typing import Any
 
 import streamlit as st
 
-from app.widgets import guesses
+from app.widgets import guesses, published
 from app.widgets.desk import desk
 from engine import data
+from engine.applications.noisy_labels.rankings import with_consensus
+from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.data import preview as previews
+from engine.data.preview import Preview
 from engine.desk import Waiting
 from engine.experiments.noisy_labels import cost
 from engine.runs import noisy_labels as runs
@@ -20,6 +25,7 @@ from engine.store.results import Result, home
 
 SEARCH = 3.5
 """How many trainings a search takes about as long as, with confident learning."""
+PUBLISHED = ("table-5-1", "small")
 START = 3.0
 """Seconds before a run's first training."""
 
@@ -42,7 +48,22 @@ def scored(source: NoisySource) -> runs.Scored | None:
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _scored(root: str, digest: str, _result: Result) -> runs.Scored:
-    return runs.load(_result)
+    found = runs.load(_result)
+    return dataclasses.replace(found, suspicion=with_consensus(found.suspicion))
+
+
+def recommended(drawn: NoisyData, scored: runs.Scored) -> Recommended | None:
+    """The ranking to look at first, and why: by what is known of these labels, else by the published table."""
+    if drawn.flags is not None and drawn.flags.noisy.any():
+        return by_flags(scored.suspicion, drawn.flags.noisy)
+    found = published.reproduction(*PUBLISHED)
+    return by_publication(scored.suspicion, found.table, found.manifest["scale"]) if found else None
+
+
+@st.cache_data(show_spinner="Looking at what you brought", max_entries=8)
+def preview(name: str, content: str) -> Preview:
+    """What was understood of a user's own data."""
+    return previews.preview(name)
 
 
 def scoring(source: NoisySource) -> Waiting | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from app.noisy_labels import agreement, data, state
@@ -12,7 +11,9 @@ from app.noisy_labels import detection as detections
 from app.noisy_labels.question import question
 from app.widgets import glossary, job_panel, labels
 from app.widgets.plain_text import plain
+from engine.applications.noisy_labels.judge import judge
 from engine.applications.noisy_labels.origin import IN_DOUBT
+from engine.applications.noisy_labels.own import coverage
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import title
@@ -33,22 +34,13 @@ def ask(source: NoisySource, drawn: NoisyData) -> None:
         glossary.markdown(f"**Search {len(drawn.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
         glossary.caption(
             f"{plain(labels.model_heading(source.model))}: it is trained on the labels as they are, for "
-            f"{source.recipe.epochs} epochs; every method then ranks them against trusted examples. It "
-            f"takes {data.search_time(source)}. You can close the browser meanwhile.")
+            f"{source.recipe.epochs} epochs; every method then ranks them against "
+            f"{'the labels that a model was not trained on' if source.in_turn else 'trusted examples'}. It takes "
+            f"{data.search_time(source)}. You can close the browser meanwhile.")
         origin(drawn)
         st.button("Find suspicious labels", type="primary", key="find", icon=":material/search:",
                   on_click=job_panel.act, args=(data.start_scoring, source))
     st.code(data.command(source), language="bash", wrap_lines=True)
-
-
-def skipped(drawn: NoisyData) -> None:
-    """Pictures that could not be read: how many, and which."""
-    names = drawn.dataset.skipped
-    if not names:
-        return
-    with st.expander(f"{len(names):,} unreadable picture{'s' if len(names) > 1 else ''} left out",
-                     icon=":material/broken_image:"):
-        st.dataframe(pd.DataFrame({"file": names}), hide_index=True)
 
 
 def origin(drawn: NoisyData) -> None:
@@ -57,6 +49,19 @@ def origin(drawn: NoisyData) -> None:
         st.warning(drawn.trusted_origin, icon=":material/help:")
     else:
         glossary.caption(drawn.trusted_origin)
+    if drawn.source.is_own:
+        glossary.caption(coverage(drawn))
+
+
+def judged(drawn: NoisyData, scored: Scored) -> None:
+    """How good the model is that judges; a warning where it hardly beats chance."""
+    found = judge(drawn, scored.facts["test_accuracy"])
+    if found is None:
+        return
+    if found.is_weak:
+        st.warning(found.sentence, icon=":material/balance:")
+    else:
+        glossary.caption(found.sentence)
 
 
 def measured(drawn: NoisyData) -> bool:
@@ -90,6 +95,10 @@ def facts(source: NoisySource, scored: Scored) -> None:
     told = scored.facts
     glossary.caption(
         f"{plain(labels.model_heading(source.model))} · {told['training']:,} training labels · "
-        f"{told['trusted']:,} trusted examples · {told['test']:,} test examples, {told['test_accuracy']:.1%} "
+        f"{told['trusted']:,} trusted examples · {told['test']:,} {_measured_on(source)}, {told['test_accuracy']:.1%} "
         f"right · the model agrees with {told['observed_accuracy']:.1%} of the labels it was trained on · "
         f"scores read {told['parameters_scored']:,} parameters · {told['device']}")
+
+
+def _measured_on(source: NoisySource) -> str:
+    return "examples out of fold, labels as they came" if source.in_turn else "test examples"

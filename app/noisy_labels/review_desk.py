@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import streamlit as st
 
-from app.noisy_labels import review_example, review_keys, review_queue, state
-from app.widgets import cards, downloads, glossary
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.review import VERDICTS, Decision, Review, cleaned
+from app.noisy_labels import data, review_bulk, review_example, review_filter, review_keys, review_queue, state
+from app.widgets import cards, downloads, glossary, job_panel, pickers
+from engine.applications.noisy_labels import cleaning, rankings
+from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
+from engine.applications.noisy_labels.review import VERDICTS, Decision, Review, cleaned, consequences, verified_by
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.csv_text import csv_text
+from engine.data import uploads
 from engine.runs.noisy_labels import Scored
 
 STYLE = """
@@ -38,18 +40,33 @@ def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """The desk: filters, the example in focus, the queue, and the exports."""
     st.html(STYLE + cards.STYLE)
     review = Review(drawn, session=state.reviewer())
+    _recommended(drawn, scored, pair)
     share, but_not, hide = _filters(scored, pair)
-    rows = [int(row) for row in rankings.flagged(scored.suspicion, pair, share, but_not)]
+    passing = review_filter.show(drawn, scored)
+    flagged = [int(row) for row in rankings.flagged(scored.suspicion, pair, share, but_not)]
+    rows = passing.kept(flagged, drawn, scored, share)
     review_keys.taken(review_keys.Desk(drawn, scored, review, tuple(rows)))
     decisions = review.decisions()
     undecided = [row for row in rows if row not in decisions]
-    glossary.caption(_summary(len(rows), decisions, len(undecided), pair, but_not))
+    glossary.caption(_summary(len(flagged), len(rows), decisions, len(undecided), pair, but_not))
     if rows:
         _flagged(drawn, scored, review, decisions, pair, rows, undecided, hide)
+        review_bulk.show(drawn, scored, review, decisions, pair, undecided if hide else rows, share)
+    elif flagged:
+        st.info("No flagged example passes the filters; take one of them off.", icon=":material/filter_alt_off:")
     else:
         st.info("Every example that the first ranking flags is flagged by the other as well; choose another pair or a "
                 "larger share.", icon=":material/filter_alt_off:")
     _exports(drawn, review, decisions)
+
+
+def _recommended(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+    """Which ranking to look at first, and why."""
+    found = data.recommended(drawn, scored)
+    order = " The consensus of the methods is the order here." if pair == CONSENSUS else ""
+    if found is not None:
+        chosen = " It is the order here." if found.pair == pair else order
+        glossary.caption(f"Recommended: **{found.pair.title}**: {found.why}.{chosen}")
 
 
 def _filters(scored: Scored, pair: Pair) -> tuple[float, Pair | None, bool]:
@@ -74,12 +91,14 @@ def _flagged(drawn: NoisyData, scored: Scored, review: Review, decisions: Mappin
     review_queue.show(drawn, scored, decisions, pair, undecided if hide else rows, focus)
 
 
-def _summary(flagged: int, decisions: Mapping[int, Decision], undecided: int, pair: Pair, but_not: Pair | None) -> str:
+def _summary(flagged: int, shown: int, decisions: Mapping[int, Decision], undecided: int, pair: Pair,
+             but_not: Pair | None) -> str:
     counts = {verdict: sum(decision.verdict == verdict for decision in decisions.values()) for verdict in VERDICTS}
     said = " · ".join(f"{count:,} {VERDICTS[verdict]}" for verdict, count in counts.items() if count) or "nothing yet"
     beside = f", not by {but_not.title}" if but_not else ""
-    return (f"{flagged:,} labels flagged by {pair.title}{beside} · {undecided:,} of them to decide · decided so "
-            f"far in these data: {said}")
+    passing = f", {shown:,} of them pass the filters" if shown < flagged else ""
+    return (f"{flagged:,} labels flagged by {pair.title}{beside}{passing} · {undecided:,} of them to decide · decided "
+            f"so far in these data: {said}")
 
 
 def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]) -> None:
@@ -94,10 +113,42 @@ def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]
                 "text/csv", "desk:cleaned",
                 help="The rows of the dataset's training split that stay, each with the label to use: "
                      "corrected where you said so, without what is wrong and has no right label.")
+        if drawn.source.is_own:
+            _own(drawn, decisions)
         _import(review)
         glossary.caption(
             f"Decisions lie in your results folder under the fingerprint {drawn.fingerprint[:12]} of these "
             "pictures and labels; a review of other data is refused.")
+
+
+def _own(drawn: NoisyData, decisions: Mapping[int, Decision]) -> None:
+    """What comes of a user's own data: a cleaned copy, moves, a list by path, and verified examples."""
+    known = verified_by(drawn, decisions)
+    glossary.markdown("**Your own data, cleaned**")
+    changed = any(consequences(decisions)) or bool(uploads.reading(drawn.source.dataset).classes)
+    with st.container(horizontal=True):
+        form = cleaning.format_of(drawn)
+        downloads.file_button(form.title, partial(cleaning.copy, drawn, decisions), f"cleaned{form.suffix}", form.mime,
+                              "desk:copy", disabled=not changed,
+                              help="What was read, with corrected labels and without what is wrong.")
+        downloads.file_button("Changes by path (CSV)", lambda: csv_text(cleaning.decided_by_path(drawn, decisions)),
+                              "decided.csv", "text/csv", "desk:decided", disabled=not any(consequences(decisions)),
+                              help="What `clean-data --changes` reads on the command line.")
+        if drawn.dataset.image_shape is not None:
+            downloads.file_button("Moves (shell script)", partial(cleaning.script, drawn, decisions), "moves.sh",
+                                  "text/x-shellscript", "desk:moves", disabled=not changed,
+                                  help="Run it in your folder: it moves pictures to the class that they get, and "
+                                       f"removed ones to `{cleaning.REMOVED}`. It deletes and overwrites nothing.")
+        st.button(f"Trust what I decided ({len(known):,})", key="desk:trust", icon=":material/verified:",
+                  disabled=not known, on_click=job_panel.act, args=(_trust, drawn, known),
+                  help="Examples that you called fine, or gave their right label, become verified ones: the scores "
+                       "then refer to them, and they are searched no more. Two of every class are needed.")
+
+
+def _trust(drawn: NoisyData, known: Mapping[str, str]) -> None:
+    """Read the data with what was decided as verified examples."""
+    chosen = uploads.reading(drawn.source.dataset)
+    pickers.take(uploads.keep_reading(chosen.model_copy(update={"trusted": {**chosen.trusted, **known}})))
 
 
 def _import(review: Review) -> None:

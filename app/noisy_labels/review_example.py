@@ -9,8 +9,9 @@ import numpy as np
 import streamlit as st
 
 from app.noisy_labels import review_acts, state
-from app.noisy_labels.review_keys import NOT_KNOWN
+from app.noisy_labels.review_keys import NOT_KNOWN, NUMBERS
 from app.widgets import cards, glossary, job_panel, pictures
+from app.widgets.plain_text import plain
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Review
@@ -30,36 +31,50 @@ def show(drawn: NoisyData, scored: Scored, review: Review, decisions: Mapping[in
     with st.container(border=True):
         place = rows.index(row)
         decided = mark(decisions.get(row))
-        st.html(f'<div class="wf-known">{place + 1} of {len(rows)} flagged · training example {row:,} (row '
-                f"{int(drawn.rows[row]):,} of the dataset) {decided}</div>")
-        left, right = st.columns([1.25, 1], gap="large")
+        st.html(f'<div class="wf-known">{place + 1} of {len(rows)} flagged · {called(drawn, row)} {decided}</div>')
+        left, right = st.columns([1, 1.25], gap="large")
         with left:
             st.html(_looks(drawn, scored, row))
-            st.html(ranks_html(rankings.all_ranks(scored.suspicion), pair, row, len(drawn.evidence.y)))
         with right:
             _decide(drawn, scored, review, decisions.get(row), row, rows)
+        st.html(_alike(drawn, scored, row)
+                + ranks_html(rankings.all_ranks(scored.suspicion), pair, row, len(drawn.evidence.y)))
+
+
+def called(drawn: NoisyData, row: int) -> str:
+    """Which example it is: its file where it has one, and its rows."""
+    files, at = drawn.dataset.files, int(drawn.rows[row])
+    file = f"<b>{escape(files[at])}</b> · " if files else ""
+    return f"{file}training example {row:,} (row {at:,} of the dataset)"
 
 
 def _looks(drawn: NoisyData, scored: Scored, row: int) -> str:
-    """The picture with what is said of it, and the trusted examples that look most alike to the model."""
+    """The picture with what is said of it."""
     names, given, said = drawn.dataset.class_names, int(drawn.evidence.y[row]), int(scored.predicted[row])
     shown = picture(drawn.dataset, "train", int(drawn.rows[row]), 132, f"training example {row}")
-    near = "".join(
-        f"<figure>{picture(drawn.dataset, drawn.trusted_split, int(drawn.trusted_rows[at]), 60, 'trusted example')}"
-        f"<figcaption>{escape(names[int(drawn.evidence.trusted_y[at])])}</figcaption></figure>"
-        for at in scored.nearest[row])
     lines = cards.facts([("given label", names[given]),
                          ("the model says", f"{names[said]}, with probability {scored.probability[row]:.2f}"),
                          ("p(given label)", f"{scored.own[row]:.2f}")])
-    return (f'<div class="wf-desk"><div>{shown}</div><div>{lines}</div><div><h6>Nearest trusted examples</h6>'
-            f'<div class="wf-near">{near}</div></div></div>')
+    return f'<div class="wf-desk"><div>{shown}</div><div>{lines}</div></div>'
+
+
+def _alike(drawn: NoisyData, scored: Scored, row: int) -> str:
+    """The examples that look most alike to the model: trusted ones, or others in doubt where none is trusted."""
+    names, in_turn = drawn.dataset.class_names, drawn.source.in_turn
+    near = "".join(
+        f"<figure>{picture(drawn.dataset, drawn.trusted_split, int(drawn.trusted_rows[at]), 60, 'a similar example')}"
+        f"<figcaption>{escape(names[int(drawn.evidence.trusted_y[at])])}</figcaption></figure>"
+        for at in scored.nearest[row])
+    title = "Most alike to a model that has not seen it, their labels in doubt too" if in_turn else (
+        "Nearest trusted examples")
+    return f'<div class="wf-desk"><div><h6>{title}</h6><div class="wf-near">{near}</div></div></div>'
 
 
 def picture(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
     """A picture, or the first features where examples are none."""
     if dataset.image_shape is None:
         return cards.features(dataset.features(split, np.array([index]))[0], alt)
-    return pictures.html(dataset, split, index, side, alt)
+    return pictures.as_it_came(dataset, split, index, side, alt)
 
 
 def ranks_html(all_ranks: Mapping[Pair, np.ndarray], chosen: Pair, row: int, n: int) -> str:
@@ -74,15 +89,22 @@ def _decide(drawn: NoisyData, scored: Scored, review: Review, before: Decision |
             rows: list[int]) -> None:
     """The right label, a note, and the verdicts with their keys."""
     right = _right_label(drawn, scored, before, row)
-    note = st.text_input("Note", before.note if before else "", key=f"note:{row}", max_chars=LONGEST_NOTE)
     buttons = st.container(horizontal=True)
+    note = st.text_input("Note", before.note if before else "", key=f"note:{row}", max_chars=LONGEST_NOTE)
     for verdict, title, key, icon in BUTTONS:
         buttons.button(f"{title} ({key})", key=f"desk:{verdict}", icon=icon,
                        type="primary" if verdict == WRONG else "secondary", on_click=job_panel.act,
                        args=(review_acts.take, review, row, verdict, right if verdict == WRONG else None, note, rows))
     _move(review, rows, rows.index(row))
-    glossary.caption("Keys: w wrong, f fine, u unsure, z undo, ← and → to move. Type as fast as you like: each key is "
-                     "kept and done in order, and decisions are saved at once.")
+    glossary.caption(f"Keys: {_numbers(drawn)}; w wrong, f fine, u unsure, z undo, ← and → to move. Type as fast as "
+                     "you like: each key is kept and done in order, and decisions are saved at once.")
+
+
+def _numbers(drawn: NoisyData) -> str:
+    """Which number key stands for which right label."""
+    said = ", ".join(f"{key} {plain(name)}" for key, name in zip(NUMBERS, drawn.dataset.class_names, strict=False))
+    more = " (the other classes by the box above)" if len(drawn.dataset.class_names) > len(NUMBERS) else ""
+    return f"the right label by its number, {said}{more}"
 
 
 def _right_label(drawn: NoisyData, scored: Scored, before: Decision | None, row: int) -> int | None:

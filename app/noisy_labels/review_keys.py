@@ -20,7 +20,9 @@ from engine.runs.noisy_labels import Scored
 
 VERDICT_KEYS = {"w": WRONG, "f": FINE, "u": UNSURE}
 UNDO, BACK, ON = "z", "ArrowLeft", "ArrowRight"
-KEYS = (*VERDICT_KEYS, UNDO, BACK, ON)
+NUMBERS = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "0")
+"""The keys of the first ten classes: the class is the right label, and the given one is fine where it is that."""
+KEYS = (*VERDICT_KEYS, UNDO, BACK, ON, *NUMBERS)
 NOT_KNOWN = -1
 _QUEUE, _TAKEN = "desk-keys", "desk_keys_taken"
 _SCRIPT = """
@@ -92,6 +94,12 @@ def act(desk: Desk, key: str) -> None:
         note = st.session_state.get(f"note:{focus}", before.note if before else "")
         review_acts.take(desk.review, focus, verdict, None if verdict != WRONG or chosen == NOT_KNOWN else chosen, note,
                          desk.rows)
+    elif focus is not None and key in NUMBERS:
+        label = NUMBERS.index(key)
+        if label < desk.drawn.evidence.classes:
+            fine = label == desk.drawn.evidence.y[focus]
+            note = st.session_state.get(f"note:{focus}", decisions[focus].note if focus in decisions else "")
+            review_acts.take(desk.review, focus, FINE if fine else WRONG, None if fine else label, note, desk.rows)
     elif focus is not None and key in (BACK, ON):
         step = 1 if key == ON else -1
         state.look_at(desk.rows[min(max(desk.rows.index(focus) + step, 0), len(desk.rows) - 1)])

@@ -12,8 +12,8 @@ from app.widgets.pair_choice import PairChoice
 from app.widgets.selectors import pick, segments
 from engine import data
 from engine.applications.noisy_labels import limits
-from engine.applications.noisy_labels.origin import IN_DOUBT, VERIFIED
-from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
+from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisySource
 from engine.data import uploads
 from engine.metrics.detection import SHARES, precision_title
@@ -28,8 +28,10 @@ OPENED = PairChoice("rankings", "labels")
 """The two rankings that the heatmap has opened."""
 SPOILED, DOUBTED = "spoil", "doubt"
 """Consents of the reader, each kept as the name of the data that it was given for, so that it holds for no other."""
-DEFAULT = Pair("TracIn", "Target logit")
+DEFAULT = CONSENSUS
 DESK_SHARES = (*SHARES, 0.2)
+FILTERS = ("named", "given", "guessed", "agree")
+"""The filters of the desk: file name, given label, what the model says, agreement of methods."""
 SIZES = ("labels", "trusted", "epochs", "judge", "noise")
 MODELS = ("cnn", "mlp", "linear", *FORMS)
 POOL = {"cifar10": 2, "fashion_mnist": 2, "fashion_small": 2}
@@ -37,13 +39,14 @@ POOL = {"cifar10": 2, "fashion_mnist": 2, "fashion_small": 2}
 DEFAULTS = {"digits": (1_000, 20, 15), "fashion_mnist": (2_000, 50, 15), "cifar10": (2_000, 50, 25)}
 """Training examples, trusted examples a class, epochs."""
 MOST_TEST = 2_000
+FOLDS = 4
 NOISE_STEPS = [place / 20 for place in range(13)]
 
 
 def source() -> NoisySource:
     """The sidebar; returns what it chose. Raises the engine's error where the data cannot be had."""
     with st.sidebar:
-        name = pickers.dataset_picker(SIZES, texts=False)
+        name = pickers.dataset_picker((*SIZES, *FILTERS, AT), texts=False)
         pickers.upload(texts=False)
         dataset = data.load(name)
         own = uploads.is_upload(name)
@@ -58,13 +61,16 @@ def source() -> NoisySource:
         if model in FORMS:
             glossary.caption("This network wants a GPU: on two processor cores an epoch takes minutes.")
         with st.expander("Sizes and seeds"):
-            trusted, n_train, epochs = _sizes(dataset, own)
+            in_turn = own and dataset.test_drawn and not doubted
+            trusted, n_train, epochs = _sizes(dataset, own, in_turn)
             mask = pickers.number("mask", "seed of draw, trusted set and noise", 0, 0, 1_000_000,
                                   "Fixes which labels are wrong. Another training seed keeps them.")
             seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
-    tested = min(MOST_TEST, limits.most_tested(dataset, own, trusted))
+    origin = IN_DOUBT if doubted else IN_TURN if in_turn else VERIFIED
+    tested = None if in_turn else min(MOST_TEST, limits.most_tested(dataset, own, trusted))
     return NoisySource(dataset=name, n_train=n_train, n_test=tested, trusted=trusted, pool=pool, noise=noise,
-                       trusted_from=IN_DOUBT if doubted else VERIFIED, mask=mask, model=model, seed=seed,
+                       trusted_from=origin, folds=max(2, limits.most_folds(dataset)) if in_turn else FOLDS, mask=mask,
+                       model=model, seed=seed,
                        recipe=SMALL_RECIPE.model_copy(update={"epochs": epochs,
                                                               "checkpoints": min(4, epochs)}))
 
@@ -83,8 +89,9 @@ def _doubted(dataset: data.Dataset, own: bool) -> bool:
     """Whether a part of the labels in doubt is trusted, where there are no others and the reader says so."""
     return own and dataset.test_drawn and _consent(
         DOUBTED, dataset.name, "Trust a part of the labels in doubt",
-        "Your images bring no `test` folder, so there are no verified labels. With this on, the trusted examples are "
-        "drawn from the labels in doubt, and the page says so.")
+        "Your data bring no verified labels, so that every label is searched, each part of them held out in turn. With "
+        "this on, one model measures with a part of the labels in doubt instead: faster, and that part is not "
+        "searched.")
 
 
 def _consent(choice_name: str, dataset: str, label: str, help: str) -> bool:
@@ -126,9 +133,14 @@ def _model(dataset: data.Dataset) -> str:
     return model
 
 
-def _sizes(dataset: data.Dataset, own: bool) -> tuple[int, int, int]:
+def _sizes(dataset: data.Dataset, own: bool, in_turn: bool) -> tuple[int, int, int]:
+    """Trusted examples of each class, labels to search and epochs; of a user's own data all labels are searched."""
     most = limits.most_trusted(dataset, own)
-    wanted, per_class, epochs = DEFAULTS.get(dataset.name, (2_000, 20, 20))
+    wanted, per_class, epochs = DEFAULTS.get(dataset.name, (20_000 if own else 2_000, 20, 20))
+    if in_turn:
+        whole = limits.most_in_turn(dataset)
+        train = pickers.number("labels", "training labels to search", min(wanted, whole), 2, whole)
+        return 1, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
     trusted = pickers.number("trusted", "trusted examples of each class", min(per_class, most), 1, most,
                              "Verified examples that the scores refer to: "
                              + (_own_trusted(dataset) if own else "drawn beside the training set."))
@@ -154,7 +166,8 @@ def view(measured: bool) -> str:
 def pair(pairs: Sequence[Pair]) -> Pair:
     """Method and trusted behavior."""
     by_title = {pair.title: pair for pair in pairs}
-    default = DEFAULT.title if DEFAULT.title in by_title else next(iter(by_title))
+    by_title = {title: by_title[title] for title in sorted(by_title, key=lambda title: title != DEFAULT.title)}
+    default = next(iter(by_title))
     key = choice.bound(PAIR, default, choice.from_options(list(by_title)))
     title = inputs.selectbox("Method and trusted behavior", list(by_title), key=key,
                              help=glossary.hint("behavior", "A method ranks the labels. Where it reads a behavior of "

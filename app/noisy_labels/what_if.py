@@ -24,6 +24,9 @@ from engine.store.results import Result
 
 def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """What is changed, the run that changes it, and its result."""
+    if not len(drawn.y_test):
+        st.info(retraining.NOT_MEASURED, icon=":material/help:")
+        return
     left, right = st.columns([1.4, 1], gap="large", vertical_alignment="bottom")
     with left:
         way = state.way()

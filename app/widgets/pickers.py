@@ -46,7 +46,8 @@ COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "t
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
            "and is at no optimum: its answers are exact for steps and retraining; of re-optimised candidates those "
            "that reach no optimum are left out.")
-UPLOADED = "npz with x_train, y_train, x_query, y_query, or a zip of an image folder (one subfolder a class)"
+UPLOADED = ("A zip of an image folder (one subfolder a class), an npz with x_train, y_train, x_query, y_query, or a "
+            "Parquet table of numbers with a column `label`")
 UPLOADED_TEXTS = ", or texts as JSONL (an object with prompt and response a line)."
 TUNED = ("A language model starts from what it has learned before and is fine-tuned on the texts. Steps and retraining "
          "are answered exactly. Models that are offered here are on this machine.")
@@ -191,7 +192,7 @@ def upload(texts: bool = True) -> None:
     """Takes the user's own data and chooses it. texts: whether they may be those of a language model."""
     with st.expander("Use my own data"):
         file = st.file_uploader(UPLOADED + (UPLOADED_TEXTS if texts else "."),
-                                type=["npz", "zip", *(["jsonl"] if texts else [])], key="upload")
+                                type=["npz", "zip", "parquet", *(["jsonl"] if texts else [])], key="upload")
         if file is None:
             _sample()
             return
@@ -206,12 +207,12 @@ def upload(texts: bool = True) -> None:
             st.session_state["upload_fault"] = str(error)
             st.error(sentence(error), icon=":material/error:")
             return
-        _brought(name)
+        take(name)
         st.rerun()
 
 
-def _brought(name: str) -> None:
-    """Choose a kept upload."""
+def take(name: str) -> None:
+    """Choose a kept upload, or a reading of one."""
     kept = st.session_state.setdefault("uploads", [])
     if name not in kept:
         kept.append(name)
@@ -229,7 +230,7 @@ def _sample() -> None:
 
 
 def _try() -> None:
-    _brought(data.uploads.keep(BytesIO(sample_folder.sample_zip()), sample_folder.NAME))
+    take(data.uploads.keep(BytesIO(sample_folder.sample_zip()), sample_folder.NAME))
 
 
 def source(seed_offset: int = 0) -> ProblemSource:

@@ -9,7 +9,7 @@ from html import escape
 import streamlit as st
 from PIL import Image
 
-from engine.data import Dataset
+from engine.data import Dataset, originals, uploads
 
 
 def html(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
@@ -19,6 +19,31 @@ def html(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
         return f'<span class="wf-picture wf-num">#{index}</span>'
     return (f'<img class="wf-picture" src="{address}" width="{side}" height="{side}" alt="{escape(alt)}" '
             f'title="{escape(alt)}">')
+
+
+def as_it_came(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
+    """An `<img>` of a picture of a kept zip as it came, within side × side pixels; of other examples as `html`."""
+    address = original_url(dataset, split, index, 2 * side)
+    if address is None:
+        return html(dataset, split, index, side, alt)
+    return (f'<img class="wf-picture" src="{address}" width="{side}" height="{side}" style="object-fit:contain" '
+            f'alt="{escape(alt)}" title="{escape(alt)}">')
+
+
+def original_url(dataset: Dataset, split: str, index: int, side: int) -> str | None:
+    """The data URL of a thumbnail of a picture of a kept zip; None where an example is none, or cannot be read."""
+    if dataset.image_shape is None or not uploads.is_upload(dataset.name):
+        return None
+    files = dataset.files if split == "train" else dataset.test_files
+    return thumbnail(dataset.name, files[index], side)
+
+
+@st.cache_data(show_spinner=False, max_entries=2_000)
+def thumbnail(name: str, file: str, side: int) -> str | None:
+    """The data URL of a picture of a kept zip, by its file; None where it is none, or cannot be read."""
+    path = uploads.base(name)
+    packed = originals.thumbnail(path, file, (file,), side) if path.suffix == uploads.PICTURES else None
+    return None if packed is None else "data:image/png;base64," + base64.b64encode(packed).decode()
 
 
 @st.cache_data(show_spinner=False, max_entries=2_000)

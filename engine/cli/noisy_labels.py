@@ -12,6 +12,7 @@ from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.cli.changes import read_changes
+from engine.cli.reading import Read
 from engine.cli.setting import Machine
 
 if TYPE_CHECKING:
@@ -22,13 +23,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Searched:
+class Searched(Read):
     """What is searched: a source as the page gives it, or a user's own data, of which a source may say the rest."""
 
     source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives "
                                              "them; beside --data without the dataset.", metavar="JSON")] = ""
-    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, or an npz. Their "
-                                                   "labels stay as they are.", metavar="PATH")] = None
     trust_labels_in_doubt: Annotated[bool, typer.Option(
         "--trust-labels-in-doubt", help="Trust a part of the labels in doubt, where the data bring no verified "
                                         "ones; the results say so.")] = False
@@ -47,11 +46,12 @@ class Searched:
             raise InvalidInput("--source is no JSON object; write {\"dataset\": …, \"model\": …}.")
         if self.trust_labels_in_doubt:
             given = {**given, "trusted_from": IN_DOUBT}
+        read = self.reading
         if self.data is None:
             return NoisySource.parse(given)
         if "dataset" in given:
             raise InvalidInput("Both --data and --source name the data; leave `dataset` out of --source.")
-        return own_source(self.data, given)
+        return own_source(self.data, given, read)
 
 
 def noisy_labels(
@@ -61,16 +61,19 @@ def noisy_labels(
     machine: Machine = Machine(),
 ) -> None:
     """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
+    from engine.applications.noisy_labels.judge import judge
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
     from engine.runs import noisy_labels as runs
 
-    check_output(out, ".csv", inputs=[searched.data] if searched.data else ())
+    check_output(out, ".csv", inputs=searched.inputs)
     chosen = searched.chosen()
     drawn = runs.draw_kept(chosen)
     scored = runs.load(run_shown("noisy labels", runs.KIND, runs.payload(chosen), machine))
     atomic_write(out, csv_text(_table(drawn, scored)))
     _tell(drawn, scored)
+    if judged := judge(drawn, scored.facts["test_accuracy"]):
+        print(judged.sentence)
     print(f"Written: {out}")
 
 
@@ -79,12 +82,14 @@ def _table(drawn: NoisyData, scored: Scored) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
+    from engine.applications.noisy_labels.rankings import with_consensus
+
     dataset, rows = drawn.dataset, drawn.rows
     files = {"file": [dataset.files[row] for row in rows]} if dataset.files else {}
     return pd.DataFrame({"row": np.arange(len(rows)), "dataset_row": rows, **files,
                          "label": [dataset.class_names[label] for label in drawn.evidence.y],
                          "predicted": [dataset.class_names[label] for label in scored.predicted],
-                         **{pair.title: values for pair, values in scored.suspicion.items()}})
+                         **{pair.title: values for pair, values in with_consensus(scored.suspicion).items()}})
 
 
 def _tell(drawn: NoisyData, scored: Scored) -> None:
@@ -120,7 +125,7 @@ def what_if_labels(
     from engine.runs import noisy_labels as runs
     from engine.runs import noisy_retraining as retraining
 
-    check_output(out, ".csv", inputs=[changes, *([searched.data] if searched.data else [])])
+    check_output(out, ".csv", inputs=[changes, *searched.inputs])
     removed, relabelled = read_changes(changes)
     chosen = searched.chosen()
     payload = retraining.what_if(chosen, removed, relabelled, seeds)

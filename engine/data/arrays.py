@@ -53,6 +53,9 @@ class Arrays:
             class_names=tuple(str(label) for label in range(self.n_classes)),
             candidates=np.sort(self.candidates),
             flags=self.flags,
+            files=tuple(f"x_train[{row}]" for row in range(len(self.y_train))),
+            test_files=tuple(f"x_query[{row}]" for row in range(len(self.y_query))),
+            test_origin="queries (`x_query`)",
             note=f"{len(self.y_train):,} training examples and {len(self.y_query):,} queries with "
             f"{self.x_train.shape[1]:,} features, used as they are; the queries serve as the test split.",
         )

@@ -35,8 +35,10 @@ class Dataset:
     candidates: the training examples that the source offers as candidates, or None for all of them.
     note: one sentence on scale, licence and what was skipped. skipped: files that could not be read.
     test_drawn: whether the test split was drawn from the training labels, because the source brings none of its own.
-    files: the path of every training example in a source of files, else empty.
-    flags: (n,) bool, which training labels are known to be wrong, or None where nobody said; no model or score sees it.
+    files, test_files: the path of every training and test example in a source of files, else empty.
+    test_origin: whence a source has its test split, in a few words; empty where that is not told or `test_drawn`.
+    flags, test_flags: (n,), (m,) bool, which labels are known to be wrong, or None where nobody said; no model or score
+    sees them.
     records: the texts of both splits where examples are records of a language model; their features are row numbers,
     and their labels are the answers that they state.
     """
@@ -56,6 +58,9 @@ class Dataset:
     flags: np.ndarray | None = None
     test_drawn: bool = False
     files: tuple[str, ...] = ()
+    test_files: tuple[str, ...] = ()
+    test_flags: np.ndarray | None = None
+    test_origin: str = ""
     records: tuple[tuple[Record, ...], tuple[Record, ...]] | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +68,8 @@ class Dataset:
             if len(self._raw(split)) != len(self.labels(split)):
                 raise InvalidInput(f"The {split} split has {len(self._raw(split)):,} examples but "
                                    f"{len(self.labels(split)):,} labels; give one label an example.")
-        for array in (self.raw_train, self.y_train, self.raw_test, self.y_test, self.candidates, self.flags):
+        for array in (self.raw_train, self.y_train, self.raw_test, self.y_test, self.candidates, self.flags,
+                      self.test_flags):
             if array is not None:
                 array.setflags(write=False)
 

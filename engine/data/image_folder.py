@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -14,11 +14,13 @@ from PIL import Image, ImageOps
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.data.archive import MAX_BYTES, Source, megabytes, open_zip, unpack
+from engine.data.colour import FORMATS, any_coloured
 from engine.data.dataset import Dataset
 
 MODES = {"grayscale": "L", "rgb": "RGB"}
+AS_THEY_ARE = "as they are"
+USUAL_SIZES = {"grayscale": 28, "rgb": 32}
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
-FORMATS = ("JPEG", "PNG", "PPM", "BMP", "TIFF", "WEBP")  # no format that Pillow hands to another program
 MAX_PIXELS = 50_000_000
 WRONG_LABELS = "wrong_labels.txt"
 SIZES = (4, 256)
@@ -26,13 +28,14 @@ SIZES = (4, 256)
 
 @dataclass(frozen=True)
 class Options:
-    """How pictures are read. size: pixels a side after resizing. color: `grayscale` or `rgb`.
+    """How pictures are read. size: pixels a side after resizing, by default 28, and 32 where pictures in colour are
+    read as they are. color: `grayscale`, `rgb`, or `as they are`, which is `rgb` where one of them is in colour.
 
     max_images, max_bytes: what a folder, and its pixels once read, have to stay within. seed: of the train/test
     split where the folder brings none. test_share: the share of pictures that this split holds out.
     """
 
-    size: int = 28
+    size: int | None = None
     color: str = "grayscale"
     max_images: int = 20_000
     max_bytes: int = MAX_BYTES
@@ -40,18 +43,33 @@ class Options:
     test_share: float = 0.25
 
     def __post_init__(self) -> None:
-        if isinstance(self.size, bool) or not isinstance(self.size, Integral) or not SIZES[0] <= self.size <= SIZES[1]:
+        if self.size is not None and (isinstance(self.size, bool) or not isinstance(self.size, Integral)
+                                      or not SIZES[0] <= self.size <= SIZES[1]):
             raise InvalidInput(f"The image size is {self.size!r}; give a whole number from {SIZES[0]} to {SIZES[1]}.")
-        if self.color not in MODES:
+        if self.color not in (*MODES, AS_THEY_ARE):
             raise InvalidInput(f"The color is {self.color!r}; choose `grayscale` or `rgb`.")
         if not 0 < self.test_share <= 0.5:
             raise InvalidInput(f"The test share is {self.test_share!r}; give a number above 0 and up to 0.5.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or not 0 <= self.seed < 2**32:
             raise InvalidInput(f"The split seed is {self.seed!r}; give a whole number from 0 to {2**32 - 1}.")
 
+    def settled(self, root: Path) -> Options:
+        """With a colour and a size for the pictures below `root`."""
+        if self.color == AS_THEY_ARE:
+            found = [path for path in sorted(root.rglob("*")) if _is_picture(path.relative_to(root).as_posix())]
+            color = "rgb" if any_coloured(found) else "grayscale"
+            return replace(self, color=color, size=self.size or USUAL_SIZES[color])
+        return self if self.size else replace(self, size=USUAL_SIZES["grayscale"])
+
+    @property
+    def side(self) -> int:
+        """`size`, once it is settled."""
+        assert self.size is not None, "a size that is not settled"
+        return self.size
+
     @property
     def shape(self) -> tuple[int, ...]:
-        return (self.size, self.size) if self.color == "grayscale" else (self.size, self.size, 3)
+        return (self.side, self.side) if self.color == "grayscale" else (self.side, self.side, 3)
 
 
 @dataclass(frozen=True)
@@ -98,6 +116,7 @@ def _options(options: dict) -> Options:
 
 
 def _load(root: Path, name: str, title: str, options: Options) -> Dataset:
+    options = options.settled(root)
     brings_test = (root / "train").is_dir() and (root / "test").is_dir()
     if brings_test:
         train = _read(root / "train", root, options, seen=0)
@@ -105,6 +124,7 @@ def _load(root: Path, name: str, title: str, options: Options) -> Dataset:
     else:
         train, test = _divided(_read(root, root, options, seen=0), options)
     skipped = train.skipped + test.skipped
+    flags, test_flags = _known_flags(root, train, test)
     return Dataset(
         name=name,
         title=title,
@@ -116,19 +136,22 @@ def _load(root: Path, name: str, title: str, options: Options) -> Dataset:
         image_shape=options.shape,
         scale=255.0,
         skipped=skipped,
-        flags=_known_flags(root, train, test),
+        flags=flags,
+        test_flags=test_flags,
+        test_origin="" if not brings_test else "`test` folder",
         test_drawn=not brings_test,
         files=train.files,
+        test_files=test.files,
         note=f"{len(train.labels):,} training and {len(test.labels):,} test images of {options.size} × "
         f"{options.size} {options.color} pixels divided by 255, your own" + _skip_clause(skipped) + ".",
     )
 
 
-def _known_flags(root: Path, train: Split, test: Split) -> np.ndarray | None:
-    """(n,) bool over the training pictures, or None where no file says which labels are wrong."""
+def _known_flags(root: Path, train: Split, test: Split) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """(n,) bool over the training and the test pictures, or None where no file says which labels are wrong."""
     path = root / WRONG_LABELS
     if not path.is_file():
-        return None
+        return None, None
     try:
         listed = {line.strip().removeprefix("./") for line in path.read_text(encoding="utf-8-sig").splitlines()}
     except (OSError, ValueError):
@@ -137,7 +160,7 @@ def _known_flags(root: Path, train: Split, test: Split) -> np.ndarray | None:
     if unknown:
         raise InvalidInput(f"`{WRONG_LABELS}` lists `{unknown[0][:80]}`, which is not a picture of the folder; give "
                            "paths relative to it.")
-    return np.isin(np.array(train.files), list(listed))
+    return np.isin(np.array(train.files), list(listed)), np.isin(np.array(test.files), list(listed))
 
 
 def _skip_clause(skipped: tuple[str, ...]) -> str:
@@ -233,7 +256,7 @@ def _read(root: Path, base: Path, options: Options, seen: int) -> Split:
 
 def _pixels(path: str, relative: str, options: Options) -> np.ndarray | None:
     """One picture as uint8 (d,); None where it cannot be read."""
-    side = (options.size, options.size)
+    side = (options.side, options.side)
     try:
         with Image.open(path, formats=FORMATS) as image:
             too_large = image.width * image.height > MAX_PIXELS

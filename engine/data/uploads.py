@@ -1,10 +1,11 @@
-"""A user's own data, kept by content under HOME/uploads: an npz of arrays, a zip of an image folder, or records as
-JSONL."""
+"""A user's own data, kept by content under HOME/uploads: an npz of arrays, a zip of an image folder, records as JSONL,
+and readings of these."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,17 +13,24 @@ from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write, make_folder
 from engine.basics.folders import home_folder
+from engine.basics.strict_json import parse_object
+from engine.basics.values import canonical_json
 from engine.data import record_sets
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
 from engine.data.npz import load_npz
 from engine.data.packing import packed
+from engine.data.readings import Reading
+from engine.data.tables import load_table
 
 PREFIX = "upload-"
 MOST_BYTES = 500_000_000
-TITLES = {".npz": "Your arrays (npz)", ".zip": "Your images (zip)", ".jsonl": "Your records (JSONL)"}
-RECORDS = ".jsonl"
-_NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip|jsonl)")
+TITLES = {".npz": "Your arrays (npz)", ".zip": "Your images (zip)", ".parquet": "Your table (Parquet)",
+          ".jsonl": "Your records (JSONL)"}
+RECORDS, PICTURES, ARRAYS, TABLE, READ = ".jsonl", ".zip", ".npz", ".parquet", ".reading"
+COLOUR = "colour kept"
+"""Part of what pictures are told by, since they are read as they are: before, all were read in grey."""
+_NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip|parquet|jsonl|reading)")
 
 
 def is_upload(name: str) -> bool:
@@ -31,7 +39,10 @@ def is_upload(name: str) -> bool:
 
 def title(name: str) -> str:
     """An upload's name for people: what kind of data it is."""
-    return TITLES[Path(name).suffix]
+    suffix = Path(name).suffix
+    if suffix != READ:
+        return TITLES[suffix]
+    return f"{title(reading(name).of)}, as you read them"
 
 
 def holds_records(name: str) -> bool:
@@ -47,11 +58,16 @@ def keep(file: BinaryIO, filename: str) -> str:
     """
     suffix = Path(filename).suffix.lower()
     if suffix not in TITLES:
-        raise InvalidInput(f"`{filename}` is neither .npz nor .zip nor .jsonl; give arrays as npz, an image folder as "
-                           "zip, or the records of a language model as JSONL.")
+        raise InvalidInput(f"`{filename}` is neither .npz nor .zip nor .parquet nor .jsonl; give arrays as npz, an "
+                           "image folder as zip, a table as Parquet, or the records of a language model as JSONL.")
     content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
+    return _kept(content, suffix)
+
+
+def _kept(content: bytes, suffix: str) -> str:
+    """Keep the content of a file that loads; returns its name. Raises as loading does, and keeps nothing then."""
     name = f"{PREFIX}{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     path = _folder() / name
     fresh = not path.exists()
@@ -65,6 +81,27 @@ def keep(file: BinaryIO, filename: str) -> str:
             path.unlink(missing_ok=True)
         raise
     return name
+
+
+def keep_reading(chosen: Reading) -> str:
+    """Keep a reading of an upload; returns its dataset name, that of the upload itself where it is read as usual.
+
+    Raises `InvalidInput` where the reading does not fit the data, and `MissingData` where these are no longer there.
+    """
+    if chosen.is_plain:
+        load(chosen.of)
+        return chosen.of
+    return _kept(canonical_json(chosen.model_dump(mode="json")).encode(), READ)
+
+
+def reading(name: str) -> Reading:
+    """How an upload is read: what was kept, or the usual way. Raises `MissingData` where it is no longer there."""
+    if not name.endswith(READ):
+        return Reading(of=name)
+    found = Reading.parse(parse_object(_path(name).read_bytes(), "the kept reading"))
+    if not _NAME.fullmatch(found.of) or found.of.endswith((READ, RECORDS)):
+        raise InvalidInput("A reading is of pictures or arrays that were uploaded; read these anew.")
+    return found
 
 
 def keep_path(path: Path) -> str:
@@ -83,22 +120,60 @@ def keep_path(path: Path) -> str:
 
 def load(name: str) -> Dataset:
     """A kept upload as a dataset. Raises `MissingData` where it is no longer there."""
+    _path(name)
+    return read(reading(name), name)
+
+
+def read(chosen: Reading, name: str) -> Dataset:
+    """The dataset of a reading, by a name. Raises as `load` does, and `InvalidInput` where it does not fit the data."""
+    path = _path(chosen.of)
+    return chosen.applied(LOADERS[path.suffix](path, name, chosen))
+
+
+def _arrays(path: Path, name: str, chosen: Reading) -> Dataset:
+    return load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays")
+
+
+def _records(path: Path, name: str, chosen: Reading) -> Dataset:
+    return record_sets.own(path, name, "Your records")
+
+
+def _pictures(path: Path, name: str, chosen: Reading) -> Dataset:
+    return load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES, color=chosen.color,
+                             size=chosen.size)
+
+
+def _table(path: Path, name: str, chosen: Reading) -> Dataset:
+    return load_table(path, name=name, title="Your table", max_bytes=MOST_BYTES)
+
+
+LOADERS: dict[str, Callable[[Path, str, Reading], Dataset]] = {
+    ARRAYS: _arrays, RECORDS: _records, PICTURES: _pictures, TABLE: _table}
+
+
+def base(name: str) -> Path:
+    """The kept file that an upload, or a reading of it, is made of. Raises `MissingData` where it is not there."""
+    return _path(reading(name).of)
+
+
+def content(name: str) -> str:
+    """The digest of what the kept file holds and how it is read; empty where it is not here."""
+    path = _folder() / name
+    if not _NAME.fullmatch(name) or not path.is_file():
+        return ""
+    told = file_content(path)
+    if name.endswith(READ):
+        return hashlib.sha256(f"{told} {content(reading(name).of)}".encode()).hexdigest()
+    return hashlib.sha256(f"{told} {COLOUR}".encode()).hexdigest() if name.endswith(PICTURES) else told
+
+
+def _path(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise InvalidInput(f"`{name[:60]}` is not the name of an upload; upload the file again.")
     path = _folder() / name
     if not path.exists():
         raise MissingData(f"The upload `{name}` is no longer on this machine; upload the file again.")
-    if path.suffix == ".npz":
-        return load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays")
-    if path.suffix == RECORDS:
-        return record_sets.own(path, name, "Your records")
-    return load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES)
-
-
-def content(name: str) -> str:
-    """The digest of what the kept file holds; empty where it is not here."""
-    path = _folder() / name
-    return file_content(path) if _NAME.fullmatch(name) and path.is_file() else ""
+    return path
 
 
 def _folder() -> Path:

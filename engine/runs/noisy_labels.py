@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from engine.applications.noisy_labels.pairs import MAIN, Pair
+from engine.applications.noisy_labels import in_turn
+from engine.applications.noisy_labels.origin import IN_TURN
+from engine.applications.noisy_labels.pairs import MAIN, METHODS, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.basics.latest import Latest
@@ -53,19 +56,28 @@ def load(result: Result) -> Scored:
                   arrays["own"], arrays["nearest"], result.manifest["facts"])
 
 
+def _folds(data: Mapping[str, Any]) -> int:
+    """How many parts are held out in turn; 0 where there is a trusted set."""
+    return data["source"]["folds"] if data["source"].get("trusted_from") == IN_TURN else 0
+
+
 def plan(data: Mapping[str, Any]) -> list[str]:
+    if _folds(data):
+        return [f"{FOLD}{fold}" for fold in range(_folds(data))]
     return [part for part, names in PARTS.items() if part == "similarity" or set(names) & set(data["methods"])]
 
 
 def weight(data: Mapping[str, Any], key: str) -> float:
     """Guessed shares: the first chunk trains the model, confident learning trains others on folds."""
-    return {"similarity": 1.0, "gradients": 0.5, "confident": 2.0}[key]
+    return {"similarity": 1.0, "gradients": 0.5, "confident": 2.0}.get(key, 1.0)
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     source = NoisySource.parse(data["source"])
     check_contents(data, source.contents)
     drawn = draw_kept(source)
+    if key.startswith(FOLD):
+        return _run_fold(drawn.without(int(key.removeprefix(FOLD))), data["methods"], context)
     model = drawn.train(context.device, check=context.check,
                         progress=lambda share: context.progress(0.8 * share, "training the model"))
     found = suspicions(model, set(PARTS[key]) & set(data["methods"]), context.computing("scoring every label", 0.8))
@@ -85,22 +97,71 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     return Output(arrays=arrays, manifest=manifest)
 
 
+def _run_fold(drawn: NoisyData, methods: Sequence[str], context: Context) -> Output:
+    """One model, without its fold: suspicion of the labels that it was trained on, and what it says of the fold."""
+    model = drawn.train(context.device, check=context.check,
+                        progress=lambda share: context.progress(0.8 * share, "training the model"))
+    found = suspicions(model, {*PARTS["similarity"], *PARTS["gradients"]} & set(methods) - {"random"},
+                       context.computing("scoring labels", 0.8))
+    p = model.problem.network.predict(model.problem.queries).softmax(-1).cpu().double().numpy()
+    return Output(arrays={**{f"s{place}": values for place, values in enumerate(found.values())}, "p": p,
+                          "nearest": _most_alike(model, model.problem.queries, model.problem.x)},
+                  manifest={"pairs": [list(pair) for pair in found], "device": device_name(model.device),
+                            "parameters_scored": model.problem.parameters,
+                            "observed_accuracy": float((model.logits.argmax(-1).cpu().numpy()
+                                                        == drawn.evidence.y).mean())})
+
+
+def _finish_folds(data: Mapping[str, Any], chunks: Mapping[str, Result]) -> Output:
+    """The folds put together; what is said of an example comes from the model that has not seen it."""
+    drawn = draw_kept(NoisySource.parse(data["source"]))
+    parts, told = [], [chunks[key].manifest for key in plan(data)]
+    for key, facts in zip(plan(data), told, strict=True):
+        arrays = chunks[key].arrays()
+        scores = {Pair(*pair): arrays[f"s{place}"] for place, pair in enumerate(facts["pairs"])}
+        parts.append(in_turn.Fold(scores, arrays["p"], arrays["nearest"]))
+    y, fold_of = drawn.evidence.y, drawn.fold_of
+    p = in_turn.out_of_fold(fold_of, parts)
+    found = in_turn.suspicions(fold_of, parts) | in_turn.references(drawn, p, data["methods"])
+    order = [method.title for method in METHODS.values()]
+    found = dict(sorted(found.items(), key=lambda item: order.index(item[0].method) if item[0].method in order
+                        else len(order)))
+    facts = {"test_accuracy": float((p.argmax(-1) == y).mean()),
+             "observed_accuracy": float(np.mean([one["observed_accuracy"] for one in told])),
+             "data": drawn.fingerprint, "device": told[0]["device"], "training": len(y), "trusted": 0, "test": len(y),
+             "parameters_scored": told[0]["parameters_scored"], "trusted_from": drawn.trusted_origin,
+             "made_wrong": drawn.made_wrong}
+    return Output(arrays={"suspicion": np.stack(list(found.values())), "predicted": p.argmax(-1),
+                          "probability": p.max(-1), "own": p[np.arange(len(y)), y],
+                          "nearest": in_turn.nearest(fold_of, parts)},
+                  manifest={"pairs": [list(pair) for pair in found], "facts": facts, "source": data["source"],
+                            "seeds": [drawn.source.seed], "data": facts["data"], "device": facts["device"]})
+
+
+FOLD = "fold "
 NEAREST = 3
 
 
 def nearest_trusted(model: TrainedModel) -> np.ndarray:
     """The trusted examples with the most similar representation, (n, NEAREST) rows of the trusted set."""
+    return _most_alike(model, model.problem.x, model.problem.queries)
+
+
+def _most_alike(model: TrainedModel, x: Tensor, among: Tensor) -> np.ndarray:
+    """Rows (n, NEAREST) of `among` whose representation is most similar to that of each of x (n, …)."""
     import torch
     from torch.nn.functional import normalize
 
-    network = model.problem.network
-    trusted = normalize(network.features(model.problem.queries))
-    found = [torch.topk(normalize(network.features(part)) @ trusted.T, min(NEAREST, len(trusted))).indices.cpu()
-             for part in model.problem.x.split(2048)]
+    features = model.problem.network.features
+    known = torch.cat([normalize(features(part)) for part in among.split(2048)])
+    found = [torch.topk(normalize(features(part)) @ known.T, min(NEAREST, len(known))).indices.cpu()
+             for part in x.split(2048)]
     return torch.cat(found).numpy()
 
 
 def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
+    if _folds(data):
+        return _finish_folds(data, chunks)
     pairs: list[list[str]] = []
     rows: list[np.ndarray] = []
     told: dict[str, Any] = {}

@@ -28,6 +28,8 @@ from engine.store.results import Result
 KIND, WHAT_IF = "noisy_label_retraining", "noisy_label_what_if"
 NUMERICS = 1
 BEFORE, AFTER = "before", "after"
+NOT_MEASURED = ("Accuracy is measured on verified examples, and these data bring none; bring a `test` folder or a list "
+                "of verified examples.")
 
 
 def payload(source: NoisySource, removed: Iterable[int] = (), relabelled: Mapping[int, int] | None = None
@@ -47,7 +49,8 @@ def retrained_accuracy(drawn: NoisyData, removed: Sequence[int], relabelled: Map
                        context: Context | None = None) -> float:
     """Test accuracy of the source's model trained without `removed` and with the labels of `relabelled`.
 
-    Raises `InvalidInput` for a row or a label that does not exist, and where no two classes are left.
+    Raises `InvalidInput` for a row or a label that does not exist, and where no two classes or no test examples are
+    left.
     """
     def check() -> None:
         if context is not None:
@@ -57,6 +60,8 @@ def retrained_accuracy(drawn: NoisyData, removed: Sequence[int], relabelled: Map
         if context is not None:
             context.progress(share, "training again")
 
+    if not len(drawn.y_test):
+        raise InvalidInput(NOT_MEASURED)
     source, (y, weights) = drawn.source, _corrected(drawn.evidence, removed, relabelled)
     if not removed and not relabelled:
         return drawn.train(device, check=check, progress=progress).accuracy(drawn.x_test, drawn.y_test)

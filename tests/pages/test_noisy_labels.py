@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from app.noisy_labels import data as noisy_runs
+from app.widgets import published
 from app.widgets.desk import desk
 from engine import data
 from engine.applications.noisy_labels.review import FINE, WRONG, Review
@@ -239,11 +240,13 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
         packed.writestr("mine/wrong_labels.txt", "cat/0.png\ncat/1.png\ndog/2.png\ndog/3.png\n")
     archive.seek(0)
     name = data.uploads.keep(archive, "mine.zip")
-    at = sound(open("noisy_labels", data=name, epochs=2, trusted=2))
-    assert any("bring no `test` folder, so there are no verified labels" in error.value for error in at.error)
+    at = sound(open("noisy_labels", data=name, epochs=2))
+    assert says(at, "No label is trusted: each of 32 is judged by 3 models")
+    assert says(at, "32 of 33 examples are searched. Not searched: 1 not readable.")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name))
     assert any("drawn from the labels in doubt" in warning.value for warning in at.warning)
-    assert any("1 unreadable picture left out" in one.label for one in at.expander)
+    assert any("2 classes with 32 training examples, read in grey at 28 × 28 pixels; 2 files were not read" in one.label
+               for one in at.expander)
     assert says(at, "your file says which are wrong")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name, noise=0.2))  # as with other data
     assert not says(at, "made wrong.") and not at.select_slider
@@ -276,3 +279,111 @@ def test_one_class_or_a_shared_picture_is_a_sentence(empty):
     buffer.seek(0)
     at = sound(open("noisy_labels", data=data.uploads.keep(buffer, "same.npz"), epochs=2))
     assert any("training examples are in the trusted set as well" in error.value for error in at.error)
+
+
+def photos():
+    """A zip of cats, kittens and dogs in colour, some of them in the wrong folder, and a broken file."""
+    rng, archive = np.random.default_rng(0), io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as packed:
+        for label, name in enumerate(("cat", "dog", "kitten")):
+            for place in range(12):
+                shown = (label + 1) % 3 if place == 0 else label
+                picture = io.BytesIO()
+                shade = rng.integers(0, 60, (20, 24, 3)) + np.array([70 * shown, 140 - 70 * shown, 60])
+                Image.fromarray(shade.astype(np.uint8)).save(picture, "PNG")
+                packed.writestr(f"mine/{name}/{place}.png", picture.getvalue())
+        packed.writestr("mine/cat/broken.png", b"nothing")
+    archive.seek(0)
+    return archive
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A home folder in which the search of photos of one's own is finished, and the name of the upload."""
+    folder = tmp_path_factory.mktemp("own")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WHICHFLUENCE_HOME", str(folder))
+        name = data.uploads.keep(photos(), "mine.zip")
+        source = NoisySource(dataset=name, n_train=36, trusted=1, trusted_from="cross-validation", model="mlp",
+                             recipe=SMALL_RECIPE.model_copy(update={"epochs": 3, "checkpoints": 3}))
+        run_job(runs.KIND, runs.payload(source), folder)
+    return folder, source
+
+
+@pytest.fixture
+def desk_of_own(empty, own):
+    """The review desk on them."""
+    shutil.copytree(own[0], empty, dirs_exist_ok=True)
+    return own[1]
+
+
+def at_the_desk(source, **more):
+    return sound(open("noisy_labels", data=source.dataset, judge="mlp", epochs=3, view="desk", **more))
+
+
+def test_own_photos_are_read_anew_with_other_classes(empty):
+    name = data.uploads.keep(photos(), "mine.zip")
+    at = sound(open("noisy_labels", data=name, epochs=3))
+    assert any("3 classes with 36 training examples, read in colour" in one.label for one in at.expander)
+    at.selectbox(key=f"own:side:{name}").set_value(16)
+    at.text_area(key=f"own:list:{name}").set_value("\n".join(
+        f"{kind}/{place}.png" for kind in ("cat", "dog", "kitten") for place in (3, 4)))
+    button(at, next(one.key for one in at.button if one.label == "Read it this way")).click().run()
+    read = address(sound(at), "data")[0]
+    assert read.endswith(".reading") and data.load(read).image_shape == (16, 16, 3)
+    assert says(at, "Verified examples: 6") and says(at, "3 trusted examples, drawn from your own list of verified")
+    assert says(at, "30 of 37 examples are searched. Not searched: 6 verified, or kept to measure accuracy; 1 not "
+                    "readable.")
+    at.text_area(key=f"own:list:{read}").set_value("cow/1.png")
+    button(at, next(one.key for one in at.button if one.label == "Read it this way")).click().run()
+    assert any("names `cow/1.png`, which is not among the data" in one.value for one in at.error)
+
+
+def test_the_desk_names_files_and_recommends(desk_of_own, monkeypatch):
+    monkeypatch.delenv(published.FOLDER)
+    at = at_the_desk(desk_of_own, k="20%")
+    assert address(at, "by") == ["Consensus"]
+    assert says(at, "Recommended: **LiSSA · target logit**: in the published Table 5-1")
+    assert says(at, ".png</b> · training example") and says(at, "Keys: the right label by its number, 1 cat, 2 dog")
+    assert says(at, "out of fold") and says(at, "Most alike to a model that has not seen it")
+
+
+def test_filters_leave_out_and_stand_in_the_address(desk_of_own):
+    whole, some = (at_the_desk(desk_of_own, k="20%", **more) for more in ({}, {"named": "dog/"}))
+    assert says(some, "of them pass the filters") and not says(whole, "of them pass the filters")
+    assert any(one.label == "Filters (1 on)" for one in some.expander)
+    none = at_the_desk(desk_of_own, k="20%", named="nowhere")
+    assert says(none, "No flagged example passes the filters")
+    agreed = at_the_desk(desk_of_own, k="20%", agree=5)
+    assert len([one for one in agreed.button if str(one.key).startswith("look:")]) < 7
+
+
+def test_many_are_decided_at_once_and_taken_back_as_one(desk_of_own, home):
+    at = at_the_desk(desk_of_own, k="20%")
+    assert next(one for one in at.button if one.key == "bulk:fine").disabled
+    at.toggle(key="bulk:all").set_value(True).run()
+    button(at, "bulk:wrong").click().run()
+    drawn = desk_of_own.draw()
+    review = Review(drawn, home)
+    decided = review.decisions()
+    assert len(decided) == 7 and {one.verdict for one in decided.values()} == {WRONG}
+    assert all(one.label != drawn.evidence.y[row] for row, one in decided.items())
+    button(at, "bulk:undo").click().run()
+    assert not review.decisions() and not sound(at).exception
+
+
+def test_what_was_decided_leaves_as_files_or_is_trusted(desk_of_own, home):
+    drawn = desk_of_own.draw()
+    review, files = Review(drawn, home), drawn.dataset.files
+    place = {files[at]: row for row, at in enumerate(drawn.rows)}
+    review.decide(place["cat/0.png"], WRONG, 1)
+    for file in ("cat/1.png", "cat/2.png", "dog/1.png", "kitten/1.png", "kitten/2.png"):
+        review.decide(place[file], FINE)
+    at = at_the_desk(desk_of_own)
+    labels = [one.label for one in at.get("download_button")]
+    assert {"Cleaned copy (zip)", "Changes by path (CSV)", "Moves (shell script)"} <= set(labels)
+    button(at, "desk:trust").click().run()
+    read = address(sound(at), "data")[0]
+    found = data.load(read)
+    assert read.endswith(".reading") and len(found.test_files) == 6 and not found.test_drawn
+    assert found.y_test[found.test_files.index("cat/0.png")] == 1

@@ -21,6 +21,18 @@ def most_searched(dataset: Dataset, own: bool, trusted: int) -> int:
     return len(dataset.y_train) - (0 if own else dataset.n_classes * trusted)
 
 
+def most_in_turn(dataset: Dataset) -> int:
+    """Labels that can be searched where none is trusted: those of a drawn test split, too."""
+    return len(dataset.y_train) + (len(dataset.y_test) if dataset.test_drawn else 0)
+
+
+def most_folds(dataset: Dataset) -> int:
+    """Into how many parts all labels can be held out in turn, 4 at most, so that each part has every class; 2 or more
+    are needed."""
+    labels = np.concatenate([dataset.y_train, dataset.y_test]) if dataset.test_drawn else dataset.y_train
+    return min(4, int(np.bincount(labels, minlength=dataset.n_classes).min()))
+
+
 def most_tested(dataset: Dataset, own: bool, trusted: int) -> int:
     """Test examples that are left to measure accuracy, at least one."""
     return max(1, len(dataset.y_test) - (dataset.n_classes * trusted if own else 0))

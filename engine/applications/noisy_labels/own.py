@@ -8,18 +8,50 @@ from typing import Any
 
 from engine import data
 from engine.applications.noisy_labels import limits
-from engine.applications.noisy_labels.source import NoisySource
+from engine.applications.noisy_labels.origin import IN_TURN
+from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import uploads
+from engine.data.readings import Reading
 
 
-def own_source(path: Path, given: Mapping[str, Any]) -> NoisySource:
-    """The source of the data at a path, which are kept as an upload is. given: what else is said of the source.
+def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> NoisySource:
+    """The source of the data at a path, which are kept as an upload is. given: what else is said of the source; read:
+    how the data are read, fields of `Reading`.
 
     What is not said fits the data: a model that reads them, and 20 trusted examples of every class or as many as half
-    of the scarcest class. Raises `InvalidInput` or `MissingData` with what to do.
+    of the scarcest class; where the data bring no verified labels, none is trusted, and each part of them is held out
+    in turn. Raises `InvalidInput` or `MissingData` with what to do.
     """
-    name = uploads.keep_path(path)
-    dataset = data.load(name)
-    usual = {"model": "mlp" if dataset.image_shape is None else "cnn",
-             "trusted": min(20, limits.most_trusted(dataset, own=True))}
-    return NoisySource.parse({**usual, **given, "dataset": name})
+    name = uploads.keep_reading(Reading.parse({**(read or {}), "of": uploads.keep_path(path)}))
+    return NoisySource.parse({**usual(data.load(name)), **given, "dataset": name})
+
+
+def usual(dataset: data.Dataset) -> dict[str, Any]:
+    """What fits a user's own data, where nothing else is said."""
+    model = {"model": "mlp" if dataset.image_shape is None else "cnn"}
+    if dataset.test_drawn:
+        return {**model, "trusted_from": IN_TURN, "folds": max(2, limits.most_folds(dataset))}
+    return {**model, "trusted": min(20, limits.most_trusted(dataset, own=True))}
+
+
+def coverage(drawn: NoisyData) -> str:
+    """Which of a user's own examples are searched, and why others are not, as a sentence or two."""
+    dataset, searched = drawn.dataset, len(drawn.rows)
+    beside = {
+        "beyond the number to search": len(dataset.y_train) - searched,
+        "verified, or kept to measure accuracy": 0 if dataset.test_drawn else len(dataset.y_test),
+        "held out to be trusted or to measure accuracy, with labels in doubt themselves":
+            len(dataset.y_test) if dataset.test_drawn else 0,
+        "not readable": len(dataset.skipped), "in classes that are left out": _left_out(drawn)}
+    whole = searched + sum(beside.values())
+    told = "; ".join(f"{count:,} {why}" for why, count in beside.items() if count)
+    return f"{searched:,} of {whole:,} examples are searched." + (f" Not searched: {told}." if told else "")
+
+
+def _left_out(drawn: NoisyData) -> int:
+    """How many examples the reading leaves out."""
+    chosen = uploads.reading(drawn.source.dataset)
+    if not any(name == "" for name in chosen.classes.values()):
+        return 0
+    before = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}}), drawn.source.dataset)
+    return (len(before.y_train) + len(before.y_test)) - (len(drawn.dataset.y_train) + len(drawn.dataset.y_test))

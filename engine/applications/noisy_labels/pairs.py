@@ -74,6 +74,14 @@ for _name, _method in {
 }.items():
     METHODS.add(_name, _method)
 
+CONSENSUS_METHOD = Method("Consensus", False, instead="The mean of the ranks that the methods give, each with the "
+                          "target logit where it reads a behavior: what most of them find suspicious. It implies no "
+                          "specification of its own.")
+CONSENSUS = Pair(CONSENSUS_METHOD.title)
+"""Made of the other rankings, and no run of its own."""
+VOTING = (NONE, "Target logit")
+"""The behaviors with which methods vote; the shuffled order does not."""
+
 SPACES = {"logit": "logit", "repr": "repr."}
 SIGNALS = {"train": "train", "behavior": "behavior", "both": "both"}
 
@@ -93,4 +101,4 @@ def pairs_of(methods: tuple[str, ...] = MAIN) -> tuple[Pair, ...]:
 
 def method_of(pair: Pair) -> Method | None:
     """The registered method of a pair; None for one that only a table has, such as RepSim with signals."""
-    return next((method for method in METHODS.values() if method.title == pair.method), None)
+    return next((method for method in (*METHODS.values(), CONSENSUS_METHOD) if method.title == pair.method), None)

@@ -66,14 +66,27 @@ class Review:
             self._insert(connection, decision)
         return decision
 
+    def decide_all(self, verdict: str, labels: Mapping[int, int | None]) -> int:
+        """Record one verdict about many rows, each with its right label or None; how many. All of them or none, and
+        one `undo` takes all back. Raises as `decide` does."""
+        now = time.time()
+        decisions = [self._checked(Decision(int(row), verdict, None if label is None else int(label), at=now))
+                     for row, label in labels.items()]
+        with self._writing() as connection:
+            for decision in decisions:
+                self._insert(connection, decision)
+        return len(decisions)
+
     def undo(self) -> Decision | None:
-        """Take back this session's last decision and return it; None where there is nothing to take back."""
+        """Take back what this session decided last, one decision or many at once, and return the last of it; None where
+        there is nothing to take back."""
         with self._writing() as connection:
             found = connection.execute("SELECT * FROM log WHERE undone = 0 AND session = ? ORDER BY id DESC LIMIT 1",
                                        (self.session,)).fetchone()
             if found is None:
                 return None
-            connection.execute("UPDATE log SET undone = 1 WHERE id = ?", (found["id"],))
+            connection.execute("UPDATE log SET undone = 1 WHERE at = ? AND session = ? AND undone = 0",
+                               (found["at"], self.session))
         return _decision(found)
 
     @property
@@ -100,13 +113,17 @@ class Review:
     def table(self) -> pd.DataFrame:
         """The decisions as they are exported, one row a decision."""
         given, names, rows = self.data.evidence.y, self.data.dataset.class_names, []
+        files = self.data.dataset.files
         for decision in self.decisions().values():
             label = decision.label
             rows.append((self.data.fingerprint, decision.row, int(self.data.rows[decision.row]),
                          int(given[decision.row]), names[given[decision.row]], decision.verdict,
                          "" if label is None else str(label), "" if label is None else names[label], decision.note,
                          time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(decision.at))))
-        return pd.DataFrame(rows, columns=list(COLUMNS))
+        table = pd.DataFrame(rows, columns=list(COLUMNS))
+        if files:
+            table.insert(1, "file", [files[self.data.rows[row]] for row in self.decisions()])
+        return table
 
     def to_csv(self) -> str:
         """The decisions as CSV; texts that a spreadsheet would take for a formula are quoted with an apostrophe."""
@@ -136,8 +153,9 @@ class Review:
         if (table["data"] != self.data.fingerprint).any():
             raise InvalidInput("This review is of another dataset, or of another draw or noise of it; choose the data "
                                "that it was made on, and import it there.")
+        now = time.time()
         try:
-            return [Decision(int(row), verdict, int(label) if label else None, note.removeprefix("'"), time.time())
+            return [Decision(int(row), verdict, int(label) if label else None, note.removeprefix("'"), now)
                     for row, verdict, label, note in zip(table["row"], table["verdict"], table["right_label"],
                                                          table["note"], strict=True)]
         except ValueError:
@@ -197,6 +215,16 @@ def _complete(connection: sqlite3.Connection) -> None:
 
 def _decision(row: sqlite3.Row) -> Decision:
     return Decision(row["row"], row["verdict"], row["label"], row["note"], row["at"])
+
+
+def verified_by(data: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str]:
+    """file -> the verified class of every example whose label somebody looked at and knows: an empty text where it is
+    the given one. What `engine.data.readings.Reading` takes as trusted."""
+    files, names = data.dataset.files, data.dataset.class_names
+    known = {decision.row: "" if decision.verdict == FINE else names[decision.label or 0]
+             for decision in decisions.values()
+             if decision.verdict == FINE or (decision.verdict == WRONG and decision.label is not None)}
+    return {files[data.rows[row]]: name for row, name in known.items()}
 
 
 def consequences(decisions: Mapping[int, Decision]) -> tuple[list[int], dict[int, int]]:

@@ -15,11 +15,13 @@ from torch import Tensor
 
 from engine import data
 from engine.applications.noisy_labels.evidence import Evidence
-from engine.applications.noisy_labels.origin import VERIFIED, check_origin, told_origin
+from engine.applications.noisy_labels.folds import check_folds, fold_of
+from engine.applications.noisy_labels.origin import IN_TURN, VERIFIED, check_origin, told_in_turn, told_origin
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Seed, Value
 from engine.data import corruption, uploads
 from engine.data.corruption import Flags
+from engine.data.splits import whole
 from engine.models.catalogue import build_model
 from engine.models.cifar_forms import LAST_BLOCKS
 from engine.models.network import LAST_BLOCK
@@ -47,7 +49,9 @@ class NoisySource(Value):
 
     The trusted set of a registered dataset is drawn from its training split, which counts as verified; that of a
     user's own data from the test split that they bring, whose rest measures accuracy. Where they bring none, `draw`
-    refuses, or takes a part of the labels in doubt if `trusted_from` says so.
+    refuses, or takes a part of the labels in doubt if `trusted_from` says so. With "cross-validation" there is no
+    trusted set: every label is searched, those of a drawn test split too, by `folds` models of which each leaves one
+    part of the labels out and measures with it (`engine.applications.noisy_labels.in_turn`).
     """
 
     dataset: str = "digits"
@@ -56,7 +60,8 @@ class NoisySource(Value):
     trusted: Annotated[Count, Field(ge=1)] = 20
     pool: Annotated[Count, Field(ge=1, le=64)] = 1
     noise: Annotated[Number, Field(ge=0, lt=1)] = NOISE
-    trusted_from: Literal["verified", "labels in doubt"] = VERIFIED
+    trusted_from: Literal["verified", "labels in doubt", "cross-validation"] = VERIFIED
+    folds: Annotated[Count, Field(ge=2, le=10)] = 4
     mask: Annotated[Count, Field(ge=0)] = 0
     model: str = "cnn"
     selection: str = LAST_BLOCK
@@ -74,8 +79,9 @@ class NoisySource(Value):
     @model_serializer(mode="wrap")
     def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """Where trusted examples come from is written only if it is not the usual: digests stay what they were."""
-        return {key: value for key, value in serialize(self).items()
-                if key != "trusted_from" or value != VERIFIED}
+        told = serialize(self)
+        usual = {"trusted_from": self.trusted_from == VERIFIED, "folds": not self.in_turn}
+        return {key: value for key, value in told.items() if not usual.get(key, False)}
 
     @property
     def stated(self) -> dict[str, Any]:
@@ -89,10 +95,17 @@ class NoisySource(Value):
         """Whether the data are a user's own."""
         return uploads.is_upload(self.dataset)
 
+    @property
+    def in_turn(self) -> bool:
+        """Whether no label is trusted, and each part of them is held out in turn."""
+        return self.trusted_from == IN_TURN
+
     def draw(self) -> NoisyData:
         """The data alone; nothing is trained. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset, own = data.load(self.dataset), self.is_own
         check_origin(dataset, own, self.trusted_from)
+        if self.in_turn:
+            return self._draw_in_turn(whole(dataset) if dataset.test_drawn else dataset)
         verified = dataset.y_test if own else dataset.y_train
         trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, self.mask)
         pool = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train)) if own else rest
@@ -108,6 +121,17 @@ class NoisySource(Value):
             evidence.check_apart()
         return NoisyData(self, dataset, evidence, flags, self._inputs(dataset, "test", test), dataset.y_test[test],
                          train, trusted, split)
+
+    def _draw_in_turn(self, dataset: data.Dataset) -> NoisyData:
+        """All labels as what is searched and as what measures, which the folds then part."""
+        order = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train))
+        rows = order[:_size("n_train", self.n_train, len(order), "training examples")]
+        observed, made = corruption.symmetric_noise(dataset.y_train[rows], dataset.n_classes, self.noise, self.mask)
+        check_folds(observed, self.folds, dataset.class_names)
+        flags = _flags(made if self.noise else None, None if dataset.flags is None else dataset.flags[rows])
+        x, test = self._inputs(dataset, "train", rows), np.arange(len(dataset.y_test))[:self.n_test]
+        return NoisyData(self, dataset, Evidence(x, observed, x, observed, dataset.n_classes), flags,
+                         self._inputs(dataset, "test", test), dataset.y_test[test], rows, rows, "train")
 
     def _inputs(self, dataset: data.Dataset, split: str, rows: np.ndarray) -> np.ndarray:
         """float32 inputs (b, *shape) of rows of a split, a few thousand at a time in float64."""
@@ -141,7 +165,8 @@ class NoisySource(Value):
 class NoisyData:
     """A drawn source: evidence for scorers, flags (None where nobody knows) and a test set for evaluation.
 
-    rows (n,): of the dataset's training split. trusted_rows (m,): of its split `trusted_split`.
+    rows (n,): of the dataset's training split. trusted_rows (m,): of its split `trusted_split`. held_out: the fold that
+    these data leave out of training and measure with; None for all of them.
     """
 
     source: NoisySource
@@ -153,6 +178,20 @@ class NoisyData:
     rows: np.ndarray
     trusted_rows: np.ndarray
     trusted_split: str
+    held_out: int | None = None
+
+    @cached_property
+    def fold_of(self) -> np.ndarray:
+        """The fold (n,) of every training example."""
+        return fold_of(self.evidence.y, self.source.folds, self.source.mask)
+
+    def without(self, fold: int) -> NoisyData:
+        """The data without a fold, which becomes what the scores refer to and what accuracy is measured on."""
+        held = self.fold_of == fold
+        x, y = self.evidence.x, self.evidence.y
+        return dataclasses.replace(
+            self, evidence=Evidence(x[~held], y[~held], x[held], y[held], self.evidence.classes), flags=None,
+            x_test=x[held], y_test=y[held], rows=self.rows[~held], trusted_rows=self.rows[held], held_out=fold)
 
     @property
     def fingerprint(self) -> str:
@@ -167,6 +206,8 @@ class NoisyData:
     @property
     def trusted_origin(self) -> str:
         """Where the trusted examples come from and how many they are, as a sentence."""
+        if self.source.in_turn:
+            return told_in_turn(len(self.evidence.y), self.source.folds)
         return told_origin(self.dataset, self.source.is_own, len(self.evidence.trusted_y))
 
     @property
@@ -189,7 +230,8 @@ class NoisyData:
               progress: Callable[[float], None] = lambda share: None) -> TrainedModel:
         """The model trained on the observed labels, or as it was trained before."""
         source, device = self.source, str(pick_device(device))
-        network = trained(source.identity, self.build, self.evidence.x, self.evidence.y, source.recipe, source.seed,
+        identity = source.identity if self.held_out is None else {**source.identity, "held_out": self.held_out}
+        network = trained(identity, self.build, self.evidence.x, self.evidence.y, source.recipe, source.seed,
                           device=device, check=check, progress=progress)
         return TrainedModel(self.evidence, self.build, network.module, network.checkpoints, source, device)
 

@@ -138,3 +138,14 @@ def test_a_damaged_file_is_a_sentence(review):
 def test_the_order_of_rows_is_that_of_the_dataset(review):
     table = cleaned(drawn(), {})
     assert (np.diff(table["dataset_row"]) > 0).all()
+
+
+def test_many_decided_at_once_are_taken_back_as_one(review):
+    review.decide(9, FINE)
+    assert review.decide_all(WRONG, {ROW: other_label(ROW), 12: None}) == 2
+    found = review.decisions()
+    assert found[ROW].label == other_label(ROW) and found[12].label is None
+    assert review.undo().row == 12 and list(review.decisions()) == [9]
+    with pytest.raises(InvalidInput, match="no training example"):
+        review.decide_all(FINE, {3: None, 10**6: None})
+    assert list(review.decisions()) == [9]

@@ -1,0 +1,125 @@
+"""What was understood of a user's own data, and how else they can be read: colour, size, classes, verified examples."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app.noisy_labels import data
+from app.widgets import glossary, inputs, pickers, pictures
+from app.widgets.plain_text import plain, sentence
+from engine import data as datasets
+from engine.applications.noisy_labels.source import NoisySource
+from engine.basics.errors import WhichfluenceError
+from engine.data import Dataset, uploads
+from engine.data.preview import Preview
+from engine.data.readings import Reading, parse_trusted
+
+COLORS = {"as they are": "As they are", "rgb": "In colour", "grayscale": "In grey"}
+SIDES = (0, 16, 28, 32, 48, 64, 96)
+THUMBNAIL = 96
+
+
+def show(source: NoisySource, done: bool) -> None:
+    """The preview, its classes to edit, and the choices of a reading. done: whether the search is finished."""
+    if not source.is_own:
+        return
+    name = source.dataset
+    dataset, chosen = datasets.load(name), uploads.reading(name)
+    found = data.preview(name, uploads.content(name))
+    with st.expander(f"What was understood: {plain(found.sentence)}", expanded=not done, icon=":material/preview:",
+                     key=f"own:{name}:{done}"):
+        classes = _classes(name, found, chosen, dataset)
+        _verified_now(dataset, chosen)
+        with st.form(f"own:form:{name}", border=False):
+            color, side = _pixels(name, chosen, dataset)
+            listed = _list(name, chosen)
+            pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
+        if pressed:
+            _read(name, color, side, classes, listed)
+        _skipped(found)
+
+
+def _classes(name: str, found: Preview, chosen: Reading, dataset: Dataset) -> dict[str, str]:
+    """The table of classes with the name that each gets; what differs from its own is the mapping."""
+    pictured = dataset.image_shape is not None
+    table = pd.DataFrame([{
+        "picture": _example(name, one.example) if pictured else "", "class": one.name,
+        "use as": chosen.classes.get(one.name, one.name), "examples": one.train, "test": one.test,
+        "smallest": _size(one.smallest), "largest": _size(one.largest)} for one in found.classes])
+    hidden = [] if pictured else ["picture", "smallest", "largest"]
+    glossary.caption("Write another name under *use as* to rename a class, the same name for several to merge them, or "
+                     "nothing to leave a class out; then *Read it this way*.")
+    edited = st.data_editor(
+        table.drop(columns=hidden), hide_index=True, key=f"own:classes:{name}", width="stretch",
+        disabled=[column for column in table if column != "use as"],
+        column_config={"picture": st.column_config.ImageColumn("Picture", width="small"),
+                       "class": "Class", "use as": st.column_config.TextColumn("Use as", max_chars=100),
+                       "examples": "Examples", "test": "Test", "smallest": "Smallest", "largest": "Largest"})
+    named = {str(one): str(new or "").strip() for one, new in zip(edited["class"], edited["use as"], strict=True)}
+    return {one: new for one, new in named.items() if one != new}
+
+
+def _example(name: str, file: str) -> str:
+    return pictures.thumbnail(name, file, THUMBNAIL) or ""
+
+
+def _size(size: tuple[int, int] | None) -> str:
+    return "" if size is None else f"{size[0]} × {size[1]}"
+
+
+def _verified_now(dataset: Dataset, chosen: Reading) -> None:
+    """Which examples count as verified as the data are read now."""
+    if dataset.test_drawn:
+        said = ("**Verified examples: none.** Every label is searched, and each part of them is held out in turn to "
+                "measure with.")
+    else:
+        said = f"**Verified examples: {len(dataset.y_test):,}**, from your own {dataset.test_origin}."
+    glossary.markdown(f"{said} More can come from a `test` folder beside `train`, from a list, or from what you decide "
+                      "at the review desk.")
+
+
+def _pixels(name: str, chosen: Reading, dataset: Dataset) -> tuple[str, int]:
+    """(colour, pixels a side, 0 for the usual ones); of data that are no pictures the usual ones."""
+    if dataset.image_shape is None:
+        return chosen.color, chosen.size or 0
+    keys = [f"own:{what}:{name}" for what in ("color", "side")]
+    st.session_state.setdefault(keys[0], chosen.color)
+    st.session_state.setdefault(keys[1], chosen.size or 0)
+    sides = sorted({*SIDES, chosen.size or 0})
+    left, right = st.columns(2)
+    color = inputs.selectbox("Read pictures", list(COLORS), key=keys[0], area=left, format_func=COLORS.get)
+    side = inputs.selectbox("Resized to", sides, key=keys[1], area=right,
+                            format_func=lambda pixels: f"{pixels} × {pixels} pixels" if pixels else
+                            "the usual size (32 in colour, 28 in grey)")
+    return color, side
+
+
+def _list(name: str, chosen: Reading) -> str:
+    """Verified examples as text, a file a line."""
+    key = f"own:list:{name}"
+    st.session_state.setdefault(key, "\n".join(f"{file}\t{label}" if label else file
+                                              for file, label in chosen.trusted.items()))
+    return inputs.text_area("Verified examples: a file a line, and where its label is another one, a tab and the right "
+                            "class", key=key, height=90, placeholder="cat/0001.png")
+
+
+def _read(name: str, color: str, side: int, classes: dict[str, str], listed: str) -> None:
+    """Keep the reading and choose it, or say what does not fit."""
+    try:
+        read = uploads.keep_reading(Reading.parse({
+            "of": uploads.reading(name).of, "color": color, "size": side or None, "classes": classes,
+            "trusted": parse_trusted(listed) if listed.strip() else {}}))
+    except WhichfluenceError as error:
+        st.error(sentence(error), icon=":material/error:")
+        return
+    pickers.take(read)
+    st.rerun()
+
+
+def _skipped(found: Preview) -> None:
+    """Which files were not read, and why."""
+    if not found.skipped:
+        return
+    glossary.markdown(f"**{len(found.skipped):,} file{'s' if len(found.skipped) > 1 else ''} not read**")
+    st.dataframe(pd.DataFrame(found.skipped, columns=["file", "why"]), hide_index=True, width="stretch")

@@ -1,0 +1,70 @@
+"""Which of the flagged examples are shown at the desk: by file, class, confusion, and how many methods agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app.noisy_labels.state import FILTERS
+from app.widgets import choice, glossary
+from app.widgets.selectors import pick, text
+from engine.applications.noisy_labels import rankings
+from engine.applications.noisy_labels.source import NoisyData
+from engine.runs.noisy_labels import Scored
+
+ANY = -1
+FILE, GIVEN, SAID, LEAST = FILTERS
+
+
+@dataclass(frozen=True)
+class Filter:
+    """file: a part of the path. given, said: numbers of classes, `ANY` for all. least: of how many methods, at least,
+    an example is in the most suspicious share."""
+
+    file: str = ""
+    given: int = ANY
+    said: int = ANY
+    least: int = 0
+
+    @property
+    def told(self) -> str:
+        """How many filters are on, for a heading."""
+        count = sum((bool(self.file), self.given != ANY, self.said != ANY, self.least > 0))
+        return f"Filters ({count} on)" if count else "Filters"
+
+    def kept(self, rows: Sequence[int], drawn: NoisyData, scored: Scored, share: float) -> list[int]:
+        """The rows that pass, in their order."""
+        files, at, y = drawn.dataset.files, drawn.rows, drawn.evidence.y
+        votes = rankings.votes(scored.suspicion, share) if self.least else None
+        return [row for row in rows
+                if (not self.file or (files and self.file.lower() in files[at[row]].lower()))
+                and self.given in (ANY, y[row]) and self.said in (ANY, scored.predicted[row])
+                and (votes is None or votes[row] >= self.least)]
+
+
+def show(drawn: NoisyData, scored: Scored) -> Filter:
+    """The filters, folded away; what they say stands in the address."""
+    classes = [ANY, *range(drawn.evidence.classes)]
+    names = drawn.dataset.class_names
+    voters = len(rankings.voting(scored.suspicion))
+    with st.expander(_heading(), icon=":material/filter_alt:", key="desk:filters"):
+        columns = st.columns(4)
+        file = text(FILE, "File name has", "", area=columns[0]) if drawn.dataset.files else ""
+        given, said = (
+            pick(name, label, classes, ANY, lambda place: "any" if place == ANY else names[place], kind=int, area=area)
+            for name, label, area in ((GIVEN, "Given label", columns[1]), (SAID, "The model says", columns[2])))
+        least = pick(LEAST, "Flagged by at least", list(range(voters + 1)), 0,
+                     lambda count: f"{count} of {voters} methods" if count else "(no filter)", kind=int,
+                     area=columns[3], help="Of the methods that make the consensus: how many have the example in the "
+                                           "same most suspicious share.")
+        glossary.caption("A given label with what the model says is one confusion. The box *but not flagged by*, "
+                         "above, sets one specification against another.")
+    return Filter(file.strip(), given, said, least)
+
+
+def _heading() -> str:
+    """How many filters are on, before they are drawn."""
+    return Filter(choice.one(FILE, "", str).strip(), choice.one(GIVEN, ANY, int), choice.one(SAID, ANY, int),
+                  choice.one(LEAST, 0, int)).told

@@ -1,0 +1,202 @@
+"""What a review makes of a user's own data: a cleaned copy in their format, moves as a shell script, a list by path.
+
+A copy holds what the data were read as: with the classes of their reading, without what was decided to be wrong, and
+with corrected labels. Nothing of the kept file itself is changed.
+"""
+
+from __future__ import annotations
+
+import io
+import shlex
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pandas as pd
+
+from engine.applications.noisy_labels.review import Decision, consequences
+from engine.applications.noisy_labels.source import NoisyData
+from engine.basics.errors import InvalidInput
+from engine.data import originals, tables, uploads
+from engine.data.dataset import SPLITS, Dataset
+
+REMOVED = ".removed"
+"""The folder that a script moves pictures to; hidden, so that it is no class."""
+SCRIPT = r"""#!/bin/sh
+# {said}
+# Run it where the folders of the classes lie (or `train` and `test`): sh moves.sh [FOLDER]
+# Nothing is deleted or overwritten; what is not there is named and passed over.
+set -eu
+cd -- "${{1:-.}}"
+move() {{
+    if [ ! -e "$1" ]; then printf 'not there: %s\n' "$1" >&2; return 0; fi
+    if [ -e "$3" ]; then printf 'already there: %s\n' "$3" >&2; return 0; fi
+    mkdir -p -- "$2"
+    mv -- "$1" "$3"
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of every example that was read, by file: `labels`, the class it ends with, in the order of the
+    dataset's splits; `removed`, those that go. relabelled: how many the review gave another label."""
+
+    labels: Mapping[str, str]
+    removed: tuple[str, ...]
+    relabelled: int
+
+
+def outcome(drawn: NoisyData, decisions: Mapping[int, Decision]) -> Outcome:
+    """The outcome of a review. Raises `InvalidInput` for data that are not a user's own, and where a class would be
+    left without an example."""
+    dataset = _own(drawn)
+    removed, relabelled = consequences(decisions)
+    files, y = (*dataset.files, *dataset.test_files), np.concatenate([dataset.y_train, dataset.y_test])
+    labels = {file: dataset.class_names[label] for file, label in zip(files, y, strict=True)}
+    gone = tuple(sorted(dataset.files[drawn.rows[row]] for row in removed))
+    for row, label in relabelled.items():
+        labels[dataset.files[drawn.rows[row]]] = dataset.class_names[label]
+    for file in gone:
+        labels.pop(file)
+    if empty := [name for name in dataset.class_names if name not in set(labels.values())]:
+        raise InvalidInput(f"No example of the class `{empty[0]}` would be left; take back one of the decisions.")
+    return Outcome(labels, gone, len(relabelled))
+
+
+def decided_by_path(drawn: NoisyData, decisions: Mapping[int, Decision]) -> pd.DataFrame:
+    """What changes, a row an example: `file`, `given` and the `label` to use, empty where it is removed."""
+    names, files = drawn.dataset.class_names, _own(drawn).files
+    removed, relabelled = consequences(decisions)
+    rows = [(files[drawn.rows[row]], names[drawn.evidence.y[row]], names[label] if label is not None else "")
+            for row, label in sorted({**dict.fromkeys(removed), **relabelled}.items())]
+    return pd.DataFrame(rows, columns=["file", "given", "label"])
+
+
+def moves(drawn: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str | None]:
+    """file -> the path that it gets, None where it goes: those pictures alone whose path changes.
+
+    Raises `InvalidInput` as `outcome` does, and for data that are no pictures in folders.
+    """
+    dataset, found = _pictures(drawn), outcome(drawn, decisions)
+    split = all(PurePosixPath(file).parts[0] in SPLITS for file in (*dataset.files, *dataset.test_files))
+    taken, changed = {*dataset.files, *dataset.test_files}, dict[str, str | None](dict.fromkeys(found.removed))
+    for file, label in found.labels.items():
+        target = _target(file, label, split)
+        if target != file:
+            changed[file] = _free(target, taken)
+            taken.add(changed[file] or "")
+    return changed
+
+
+def script(drawn: NoisyData, decisions: Mapping[int, Decision]) -> str:
+    """The moves as a POSIX shell script; what is removed goes to the folder `REMOVED`. Raises as `moves` does."""
+    changed = moves(drawn, decisions)
+    gone = sum(target is None for target in changed.values())
+    said = f"{len(changed) - gone} pictures to another folder, {gone} to {REMOVED}."
+    lines = [SCRIPT.format(said=said)]
+    for file, target in sorted(changed.items()):
+        path = target or f"{REMOVED}/{file}"
+        lines.append("move " + " ".join(shlex.quote(f"./{one}") for one in (file, PurePosixPath(path).parent, path)))
+    return "\n".join([*lines, ""])
+
+
+@dataclass(frozen=True)
+class Format:
+    """The format of a cleaned copy: what it is called, its ending and type, and how it is written."""
+
+    title: str
+    suffix: str
+    mime: str
+    write: Callable[[NoisyData, Outcome, Mapping[int, Decision]], bytes]
+
+
+def _zip(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+    """The pictures with their paths below the folders of the classes, byte for byte. Unreadable ones and classes that
+    are left out of the reading are not in it, nor is the list of wrong labels, whose paths would no longer hold."""
+    dataset, changed, buffer = drawn.dataset, moves(drawn, decisions), io.BytesIO()
+    files = (*dataset.files, *dataset.test_files)
+    with originals.opened(_base(drawn)) as archive, zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as out:
+        start = originals.prefix(archive.namelist(), files)
+        for file in files:
+            target = changed.get(file, file)
+            if target is not None:
+                member = archive.getinfo(start + file)
+                out.writestr(zipfile.ZipInfo(target, member.date_time), archive.read(member))
+    return buffer.getvalue()
+
+
+def _npz(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+    """x_train, y_train, x_query, y_query without the rows that go and with corrected labels; `flags` are left out."""
+    dataset, buffer = drawn.dataset, io.BytesIO()
+    kept = np.array([file in found.labels for file in dataset.files])
+    number = {name: place for place, name in enumerate(dataset.class_names)}
+    y = np.array([number[found.labels[file]] for file in np.array(dataset.files)[kept]])
+    np.savez(buffer, x_train=dataset.raw_train[kept], y_train=y, x_query=dataset.raw_test, y_query=dataset.y_test)
+    return buffer.getvalue()
+
+
+def _parquet(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+    """The table with its rows in their order, without those that go and with corrected labels, numbers where all
+    labels were numbers."""
+    table, buffer = tables.read_table(_base(drawn)), io.BytesIO()
+    names = tables.row_names(table)
+    kept = [file in found.labels for file in names]
+    labels = [found.labels[file] for file in names if file in found.labels]
+    cleaned = table[kept].copy()
+    numbers = table[tables.LABEL].dtype.kind in "iu" and all(label.lstrip("-").isdigit() for label in labels)
+    cleaned[tables.LABEL] = [int(label) for label in labels] if numbers else labels
+    cleaned.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+FORMATS: Mapping[str, Format] = {
+    uploads.PICTURES: Format("Cleaned copy (zip)", ".zip", "application/zip", _zip),
+    uploads.ARRAYS: Format("Cleaned copy (npz)", ".npz", "application/octet-stream", _npz),
+    uploads.TABLE: Format("Cleaned copy (Parquet)", ".parquet", "application/octet-stream", _parquet),
+}
+
+
+def format_of(drawn: NoisyData) -> Format:
+    """The format of the data that were brought. Raises `InvalidInput` for data that are not a user's own."""
+    _own(drawn)
+    return FORMATS[_base(drawn).suffix]
+
+
+def copy(drawn: NoisyData, decisions: Mapping[int, Decision]) -> bytes:
+    """The cleaned copy, in the format of what was brought. Raises as `outcome` does."""
+    return format_of(drawn).write(drawn, outcome(drawn, decisions), decisions)
+
+
+def _base(drawn: NoisyData) -> Path:
+    return uploads.base(drawn.source.dataset)
+
+
+def _own(drawn: NoisyData) -> Dataset:
+    if not drawn.source.is_own:
+        raise InvalidInput("A cleaned copy is made of data of your own; of other data take the cleaned index.")
+    return drawn.dataset
+
+
+def _pictures(drawn: NoisyData) -> Dataset:
+    if _own(drawn).image_shape is None:
+        raise InvalidInput("These data are not pictures in folders, and nothing can be moved; take the cleaned copy.")
+    return drawn.dataset
+
+
+def _target(file: str, label: str, split: bool) -> str:
+    """The path of a picture of a class: `CLASS/…`, or `train/CLASS/…` where the data have splits."""
+    parts = list(PurePosixPath(file).parts)
+    parts[1 if split else 0] = label
+    return "/".join(parts)
+
+
+def _free(path: str, taken: set[str]) -> str:
+    """The path, or the first one with a number before its ending that is not taken."""
+    pure, number = PurePosixPath(path), 1
+    while path in taken:
+        number += 1
+        path = str(pure.with_name(f"{pure.stem}-{number}{pure.suffix}"))
+    return path

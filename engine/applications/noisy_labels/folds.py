@@ -1,0 +1,29 @@
+"""The parts of a training set that are held out in turn, stratified by observed label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+
+
+def fold_of(y: np.ndarray, folds: int, seed: int) -> np.ndarray:
+    """The fold (n,) in 0..folds−1 of every example with label y (n,), stratified, fixed by `seed`."""
+    from sklearn.model_selection import StratifiedKFold
+
+    found = np.empty(len(y), dtype=np.int64)
+    for fold, (_, held) in enumerate(StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32).split(y, y)):
+        found[held] = fold
+    return found
+
+
+def check_folds(y: np.ndarray, folds: int, class_names: Sequence[str]) -> None:
+    """Raise `InvalidInput` where a class has too few examples for each fold to hold one."""
+    labels, counts = np.unique(y, return_counts=True)
+    if counts.min() < folds:
+        scarce = class_names[labels[counts.argmin()]]
+        raise InvalidInput(f"The class `{scarce}` has {counts.min():,} examples to search, fewer than the {folds} "
+                           "parts that are held out in turn; take fewer parts (`folds`), or merge the class or leave "
+                           "it out.")

@@ -1,0 +1,58 @@
+"""How good the model is that judges the labels, on examples that it has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.applications.noisy_labels.source import NoisyData
+
+Z = 1.959964
+WORTH = 0.1
+"""The part of the way from chance to perfect below which a model hardly beats chance."""
+REMEDY = ("Its suspicions say little. Train for more epochs, read the pictures larger or in colour, bring more "
+          "examples, or merge classes that look alike; then search again.")
+
+
+@dataclass(frozen=True)
+class Judge:
+    """accuracy on `examples` unseen ones; chance: that of always saying the most frequent class; verified: whether
+    their labels are, and not in doubt themselves."""
+
+    accuracy: float
+    examples: int
+    chance: float
+    verified: bool
+
+    @property
+    def lowest(self) -> float:
+        """The lower end of the accuracy's 95% interval (Wilson 1927)."""
+        p, n = self.accuracy, self.examples
+        half = Z * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+        return float((p + Z**2 / (2 * n) - half) / (1 + Z**2 / n))
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it may be less than a tenth of the way from chance to perfect."""
+        return self.lowest < self.chance + WORTH * (1 - self.chance)
+
+    @property
+    def sentence(self) -> str:
+        """How often it is right, beside chance; what to do where that hardly differs."""
+        labels = "verified labels" if self.verified else "labels as they came, right or wrong"
+        said = (f"The model that judges agrees with {self.accuracy:.1%} of {self.examples:,} {labels}, of examples it "
+                f"has not seen; always saying the most frequent class would agree with {self.chance:.1%}.")
+        return f"{said} It hardly beats chance. {REMEDY}" if self.is_weak else said
+
+
+def judge(drawn: NoisyData, accuracy: float) -> Judge | None:
+    """The judge of a search. accuracy: on the test examples, or out of fold where no label is trusted; None where there
+    is nothing to measure on."""
+    source = drawn.source
+    labels = drawn.evidence.y if source.in_turn else drawn.y_test
+    if not len(labels):
+        return None
+    share = np.bincount(labels).max() / len(labels)
+    return Judge(accuracy, len(labels), float(share),
+                 verified=not source.in_turn and not (source.is_own and drawn.dataset.test_drawn))

@@ -1,0 +1,91 @@
+"""`preview-data` says what is understood of a user's own data, `clean-data` writes them without what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
+from engine.cli.reading import Read, read_columns
+
+if TYPE_CHECKING:
+    from engine.applications.noisy_labels.review import Decision
+    from engine.applications.noisy_labels.source import NoisyData
+
+SCRIPT = ".sh"
+
+
+def preview_data(read: Read = Read()) -> None:
+    """Say what is understood of your own data: classes, counts, sizes, colour, and what is skipped and why."""
+    import pandas as pd
+
+    from engine.data import uploads
+    from engine.data.preview import preview
+    from engine.data.readings import Reading
+
+    if read.data is None:
+        raise InvalidInput("There is nothing to look at; give --data.")
+    given = read.reading
+    name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data)}))
+    found, dataset = preview(name), uploads.load(name)
+    print(found.sentence)
+    print(pd.DataFrame([{"class": one.name, "examples": one.train, "test": one.test, "smallest": _size(one.smallest),
+                         "largest": _size(one.largest), "for example": one.example} for one in found.classes]
+                       ).to_string(index=False))
+    if given.get("classes") or given.get("trusted"):
+        print(f"Read as {dataset.n_classes} classes ({', '.join(dataset.class_names[:20])}): {len(dataset.y_train):,} "
+              f"examples to search, {len(dataset.y_test):,} others.")
+    for file, why in found.skipped[:50]:
+        print(f"Not read: {file}: {why}")
+    if len(found.skipped) > 50:
+        print(f"… and {len(found.skipped) - 50:,} more.")
+
+
+def clean_data(
+    changes: Annotated[Path, typer.Option(help="A CSV with the columns file and label: the class to use, or nothing "
+                                               "where the example is removed; the review desk writes it.",
+                                          metavar="CSV")],
+    out: Annotated[Path, typer.Option(help="The cleaned copy, in the format of --data (a folder becomes a zip), or, "
+                                           "with the ending .sh, the moves as a shell script.", metavar="PATH")],
+    read: Read = Read(),
+) -> None:
+    """Write your own data with corrected labels and without what is removed; the data themselves stay as they are."""
+    from engine.applications.noisy_labels import cleaning
+    from engine.applications.noisy_labels.own import own_source
+    from engine.cli.score_files import check_output
+
+    if read.data is None:
+        raise InvalidInput("There is nothing to clean; give --data.")
+    listed = read_columns(changes, "file", "label")
+    drawn = own_source(read.data, {}, read.reading).draw()
+    form = cleaning.format_of(drawn)
+    check_output(out, SCRIPT if out.suffix == SCRIPT else form.suffix, inputs=[changes, *read.inputs])
+    decided = _decisions(drawn, listed)
+    atomic_write(out, cleaning.script(drawn, decided) if out.suffix == SCRIPT else cleaning.copy(drawn, decided))
+    found = cleaning.outcome(drawn, decided)
+    print(f"{len(found.labels):,} examples are left: {found.relabelled:,} with another label, {len(found.removed):,} "
+          "removed.")
+    print(f"Written: {out}")
+
+
+def _decisions(drawn: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Decision]:
+    """row -> what the list says of it. Raises `InvalidInput` for a file or a class that there is not."""
+    from engine.applications.noisy_labels.review import WRONG, Decision
+
+    row = {drawn.dataset.files[at]: place for place, at in enumerate(drawn.rows)}
+    names, found = drawn.dataset.class_names, {}
+    for file, label in listed:
+        if file not in row:
+            raise InvalidInput(f"`{file[:80]}` is not among the examples that are searched; give files as the preview "
+                               "and `suspicion.csv` write them.")
+        if label and label not in names:
+            raise InvalidInput(f"There is no class `{label[:60]}`; there are {', '.join(names[:10])}.")
+        found[row[file]] = Decision(row[file], WRONG, names.index(label) if label else None)
+    return found
+
+
+def _size(size: tuple[int, int] | None) -> str:
+    return "" if size is None else f"{size[0]} × {size[1]}"

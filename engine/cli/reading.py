@@ -1,0 +1,85 @@
+"""How a user's own data are read, as options of the commands that take them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engine.basics.errors import InvalidInput
+from engine.basics.files import read_whole
+
+MOST_BYTES = 50_000_000
+
+
+@dataclass(frozen=True)
+class Read:
+    """A user's own data by their path, and how they are read."""
+
+    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, an npz or a Parquet "
+                                                   "table. Their labels stay as they are.", metavar="PATH")] = None
+    trusted: Annotated[Path | None, typer.Option(help="A text file with the verified examples of --data, a file a "
+                                                      "line, and where its label is another one a tab and the "
+                                                      "right class.",
+                                                 metavar="TXT")] = None
+    classes: Annotated[Path | None, typer.Option(help="A CSV with the columns class and use_as: the name that a class "
+                                                      "of --data gets, the same for several to merge them, or nothing "
+                                                      "to leave it out.", metavar="CSV")] = None
+    color: Annotated[str, typer.Option(help="How pictures of --data are read: \"as they are\", grayscale or rgb.",
+                                       metavar="COLOR")] = "as they are"
+    size: Annotated[int | None, typer.Option(help="Pixels a side to which they are resized (default: 32 in colour, 28 "
+                                                  "in grey).")] = None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Fields of `engine.data.readings.Reading`. Raises `MissingData` or `InvalidInput` for the files."""
+        from engine.data.readings import parse_trusted
+
+        if self.data is None and (self.trusted or self.classes or self.size or self.color != "as they are"):
+            raise InvalidInput("--trusted, --classes, --color and --size say how --data is read; give --data.")
+        read: dict[str, Any] = {"color": self.color, "size": self.size}
+        if self.trusted is not None:
+            read["trusted"] = parse_trusted(_text(self.trusted, "list of verified examples"))
+        if self.classes is not None:
+            read["classes"] = dict(read_columns(self.classes, "class", "use_as"))
+        return read
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read, which no output may overwrite."""
+        return [path for path in (self.data, self.trusted, self.classes) if path is not None]
+
+
+def read_columns(path: Path, first: str, second: str) -> list[tuple[str, str]]:
+    """Two columns of a CSV as pairs of texts, apostrophes that keep a spreadsheet from computing taken off.
+
+    Raises `MissingData` where there is no such file; `InvalidInput` for another file, and where the first column says
+    the same twice.
+    """
+    try:
+        header, *lines = [line for line in csv.reader(io.StringIO(_text(path, "CSV")), strict=True) if line]
+        places = header.index(first), header.index(second)
+        if any(len(line) != len(header) for line in lines):
+            raise ValueError("a line of another length")
+    except (ValueError, csv.Error):
+        raise InvalidInput(f"`{path}` is not a CSV with the columns `{first}` and `{second}`; download it from the "
+                           "page, or write these two.") from None
+    pairs = [(line[places[0]].strip().removeprefix("'"), line[places[1]].strip().removeprefix("'")) for line in lines]
+    if len(dict(pairs)) < len(pairs):
+        raise InvalidInput(f"`{path}` names the same `{first}` twice; keep one of them.")
+    if not pairs:
+        raise InvalidInput(f"`{path}` has no rows; give one at least.")
+    return pairs
+
+
+def _text(path: Path, noun: str) -> str:
+    content = read_whole(path, noun, MOST_BYTES,
+                         f"`{path}` is larger than {MOST_BYTES // 1_000_000} MB; check the path.")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"`{path}` is not plain UTF-8 text; save it so.") from None

@@ -1,0 +1,70 @@
+"""What was understood of a user's own data: classes with counts and sizes, colour, and what was skipped and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.data import originals, uploads
+from engine.data.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class ClassSeen:
+    """A class as the files have it: how many are searched and how many are test examples, the smallest and largest
+    picture (width, height) or None, and the file of its first training example."""
+
+    name: str
+    train: int
+    test: int
+    smallest: tuple[int, int] | None
+    largest: tuple[int, int] | None
+    example: str
+
+
+@dataclass(frozen=True)
+class Preview:
+    """classes: of the data before any of them is renamed. colour: how it is read, in words. skipped: (file, why)."""
+
+    classes: tuple[ClassSeen, ...]
+    colour: str
+    skipped: tuple[tuple[str, str], ...]
+
+    @property
+    def sentence(self) -> str:
+        """The counts in one sentence."""
+        train, test = sum(one.train for one in self.classes), sum(one.test for one in self.classes)
+        tested = f" and {test:,} test examples" if test else ""
+        left = f"; {len(self.skipped):,} files were not read" if self.skipped else ""
+        return f"{len(self.classes)} classes with {train:,} training examples{tested}, {self.colour}{left}."
+
+
+def preview(name: str) -> Preview:
+    """The preview of an upload, or of the one that a reading is of. Raises `MissingData` where it is not there."""
+    chosen, path = uploads.reading(name), uploads.base(name)
+    dataset = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}}), name)
+    pictures = path.suffix == uploads.PICTURES
+    sizes = originals.sizes(path, (*dataset.files, *dataset.test_files)) if pictures else {}
+    skipped = [(file, "it cannot be read as a picture") for file in dataset.skipped]
+    if pictures:
+        skipped += originals.not_read(path, (*dataset.files, *dataset.test_files, *dataset.skipped))
+    return Preview(tuple(_class(dataset, label, sizes) for label in range(dataset.n_classes)), _colour(dataset),
+                   tuple(skipped))
+
+
+def _class(dataset: Dataset, label: int, sizes: dict[str, tuple[int, int]]) -> ClassSeen:
+    rows = np.flatnonzero(dataset.y_train == label)
+    seen = sorted((sizes[dataset.files[row]] for row in rows if dataset.files and dataset.files[row] in sizes),
+                  key=lambda size: size[0] * size[1])
+    test = 0 if dataset.test_drawn else int((dataset.y_test == label).sum())
+    drawn = int((dataset.y_test == label).sum()) if dataset.test_drawn else 0
+    return ClassSeen(dataset.class_names[label], len(rows) + drawn, test, seen[0] if seen else None,
+                     seen[-1] if seen else None, dataset.files[rows[0]] if dataset.files else "")
+
+
+def _colour(dataset: Dataset) -> str:
+    if dataset.image_shape is None:
+        return f"{dataset.n_features:,} numbers each"
+    kind = "in colour" if len(dataset.image_shape) == 3 else "in grey"
+    return f"read {kind} at {dataset.image_shape[1]} × {dataset.image_shape[0]} pixels"

@@ -1,0 +1,61 @@
+"""How a user's own data are read: colour, size, classes, and which labels are verified."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from engine.basics.errors import InvalidInput
+from engine.basics.values import Count, Value
+from engine.data.dataset import Dataset
+from engine.data.image_folder import SIZES
+from engine.data.splits import mapped, verified
+
+MOST_LINES = 200_000
+
+
+class Reading(Value):
+    """A way to read an upload, as a value.
+
+    of: the name of the upload. color, size: of pictures, as `load_image_folder` takes them; size None for the usual
+    one. classes: class -> the name it gets, empty where it is left out; those not named stay. trusted: file of a
+    verified example -> its class after `classes`, empty where the label that it came with is right.
+    """
+
+    of: str
+    color: Literal["as they are", "grayscale", "rgb"] = "as they are"
+    size: Annotated[Count, Field(ge=SIZES[0], le=SIZES[1])] | None = None
+    classes: dict[str, str] = {}
+    trusted: dict[str, str] = {}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it reads the upload as it is read without one."""
+        return self == Reading(of=self.of)
+
+    def applied(self, dataset: Dataset) -> Dataset:
+        """The dataset with its classes and verified examples. Raises `InvalidInput` as `mapped`, `verified` do."""
+        if self.classes:
+            dataset = mapped(dataset, self.classes)
+        return verified(dataset, self.trusted) if self.trusted else dataset
+
+
+def parse_trusted(text: str) -> dict[str, str]:
+    """`Reading.trusted` of a list, a file a line, if its label is another one with a tab and the right class.
+
+    Raises `InvalidInput` for a list without a file, one that is too long, and a file that stands there twice.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    found: dict[str, str] = {}
+    if len(lines) > MOST_LINES:
+        raise InvalidInput(f"The list of verified examples has more than {MOST_LINES:,} lines; give fewer.")
+    for line in lines:
+        file, _, name = (part.strip() for part in line.partition("\t"))
+        file = file.removeprefix("./")
+        if file and found.setdefault(file, name) != name:
+            raise InvalidInput(f"The list of verified examples gives `{file[:80]}` two classes; keep one of them.")
+        found.pop("", None)
+    if not found:
+        raise InvalidInput("The list of verified examples is empty; give one file a line.")
+    return found

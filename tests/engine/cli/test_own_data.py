@@ -1,0 +1,71 @@
+"""`preview-data` and `clean-data` do on the command line what the page does with a user's own data."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.cli import main
+
+
+@pytest.fixture(autouse=True)
+def mine(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    for label, name in enumerate(("cat", "dog", "kitten")):
+        (tmp_path / "mine" / name).mkdir(parents=True)
+        for place in range(6):
+            shade = np.full((12, 12, 3), (70 * label, 10 * place, 150), dtype=np.uint8)
+            Image.fromarray(shade).save(tmp_path / "mine" / name / f"{place}.png")
+    (tmp_path / "mine" / "dog" / "broken.png").write_bytes(b"nothing")
+    (tmp_path / "classes.csv").write_text("class,use_as\nkitten,cat\n")
+    return tmp_path / "mine"
+
+
+def test_a_preview_of_a_folder(mine, tmp_path, capsys):
+    assert main(["preview-data", "--data", str(mine)]) == 0
+    told = capsys.readouterr().out
+    assert "3 classes with 18 training examples, read in colour at 32 × 32 pixels; 1 files were not read." in told
+    assert "Not read: dog/broken.png: it cannot be read as a picture" in told and "12 × 12" in told
+    listed = [f"{name}/{place}.png" for name in ("cat", "dog") for place in (0, 1)]
+    (tmp_path / "trusted.txt").write_text("\n".join(listed))
+    assert main(["preview-data", "--data", str(mine), "--classes", str(tmp_path / "classes.csv"), "--size", "16",
+                 "--trusted", str(tmp_path / "trusted.txt"), "--color", "grayscale"]) == 0
+    told = capsys.readouterr().out
+    assert "Read as 2 classes (cat, dog): 14 examples to search, 4 others." in told and "in grey at 16 × 16" in told
+
+
+def test_a_cleaned_copy_and_a_script(mine, tmp_path, capsys):
+    changes, out = tmp_path / "decided.csv", tmp_path / "cleaned.zip"
+    changes.write_text("file,given,label\ncat/0.png,cat,dog\ndog/1.png,dog,\n")
+    asked = ["clean-data", "--data", str(mine), "--changes", str(changes), "--classes", str(tmp_path / "classes.csv")]
+    assert main([*asked, "--out", str(out)]) == 0
+    assert "17 examples are left: 1 with another label, 1 removed." in capsys.readouterr().out
+    with zipfile.ZipFile(io.BytesIO(out.read_bytes())) as archive:
+        names = set(archive.namelist())
+    assert len(names) == 17 and "dog/0-2.png" in names and {Path(name).parts[0] for name in names} == {"cat", "dog"}
+    assert main([*asked, "--out", str(tmp_path / "moves.sh")]) == 0
+    assert "move ./dog/1.png ./.removed/dog ./.removed/dog/1.png" in (tmp_path / "moves.sh").read_text()
+    assert len(list(mine.rglob("*.png"))) == 19
+
+
+@pytest.mark.parametrize(("text", "out", "said"), [
+    ("file,label\ncat/9.png,\n", "x.zip", "`cat/9.png` is not among the examples"),
+    ("file,label\ncat/0.png,cow\n", "x.zip", "There is no class `cow`"),
+    ("file,label\ncat/0.png,dog\ncat/0.png,\n", "x.zip", "names the same `file` twice"),
+    ("row,label\n0,\n", "x.zip", "with the columns `file` and `label`"), ("file,label\n", "x.zip", "has no rows"),
+    ("file,label\ncat/0.png,dog\n", "x.npz", "ends in `.zip`")])
+def test_changes_that_cannot_be_made(mine, tmp_path, capsys, text, out, said):
+    (tmp_path / "decided.csv").write_text(text)
+    assert main(["clean-data", "--data", str(mine), "--changes", str(tmp_path / "decided.csv"), "--out",
+                 str(tmp_path / out)]) == 2
+    assert said in capsys.readouterr().err and not (tmp_path / out).exists()
+
+
+def test_how_data_are_read_needs_data(tmp_path, capsys):
+    assert main(["preview-data"]) == 2 and "give --data" in capsys.readouterr().err
+    assert main(["noisy-labels", "--source", '{"dataset": "digits"}', "--size", "32", "--out",
+                 str(tmp_path / "x.csv")]) == 2
+    assert "say how --data is read" in capsys.readouterr().err
