@@ -16,6 +16,7 @@ from app.widgets.selectors import pick
 from engine.analysis.run_errors import RunErrors
 from engine.desk import Waiting
 from engine.desk.run_errors import asked_run_errors
+from engine.estimators import ESTIMATORS
 from engine.problems import ProblemSource
 from engine.question.processes import Replay
 
@@ -27,8 +28,8 @@ def show(source: ProblemSource, told: str, process: Replay) -> None:
     """A switch, and below it what was found, or the job that looks for it."""
     key = choice.bound(NAME, False, choice.on_off)
     on = inputs.toggle("Approximations of this run, and when examples matter in it", key=key,
-                       help="The exact derivative of the run beside SOURCE, data value embeddings, TracIn over all "
-                            "steps and in-run data Shapley; it is computed once as a run.")
+                       help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's "
+                            "error by cause; it is computed once as a run.")
     choice.keep(NAME, int(on))
     if not on:
         return
@@ -45,15 +46,16 @@ def show(source: ProblemSource, told: str, process: Replay) -> None:
 def _errors(found: RunErrors, source: ProblemSource, process: Replay) -> None:
     st.subheader("What approximations of this run get wrong")
     glossary.markdown(found.sentence)
+    same = found.methods[[not ESTIMATORS[name].departures for name in found.methods["estimator"]]]
     frame = pd.concat([
         found.causes.assign(label=found.causes["title"], what="cause of SOURCE's error"),
-        found.methods.assign(label=found.methods["title"], what="estimator as a whole")], ignore_index=True)
+        same.assign(label=same["title"], what="estimator as a whole")], ignore_index=True)
     spoken = ", ".join(f"{row.label} {100 * row.error:.3g}%" for row in frame.itertuples())
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
     glossary.caption(f"The exact replay is zero. Norms over all queries and the first {SCORED} candidates at most. "
-                     "Causes are undone one after the other and need not add up. TracIn over all steps and in-run data "
-                     "Shapley leave out what a step changes in later steps: they answer another question, and their "
-                     "distance is no error of theirs alone.")
+                     "Causes are let in one after the other and need not add up. TracIn over all steps and in-run data "
+                     "Shapley leave out what a step changes in later steps, which is another question: *Compare* has "
+                     "them beside this one.")
     downloads.chart_extras("run-errors", frame[["what", "label", "error", "so_far", "tau"]],
                            command=_command(found, source, process))
 

@@ -7,7 +7,8 @@ SOURCE takes several steps away from the run as it was. Each is undone by itself
     segments    a segment's curvature and gradients are means
     flow        e^{−τH} in place of (I − ηH)^K, told apart for a descent whose segments' own steps would not diverge;
                 else the two are one cause, for a network with η/(1 − μ) in place of momentum
-    curvature   EK-FAC in place of the mean Hessian (softmax regression has its Hessian's own eigenbasis)
+    curvature   EK-FAC of the Gauss–Newton matrix in place of the mean Hessian, which may bend downwards (softmax
+                regression has its Hessian's own eigenbasis)
 
     error of a cause  ‖S_i − S_{i−1}‖ / ‖S_0‖,     error so far  ‖S_i − S_0‖ / ‖S_0‖,     norms over (m, k)
 
