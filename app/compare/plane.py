@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,24 +40,33 @@ MOST = 60_000
 QUIET = dots.FLAGGED[1]
 
 
-def take(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> None:
-    """What was clicked or marked in the dots since the last run; before anything reads the selection."""
-    if len(pair.candidates) <= MOST:
-        dotted = _dotted(found, pair, labels, query)
-        if dotted:
-            CHART.take(*dotted[:3], **dotted[3])
+@dataclass(frozen=True, eq=False)
+class Dotted:
+    """The dots of a pair: as `app.charts.dots` takes them, the order of their series, the titles of the axes, and
+    further options of the figure."""
+
+    points: pd.DataFrame
+    order: list[str]
+    axes: tuple[str, str]
+    options: dict[str, Any]
 
 
-def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[str, str],
-            query: int | None) -> None:
-    """One ranking across, the other one up."""
-    glossary.markdown("**One against the other**", help="Rank 1 supports the behavior most. On the dotted diagonal, "
-                                                        "both specifications rank an example the same.")
+def chosen_dots(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> Dotted | None:
+    """The switches, and the dots that they ask for; None for the density. What was clicked or marked in them since the
+    last run becomes the selection."""
     _switches(found, len(pair.candidates))
+    dotted = _dotted(found, pair, labels, query)
+    if dotted is not None:
+        CHART.take(dotted.points, dotted.order, dotted.axes, **dotted.options)
+    return dotted
+
+
+def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[str, str], query: int | None,
+            dotted: Dotted | None) -> None:
+    """One ranking across, the other one up."""
     over = "over all queries" if query is None else f"query {query}"
     scorings = [found.scorings[place] for place in places]
     command = downloads.score_commands(found.drawn_sources[0], scorings)
-    dotted = _dotted(found, pair, labels, query)
     if dotted is None:
         table = two_rankings.density(pair, query)
         draw(rank_scatter.density, table, *labels, key="compare:density",
@@ -63,14 +74,12 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[
                  "Agreement would lie on the diagonal.")
         downloads.chart_extras("ranks", table, scorings, command=command)
         return
-    points, order, axes, options = dotted
-    CHART.show(points, order, axes, f"{len(points):,} training examples, each by its {axes[0]} (across) and its "
-               f"{axes[1]} (up), {over}.", **options)
-    chips.note(f"{len(points):,} dots, one a training example · seed {found.sources[0].seed} · "
+    CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} training examples, each by its "
+               f"{dotted.axes[0]} (across) and its {dotted.axes[1]} (up), {over}.", **dotted.options)
+    chips.note(f"{len(dotted.points):,} dots, one a training example · seed {found.sources[0].seed} · "
                + (f"mean score {over}" if query is None else over))
-    glossary.caption(HOW)
-    table = two_rankings.ranking(pair, query)
-    downloads.chart_extras("ranks", table, scorings, command=command)
+    glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both rank an example the same. {HOW}")
+    downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command)
 
 
 def _switches(found: Compared, count: int) -> None:
@@ -92,8 +101,7 @@ def _hues(found: Compared) -> list[str]:
 
 
 def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None
-            ) -> tuple[pd.DataFrame, list[str], tuple[str, str], dict] | None:
-    """(dots, order of their series, titles of the axes, further options of the figure); None for the density."""
+            ) -> Dotted | None:
     shown = choice.one("plane", RANKS, choice.from_options(list(SHOWN)))
     if shown == DENSITY or len(pair.candidates) > MOST:
         return None
@@ -109,8 +117,8 @@ def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | N
                 table.example, table[pair.noun], table.rank_a, table.rank_b, table.score_a, table.score_b,
                 strict=True)]})
     word = "Rank" if shown == RANKS else "Score"
-    options: dict = {"quiet": QUIET} | ({"diagonal": float(len(table))} if shown == RANKS else {})
-    return points, order, (f"{word} under {labels[0]}", f"{word} under {labels[1]}"), options
+    options: dict[str, Any] = {"quiet": QUIET} | ({"diagonal": float(len(table))} if shown == RANKS else {})
+    return Dotted(points, order, (f"{word} under {labels[0]}", f"{word} under {labels[1]}"), options)
 
 
 def _by_top(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str]]:
