@@ -24,6 +24,13 @@ def cell(page, first, second):
     return page.locator(f'.wf-cell[aria-label^="{first}"][aria-label*="and {second}"]').first
 
 
+def answered(page):
+    """The page once its matrix is there: the model of a first visit is trained meanwhile."""
+    page.locator(".wf-cell").first.wait_for()
+    page.locator(".st-key-wf-dock .wf-verdict").first.wait_for()
+    return page
+
+
 def words(page):
     return page.locator('[data-testid="stMain"]').inner_text()
 
@@ -32,7 +39,7 @@ def words(page):
 def four(opening):
     """The first four specifications, open for several tests."""
     with opening() as open_page:
-        yield open_page(link())
+        yield answered(open_page(link()))
 
 
 def test_a_clicked_cell_opens_the_pair_everywhere(four, settle):
@@ -74,7 +81,7 @@ def test_the_first_screen_holds_matrix_verdict_and_way(opening):
 
 
 def test_on_a_phone_the_verdict_follows_the_matrix(open_page, settle):
-    page = open_page(link(), size=(390, 844))
+    page = answered(open_page(link(), size=(390, 844)))
     sheet = page.locator(".wf-sheet")
     box = sheet.bounding_box()
     assert "the intervention and training process differ" in sheet.inner_text()
@@ -102,8 +109,10 @@ def test_a_row_is_moved_edited_and_removed_at_its_menu(four, settle):
 
 
 def test_a_link_reopens_the_same_view(open_page, settle):
-    first = open_page(link("vary-b", pair="2-4", metric="overlap", ranks="5", detail="top"))
-    again = open_page("/" + first.url.split("/", 3)[3])
+    first = answered(open_page(link("vary-b", pair="2-4", metric="overlap", ranks="5", detail="top")))
+    settle(first)
+    again = answered(open_page("/" + first.url.split("/", 3)[3]))
+    settle(again)
     assert words(again) == words(first)
     assert "for query 5" in words(again) and chosen(again, "pair") == ["2-4"]
 
@@ -156,7 +165,7 @@ def test_removing_and_presets(four, settle):
 @pytest.mark.parametrize("preset", ["table-a6", "table-1", "solvers", "vary-p", "vary-t"])
 def test_every_preset_opens(open_page, screenshot, preset):
     page = open_page(link(preset))
-    page.locator(".wf-verdict").first.wait_for()
+    answered(page)
     screenshot(page, f"compare-{preset}")
     assert page.locator('[data-testid="stPlotlyChart"]').count() == 1
     assert page.console_errors == []
@@ -168,7 +177,7 @@ def test_a_phone_shows_twelve_without_scrolling_the_page(open_page, settle, scre
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         settle(page)
-        page.locator(".wf-verdict").first.wait_for()
+        answered(page)
         screenshot(page, f"compare-phone-{theme}")
         assert page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
                              "return m.scrollWidth - m.clientWidth }") <= 0
