@@ -43,7 +43,8 @@ def toolbar(scorings: Sequence[Scoring], names: Sequence[str]) -> None:
 def _form(names: Sequence[str]) -> None:
     if st.session_state.get(WHICH) not in range(len(names)):
         st.session_state[WHICH] = 0
-    place = inputs.selectbox("Specification", range(len(names)), key=WHICH, format_func=names.__getitem__)
+    place = inputs.selectbox("Specification", range(len(names)), key=WHICH, format_func=names.__getitem__,
+                             help=glossary.hint("Specification"))
     fits = {"up": place > 0, "down": place < len(names) - 1}
     for act, does in acts().items():
         st.button(TITLES[act], key=f"compare:row:{act}", on_click=does, args=(place,), disabled=not fits.get(act, True),

@@ -126,10 +126,11 @@ def _header(scoring: Scoring, place: int, count: int, varying: tuple[str, ...] |
     fits = {"up": place > 0, "down": place < count - 1}
     menu = "".join(f'<button type="button" data-act="{act}" data-row="{place}" data-key="{act} {code}">{title}</button>'
                    for act, title in editor.TITLES.items() if fits.get(act, True))
-    return (f'<div class="wf-row"><span class="wf-number wf-num">{number}</span><div>{chips.marked(scoring, varying)}'
-            f'{known}</div><details name="wf-row" data-key="menu {code}"><summary data-key="summary {code}" '
+    return (f'<div class="wf-row"><div class="wf-handle"><span class="wf-number wf-num">{number}</span>'
+            f'<details name="wf-row" data-key="menu {code}"><summary data-key="summary {code}" '
             f'aria-label="Change number {number}" title="Edit, copy, move, remove">⋯</summary>'
-            f'<div class="wf-menu">{menu}</div></details></div>')
+            f'<div class="wf-menu">{menu}</div></details></div><div>{chips.marked(scoring, varying)}{known}</div>'
+            "</div>")
 
 
 def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:

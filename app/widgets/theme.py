@@ -42,7 +42,9 @@ STYLE = """
 .wf-matrix td { min-width: var(--cell); height: 1px; }
 .wf-matrix .wf-chips { margin: 0; gap: .2rem; } .wf-matrix .wf-chip { font-size: .78rem; padding-right: .4rem; }
 .wf-matrix.most .wf-chip { font-size: .72rem; gap: .25rem; padding-right: .3rem; }
-.wf-matrix .wf-row { align-items: center; gap: .4rem; } .wf-matrix .wf-row > div { flex: 1; }
+.wf-matrix .wf-row { align-items: center; gap: .3rem; }
+.wf-handle { display: grid; justify-items: center; line-height: 1.15; min-width: 1.7rem; }
+.wf-handle .wf-number { min-width: 0; }
 .wf-cell { width: 100%; height: 100%; min-height: 38px; border: 2px solid transparent; border-radius: 4px; padding: 0;
   font: inherit; cursor: pointer; color: light-dark(#1B1F24, #E6EAEE); background: light-dark(var(--l), var(--d)); }
 .wf-matrix.most .wf-cell { min-height: 30px; }
@@ -53,10 +55,10 @@ STYLE = """
   background: color-mix(in srgb, currentColor 7%, transparent); }
 .wf-shade { background: light-dark(var(--l), var(--d)); }
 .wf-matrix details { position: relative; }
-.wf-matrix summary { list-style: none; cursor: pointer; padding: 0 .4rem; border-radius: 4px; line-height: 1.5; }
+.wf-matrix summary { list-style: none; cursor: pointer; padding: 0 .4rem; border-radius: 4px; line-height: 1.2; }
 .wf-matrix summary::-webkit-details-marker { display: none; }
 .wf-matrix summary:hover { background: color-mix(in srgb, currentColor 10%, transparent); }
-.wf-menu { position: absolute; right: 0; top: 1.7em; z-index: 30; display: grid; min-width: 8rem; padding: .25rem;
+.wf-menu { position: absolute; left: 0; top: 1.4em; z-index: 30; display: grid; min-width: 8rem; padding: .25rem;
   border-radius: 6px; background: light-dark(#FFFFFF, #191F26);
   border: 1px solid color-mix(in srgb, currentColor 22%, transparent); box-shadow: 0 4px 14px rgb(0 0 0 / .18); }
 .wf-menu button { all: unset; cursor: pointer; padding: .3rem .6rem; border-radius: 4px; font-size: .88rem; }
@@ -161,8 +163,10 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 @media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; } .st-key-wf-first-look { min-height: 85rem; }
   .wf-matrix, .wf-matrix tbody, .wf-matrix tr { display: block; } .wf-matrix thead { display: none; }
   .wf-matrix tr { display: flex; flex-wrap: wrap; gap: 2px; margin-bottom: .5rem; }
-  .wf-matrix tbody th { flex: 0 0 100%; box-sizing: border-box; } .wf-matrix td { flex: 1 1 0; min-width: 0; }
+  .wf-matrix tbody th { flex: 0 0 100%; box-sizing: border-box; }
+  .wf-matrix :is(td, td.wf-diagonal) { flex: 1 1 0; min-width: 0; }
   .wf-matrix td { height: 38px; }
+  .wf-matrix.most .wf-cell { font-size: .62rem; border-width: 1px; }
   .wf-sheet { all: unset; box-sizing: border-box; display: block; position: sticky; bottom: .5rem; z-index: 25;
     width: 100%; cursor: pointer; padding: .5rem .8rem; margin-top: .4rem; border-radius: 8px; font-size: .85rem;
     background: light-dark(#FFFFFF, #191F26); border: 1px solid color-mix(in srgb, currentColor 22%, transparent);
