@@ -1,4 +1,4 @@
-"""Learn: eight short lessons on digits, each live, and a plane to play with."""
+"""Learn: nine short lessons, each live, and a plane to play with."""
 
 import streamlit as st
 
@@ -7,8 +7,8 @@ from app.widgets import glossary
 
 st.title("Learn")
 glossary.caption(
-    "Nine steps of a minute each, eight on handwritten digits, the last on thirty points. All is computed while you "
-    "watch, and every choice is in the address. Words with dots below explain themselves.")
+    "Nine steps of a minute each: seven on pictures of clothing, one on handwritten digits, the last on thirty points. "
+    "All is computed while you watch, and every choice is in the address. Words with dots below explain themselves.")
 step = state.step(len(LESSONS))
 panel.show(step)
 panel.onward(step)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.approximation import behavior
-from app.widgets import choice, glossary, inputs, pickers, published
+from app.widgets import choice, fitting_models, glossary, inputs, pickers, published
 from app.widgets.selectors import pick, segments
 from engine.analysis import error_curves as engine_curves
 from engine.analysis.error_curves import ALPHAS, ETAS
@@ -79,7 +79,8 @@ def controls(panel: str) -> Chosen | None:
 
 
 def _default_draws() -> int:
-    return 3 if choice.one("data", "digits", str) == "digits" and pickers.problem_class().convex else 1
+    digits = choice.one("data", fitting_models.FIRST_DATA, str) == "digits"
+    return 3 if digits and pickers.problem_class().convex else 1
 
 
 def published_run(model: type[Problem], dataset: str) -> tuple[str, str] | None:

@@ -15,19 +15,22 @@ from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 from engine.desk.compared import Compared
-from engine.desk.explained import explained
+from engine.desk.explained import at_once, explained
 from engine.problems import ProblemSource
+from engine.scoring.scores import Scores
 
 NAME = "explain"
+QUICK_SECONDS = 1.0
 
 
 def show(found: Compared, pair: tuple[int, int]) -> None:
-    """The switch, and below it the explanation; what takes long is waited for beside the rest of the page."""
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle("Explain this disagreement", key=key, help="Walks from one answer to the other through exact "
-                       "specifications, and says how much of the way is behavior, intervention, training process, and "
-                       "approximation error.")
-    choice.keep(NAME, int(on))
+    """The switch, and below it the explanation; what takes long is waited for beside the rest of the page. Until the
+    reader uses the switch, it is on for the pairs that are explained at once."""
+    key, said = choice.widget(NAME), choice.one(NAME, None, choice.on_off)
+    st.session_state[key] = _quick(found, pair) if said is None else said
+    on = inputs.toggle("Explain this disagreement", key=key, on_change=_switched, help=(
+        "Walks from one answer to the other through exact specifications, and says how much of the way is behavior, "
+        "intervention, training process, and approximation error. On by itself where that takes a moment only."))
     if not on:
         return
     try:
@@ -44,6 +47,22 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
                            command(found.drawn_sources))
 
 
+def _switched() -> None:
+    choice.keep(NAME, int(st.session_state[choice.widget(NAME)]))
+
+
+def _quick(found: Compared, pair: tuple[int, int]) -> bool:
+    """Whether a pair is explained at once; what cannot be explained is not, and says so where it is asked for."""
+    try:
+        return at_once(desk(), found.sources, _sides(found, pair), found.candidates, QUICK_SECONDS)
+    except WhichfluenceError:
+        return False
+
+
+def _sides(found: Compared, pair: tuple[int, int]) -> list[list[Scores]]:
+    return [[seed[place] for place in pair] for seed in found.scores]
+
+
 def command(sources: Sequence[ProblemSource]) -> str:
     """The commands that recompute an explanation from the downloaded specifications."""
     files = [downloads.problem_file(source, f"-{source.seed}" if len(sources) > 1 else "") for source in sources]
@@ -54,5 +73,4 @@ def command(sources: Sequence[ProblemSource]) -> str:
 
 def explanation(found: Compared, pair: tuple[int, int]) -> Explanation | Waiting:
     """Why a pair of the comparison disagrees, over all its seeds, or what is being waited for."""
-    sides = [[seed[place] for place in pair] for seed in found.scores]
-    return explained(desk(), found.sources, sides, found.candidates)
+    return explained(desk(), found.sources, _sides(found, pair), found.candidates)

@@ -45,8 +45,8 @@ def _columns(table: pd.DataFrame) -> dict:
     return glossary.columns(table, {
         **{name: st.column_config.NumberColumn(format="%.1f %%") for name in ("share of the way", "± 95% (share)")},
         **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Kendall distance", "± 95%")},
-        **{metric.title: st.column_config.NumberColumn(format="%.3f", help=metric.definition)
-           for metric in METRICS.values()}})
+        **{metric.title: st.column_config.NumberColumn(
+            format="%.3f", help=glossary.hint(metric.title, metric.definition)) for metric in METRICS.values()}})
 
 
 def _whole(found: Explanation) -> str:

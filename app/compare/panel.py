@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 import streamlit as st
 
-from app.charts import distribution, heatmap, rank_change
+from app.charts import distribution, rank_change
 from app.charts.draw import draw
 from app.compare import data as comparisons
+from app.compare import grid
 from app.widgets import (
     agreements,
     chips,
@@ -19,7 +21,6 @@ from app.widgets import (
     pictures,
     record_text,
     selection,
-    specification_list,
     two_rankings,
 )
 from app.widgets.desk import desk
@@ -33,7 +34,9 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
-ALL, CHANGES = "all", "compare:changes"
+ALL, CHANGES, COUNTED = "all", "compare:changes", "compare:counted"
+DOTS, TOP, QUERIES = "dots", "top", "queries"
+DETAILS = {DOTS: "One against the other", TOP: "The top of both", QUERIES: "Query by query"}
 RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all queries"),
           two_rankings.OFTEN: ("by how often in the top", "by how often they are in a query's top")}
 """What ranks the top list over all queries -> what it is called to choose from, and in a sentence."""
@@ -50,15 +53,32 @@ def metric_switch() -> str:
 
 
 def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int, int]) -> None:
-    """The heatmap with its small print, its table and its downloads."""
-    cells = comparisons.matrix(found, metric, labels, pair)
-    with st.container(key="wf-heatmap-wide" if len(labels) > 8 else "wf-heatmap"):
-        draw(heatmap.heatmap, cells, metric, comparisons.chance(metric, _candidates(found)),
-             key=specification_list.OPENED.chart_key, on_select="rerun", selection_mode=[heatmap.SELECTION],
-             alt=_matrix_text(found, labels, metric))
-    glossary.caption(f"{METRICS[metric].definition} {_chance_text(found, metric)} Click a cell to open that pair.")
+    """The matrix with its small print."""
+    grid.show(found.scorings, labels, comparisons.matrix(found, metric, labels, pair), metric,
+              comparisons.chance(metric, _candidates(found)), pair)
     chips.note(small_print(found))
+
+
+def matrix_small_print(found: Compared, labels: Sequence[str], metric: str) -> None:
+    """What the chosen agreement measures, the table and the downloads."""
+    glossary.caption(f"{METRICS[metric].definition} {_chance_text(found, metric)} Press a cell to open that pair.")
     downloads.chart_extras("agreement", comparisons.table(found, labels), found.scorings, found.drawn_sources)
+
+
+def announce(found: Compared) -> None:
+    """Says so where another list of specifications has changed how many candidates are ranked."""
+    state, listed = st.session_state, tuple(scoring.digest for scoring in found.scorings)
+    drawn, count = tuple(source.key for source in found.sources), len(found.scores[0][0].candidates)
+    before = state.get(COUNTED)
+    if before is None or before[0] != drawn:
+        state[COUNTED] = drawn, listed, count, ""
+    elif before[1] != listed:
+        state[COUNTED] = drawn, listed, count, "" if before[2] == count else (
+            f"{count:,} candidates are ranked now, {before[2]:,} before: "
+            + ("for a specification of the list every candidate costs a training or an optimum, so fewer are taken, "
+               "the same for all." if count < before[2] else "nothing in the list is costly any more."))
+    text = state[COUNTED][3]
+    st.html(f'<div class="wf-note wf-announced" role="status">{text}</div>')
 
 
 def small_print(found: Compared, lost: LeftOut | None = None) -> str:
@@ -73,17 +93,29 @@ def small_print(found: Compared, lost: LeftOut | None = None) -> str:
     return f"{text} · {lost.count} candidates left out {lost.because}" if lost.count else text
 
 
+def details() -> str:
+    """Which view of the open pair is shown."""
+    return segments("detail", "The pair in detail", list(DETAILS), DOTS, DETAILS.get)
+
+
 def verdict(found: Compared, pair: tuple[int, int]) -> None:
     chips.verdict_badge(found.comparison.verdicts[pair[0]][pair[1]])
 
 
 def questions(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> None:
-    """Both questions side by side, the words that differ marked, each with how its scores were computed."""
-    for column, place, other in zip(st.columns(2, gap="large"), pair, reversed(pair), strict=True):
-        with column:
-            glossary.markdown(f"**{labels[place]}**")
-            chips.question(found.scorings[place], found.scorings[other])
-            chips.note(how_computed([seed[place] for seed in found.scores]))
+    """Both questions, the words that differ marked."""
+    for place, other in zip(pair, reversed(pair), strict=True):
+        with st.container(key=f"wf-asked-{int(place == pair[1])}", gap=None):
+            glossary.html(f'<div class="wf-asked"><strong>{escape(labels[place])}</strong>'
+                          f"{chips.html(found.scorings[place], found.scorings[other])}</div>")
+            glossary.html(f'<div class="wf-asked">{chips.sentence(found.scorings[place], found.scorings[other])}</div>')
+
+
+def computed(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> None:
+    """How the scores of both were computed."""
+    with st.expander("How each was computed"), glossary.folded():
+        for place in pair:
+            chips.note(f"{labels[place]}: {how_computed([seed[place] for seed in found.scores])}")
 
 
 def how_computed(seeds: Sequence[Scores]) -> str:
@@ -163,24 +195,28 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
         return f"query {text} · {query_words(found, int(text))} · {METRICS[metric].title} {value}"
 
     key = choice.bound("ranks", ALL, choice.from_options(options))
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        text = inputs.selectbox("Rankings of", options, key=key, format_func=title, width=430,
-                                help="For all queries, dots and the top list rank by the mean score, and the "
-                                     "density pools the queries.")
-        choice.keep("ranks", text)
-        if text == ALL:
-            return None
-        choice.hold("query", text)
-        index = int(sample.query_index[int(text)])
-        record = dataset.record("test", index)
-        if record is None:
-            st.html(pictures.html(dataset, "test", index, 64, f"query {text}, labelled {names[labels[int(text)]]}"),
-                    width="content")
+    text = inputs.selectbox("Rankings of", options, key=key, format_func=title, width=430,
+                            help="For all queries, dots and the top list rank by the mean score, and the "
+                                 "density pools the queries.")
+    choice.keep("ranks", text)
+    if text == ALL:
+        return None
+    choice.hold("query", text)
+    index = int(sample.query_index[int(text)])
+    if dataset.record("test", index) is None:
+        st.html(pictures.html(dataset, "test", index, 64, f"query {text}, labelled {names[labels[int(text)]]}"),
+                width="content")
+    return int(text)
+
+
+def asked_words(found: Compared, pair: tuple[int, int], query: int | None) -> None:
+    """The words of a query that is a record."""
+    dataset, sample = desk().sample(found.sources[0])
+    record = None if query is None else dataset.record("test", int(sample.query_index[query]))
     if record is not None:
         st.html(record_text.STYLE)
-        words = record_text.asked(record, int(text), [found.scorings[place] for place in pair])
+        words = record_text.asked(record, query, [found.scorings[place] for place in pair])
         st.html(record_text.html(record, words=words))
-    return int(text)
 
 
 def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequence[str], query: int | None) -> None:
@@ -246,14 +282,3 @@ def _candidates(found: Compared) -> int:
 
 def _chance_text(found: Compared, metric: str) -> str:
     return f"Unrelated scores would reach {comparisons.chance(metric, _candidates(found)):.2g} on average."
-
-
-def _matrix_text(found: Compared, labels: Sequence[str], metric: str) -> str:
-    """The heatmap in words: its range and its ends."""
-    table = comparisons.table(found, labels)
-    table = table[table.metric == metric].dropna(subset="mean").sort_values("mean")
-    if table.empty:
-        return f"Heatmap of {METRICS[metric].title} between {len(labels)} specifications; no value is defined."
-    low, high = table.iloc[0], table.iloc[-1]
-    return (f"Heatmap of {METRICS[metric].title} between {len(labels)} specifications. Least: {low.a} and {low.b}, "
-            f"{low['mean']:.2f}. Most: {high.a} and {high.b}, {high['mean']:.2f}.")

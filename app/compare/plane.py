@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from app.widgets import (
     drawn_examples,
     example_card,
     glossary,
+    hues,
     job_panel,
     selection,
     two_rankings,
@@ -32,30 +34,39 @@ from engine.desk.compared import Compared
 CHART = DotChart("compare:dots")
 RANKS, SCORES, DENSITY = "ranks", "scores", "density"
 SHOWN = {RANKS: "ranks", SCORES: "scores", DENSITY: "density"}
-BY_TOP, BY_LABEL, BY_FLAG = "top", "label", "flag"
+BY_TOP = "top"
 MOST = 60_000
 """Dots that stay usable; above, the density alone is drawn."""
 QUIET = dots.FLAGGED[1]
 
 
-def take(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> None:
-    """What was clicked or marked in the dots since the last run; before anything reads the selection."""
-    if len(pair.candidates) <= MOST:
-        dotted = _dotted(found, pair, labels, query)
-        if dotted:
-            CHART.take(*dotted[:3], **dotted[3])
+@dataclass(frozen=True, eq=False)
+class Dotted:
+    """The dots of a pair: as `app.charts.dots` takes them, the order of their series, the titles of the axes, and
+    further options of the figure."""
+
+    points: pd.DataFrame
+    order: list[str]
+    axes: tuple[str, str]
+    options: dict[str, Any]
 
 
-def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[str, str],
-            query: int | None) -> None:
-    """One ranking across, the other one up."""
-    glossary.markdown("**One against the other**", help="Rank 1 supports the behavior most. On the dotted diagonal, "
-                                                        "both specifications rank an example the same.")
+def chosen_dots(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> Dotted | None:
+    """The switches, and the dots that they ask for; None for the density. What was clicked or marked in them since the
+    last run becomes the selection."""
     _switches(found, len(pair.candidates))
+    dotted = _dotted(found, pair, labels, query)
+    if dotted is not None:
+        CHART.take(dotted.points, dotted.order, dotted.axes, **dotted.options)
+    return dotted
+
+
+def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[str, str], query: int | None,
+            dotted: Dotted | None) -> None:
+    """One ranking across, the other one up."""
     over = "over all queries" if query is None else f"query {query}"
     scorings = [found.scorings[place] for place in places]
     command = downloads.score_commands(found.drawn_sources[0], scorings)
-    dotted = _dotted(found, pair, labels, query)
     if dotted is None:
         table = two_rankings.density(pair, query)
         draw(rank_scatter.density, table, *labels, key="compare:density",
@@ -63,14 +74,12 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[
                  "Agreement would lie on the diagonal.")
         downloads.chart_extras("ranks", table, scorings, command=command)
         return
-    points, order, axes, options = dotted
-    CHART.show(points, order, axes, f"{len(points):,} training examples, each by its {axes[0]} (across) and its "
-               f"{axes[1]} (up), {over}.", **options)
-    chips.note(f"{len(points):,} dots, one a training example · seed {found.sources[0].seed} · "
+    CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} training examples, each by its "
+               f"{dotted.axes[0]} (across) and its {dotted.axes[1]} (up), {over}.", **dotted.options)
+    chips.note(f"{len(dotted.points):,} dots, one a training example · seed {found.sources[0].seed} · "
                + (f"mean score {over}" if query is None else over))
-    glossary.caption(HOW)
-    table = two_rankings.ranking(pair, query)
-    downloads.chart_extras("ranks", table, scorings, command=command)
+    glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both rank an example the same. {HOW}")
+    downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command)
 
 
 def _switches(found: Compared, count: int) -> None:
@@ -79,28 +88,24 @@ def _switches(found: Compared, count: int) -> None:
         return
     with st.container(horizontal=True, gap="medium"):
         segments("plane", "Axes", list(SHOWN), RANKS, SHOWN.get)
-        noun = desk().sample(found.sources[0])[0].noun
-        titles = {BY_TOP: "top of either", BY_LABEL: noun, BY_FLAG: "known flag"}
-        segments("hue", "Colour", _hues(found), BY_TOP, titles.get)
+        offered = _hues(found)
+        segments("hue", "Colour", list(offered), BY_TOP, offered.get)
 
 
-def _hues(found: Compared) -> list[str]:
-    """What dots can be coloured by."""
-    dataset = desk().sample(found.sources[0])[0]
-    offered = {BY_TOP: True, BY_LABEL: dots.told_apart(dataset), BY_FLAG: dataset.flags is not None}
-    return [hue for hue, fits in offered.items() if fits]
+def _hues(found: Compared) -> dict[str, str]:
+    """What dots can be coloured by, with its name."""
+    return {BY_TOP: "top of either", **hues.of_data(desk().sample(found.sources[0])[0])}
 
 
 def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None
-            ) -> tuple[pd.DataFrame, list[str], tuple[str, str], dict] | None:
-    """(dots, order of their series, titles of the axes, further options of the figure); None for the density."""
+            ) -> Dotted | None:
     shown = choice.one("plane", RANKS, choice.from_options(list(SHOWN)))
     if shown == DENSITY or len(pair.candidates) > MOST:
         return None
-    hue = choice.one("hue", BY_TOP, choice.from_options(_hues(found)))
+    hue = choice.one("hue", BY_TOP, choice.from_options(list(_hues(found))))
     table = two_rankings.ranking(pair, query)
     kind = "rank" if shown == RANKS else "score"
-    series, order = COLOURED[hue](found, pair, table)
+    series, order, quiet = _series(hue, found, pair, table)
     points = pd.DataFrame({
         "row": table.example.astype(int), "x": table[f"{kind}_a"].astype(float), "y": table[f"{kind}_b"].astype(float),
         "series": series, "text": [
@@ -109,28 +114,20 @@ def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | N
                 table.example, table[pair.noun], table.rank_a, table.rank_b, table.score_a, table.score_b,
                 strict=True)]})
     word = "Rank" if shown == RANKS else "Score"
-    options: dict = {"quiet": QUIET} | ({"diagonal": float(len(table))} if shown == RANKS else {})
-    return points, order, (f"{word} under {labels[0]}", f"{word} under {labels[1]}"), options
+    options: dict[str, Any] = {"quiet": quiet} | ({"diagonal": float(len(table))} if shown == RANKS else {})
+    return Dotted(points, order, (f"{word} under {labels[0]}", f"{word} under {labels[1]}"), options)
 
 
-def _by_top(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str]]:
+def _series(hue: str, found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str], str]:
+    """(series of each dot, their order, the quiet one)."""
+    if hue != BY_TOP:
+        dataset, sample = desk().sample(found.sources[0])
+        return hues.series(hue, dataset, table[pair.noun].astype(str).tolist(),
+                           sample.train_index[table.example.to_numpy(dtype=int)])
     top = two_rankings.TOP
     names = [f"top {top} of both", f"top {top} of the first", f"top {top} of the second", QUIET]
     first, second = (table.rank_a <= top).to_numpy(), (table.rank_b <= top).to_numpy()
-    return np.select([first & second, first, second], names[:3], names[3]).tolist(), names
-
-
-def _by_label(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str]]:
-    return table[pair.noun].astype(str).tolist(), list(desk().sample(found.sources[0])[0].class_names)
-
-
-def _by_flag(found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str]]:
-    dataset, sample = desk().sample(found.sources[0])
-    return dots.flagged(dataset, sample.train_index[table.example.to_numpy(dtype=int)]), list(dots.FLAGGED)
-
-
-COLOURED: dict[str, Callable[[Compared, Pair, pd.DataFrame], tuple[list[str], list[str]]]] = {
-    BY_TOP: _by_top, BY_LABEL: _by_label, BY_FLAG: _by_flag}
+    return np.select([first & second, first, second], names[:3], names[3]).tolist(), names, QUIET
 
 
 def fields(found: Compared) -> None:

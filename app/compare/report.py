@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from html import escape
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 import pandas as pd
 import vl_convert
 
-from app.charts import distribution, heatmap, rank_change, rank_scatter, way
+from app.charts import distribution, heatmap, palette, rank_change, rank_scatter, way
 from app.compare import data as comparisons
 from app.compare import explanation as explanation_panel
 from app.compare import explanation_view
@@ -34,7 +32,6 @@ from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
 from engine.store.comparisons import Saved
 
-CONFIG = Path(__file__).parents[2] / ".streamlit" / "config.toml"
 WIDTH = 640
 PAGE = """
 body { font: 16px/1.55 Inter, "Helvetica Neue", Arial, sans-serif; color: #1b1f24; background: #fff; margin: 0 auto;
@@ -82,7 +79,7 @@ def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "") -> str:
 @cache
 def vega_config() -> dict[str, Any]:
     """Vega's configuration out of the light theme: its palettes, ink and font."""
-    chosen = tomllib.loads(CONFIG.read_text("utf-8"))["theme"]["light"]
+    chosen = palette.theme("light")
     ink, quiet, grid = chosen["textColor"], "#4A5058", "#DDE1E6"
     return {"background": chosen["backgroundColor"], "font": "Arial, Helvetica, sans-serif",
             "range": {"category": chosen["chartCategoricalColors"], "diverging": chosen["chartDivergingColors"],

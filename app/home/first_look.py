@@ -1,4 +1,4 @@
-"""One query, two exact answers: the live figure of the home page, on the digits that need no download."""
+"""One query, two exact answers: the live figure of the home page, on the pictures that need no download."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ class FirstLook:
 
 def source() -> ProblemSource:
     """What the Compare page starts with too, so that the model is trained once."""
-    train, queries = fitting_models.DEFAULT_SIZES["digits"]
-    return ProblemSource(dataset="digits", n_train=train, n_queries=queries, n_test=500)
+    train, queries = fitting_models.DEFAULT_SIZES[fitting_models.FIRST_DATA]
+    return ProblemSource(dataset=fitting_models.FIRST_DATA, n_train=train, n_queries=queries, n_test=500,
+                         pool=fitting_models.POOL[fitting_models.FIRST_DATA])
 
 
 def first_look() -> FirstLook | Waiting:
@@ -81,9 +82,9 @@ def show(found: FirstLook) -> None:
     """The query, the two answers beside each other, and why they differ."""
     dataset = desk().sample(source())[0]
     first, second = found.answers
-    query = _card("The query", f"a handwritten “{found.query_label}”", dataset, "test", found.query_row, "",
-                  f"Which of {found.candidates:,} training examples helped the model most to read it?")
-    cards = [_card(title, f"a “{answer.label}”", dataset, "train", answer.row,
+    query = _card("The query", f"{dataset.noun} “{found.query_label}”", dataset, "test", found.query_row, "",
+                  f"Which of {found.candidates:,} training examples helped the model most to tell what it is?")
+    cards = [_card(title, f"{dataset.noun} “{answer.label}”", dataset, "train", answer.row,
                    chips.html(answer.scoring, other.scoring), answer.scoring.question,
                    f"First of {found.candidates:,} here, number {answer.rank_there:,} in the "
                    "other answer.")

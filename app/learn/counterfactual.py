@@ -23,7 +23,7 @@ def show() -> Link:
     ranking = ranks(found.trusted[query])
     places = [*top(ranking, SHOWN), *reversed(bottom(ranking, SHOWN))]
     rows = [int(found.candidates[place]) for place in places]
-    names = [f"{number + 1}. a handwritten {specimens.label(sample, row)}" for number, row in enumerate(rows)]
+    names = [f"{number + 1}. {specimens.label(sample, row)}" for number, row in enumerate(rows)]
     chosen = state.pick("lesson-out", "Which training example is left out?", range(1, len(rows) + 1), 1) - 1
     before = comparing.probability(sample.problem, query)
     change = [float(found.values[query, place]) for place in places]
@@ -50,7 +50,7 @@ def show() -> Link:
 LESSON = Lesson(
     "counterfactual", "What is a counterfactual?",
     "Asking what a training example did is asking what would be without it. So there are two models: the one you have, "
-    "and a counterfactual one, trained on the same digits but for one. Influence is the difference between the two.",
+    "and a counterfactual one, trained on the same pictures but for one. Influence is the difference between the two.",
     show,
     "Influence is a difference between two models, and the second one exists only because you said what is changed.",
     Question("Leaving out an example raises the probability of the right label. What was the example?",

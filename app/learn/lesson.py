@@ -9,17 +9,18 @@ from typing import Any
 
 import streamlit as st
 
-from app.widgets import glossary, job_panel
+from app.widgets import fitting_models, glossary, job_panel
 from app.widgets.desk import desk
 from engine.desk import Waiting
 from engine.problems import DrawnProblem, ProblemSource
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
-SOURCE = ProblemSource(dataset="digits", n_train=400, n_queries=60, n_test=500)
+SOURCE = ProblemSource(dataset=fitting_models.FIRST_DATA, n_train=400, n_queries=60, n_test=500,
+                       pool=fitting_models.POOL[fitting_models.FIRST_DATA])
 REOPTIMISED = 80
-ADDRESS = {"data": "digits", "train": "400", "queries": "60", "candidates": str(REOPTIMISED), "seed": "0",
-           "nseeds": "1"}
+ADDRESS = {"data": SOURCE.dataset, "train": str(SOURCE.n_train), "queries": str(SOURCE.n_queries),
+           "candidates": str(REOPTIMISED), "seed": "0", "nseeds": "1"}
 """The address parameters under which the other pages show the problem of the lessons."""
 
 

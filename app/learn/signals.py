@@ -25,8 +25,8 @@ def show() -> Link:
     draw(charts.found, frame, names, key="learn:signals",
          alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")
     told = ", ".join(f"{STAGES[name]} **{found.auprc(name):.2f}**" for name in shown)
-    glossary.markdown(f"{TRAIN} digits, of which {wrong} carry a wrong label. Average precision: {told}; chance is "
-                      f"{RHO:.2f}.")
+    glossary.markdown(f"{TRAIN} handwritten digits, of which {wrong} carry a wrong label. Average precision: {told}; "
+                      f"chance is {RHO:.2f}.")
     table = pd.DataFrame({"score": [STAGES[name] for name in STAGES],
                           "average precision": [round(found.auprc(name), 4) for name in STAGES]})
     downloads.chart_extras("signals", table, command=(

@@ -26,12 +26,12 @@ def query_label(drawn: DrawnProblem, query: int) -> str:
 
 def query_picture(drawn: DrawnProblem, query: int, side: int = 72) -> str:
     return pictures.html(drawn.dataset, "test", int(drawn.sample.query_index[query]), side,
-                         f"the query, a handwritten {query_label(drawn, query)}")
+                         f"the query, {drawn.dataset.noun} {query_label(drawn, query)}")
 
 
 def picture(drawn: DrawnProblem, row: int, side: int = 56) -> str:
     return pictures.html(drawn.dataset, "train", int(drawn.sample.train_index[row]), side,
-                         f"training example {row}, a handwritten {label(drawn, row)}")
+                         f"training example {row}, {drawn.dataset.noun} {label(drawn, row)}")
 
 
 def strip(drawn: DrawnProblem, query: int, rows: Sequence[int], marked: Collection[int], mark: str) -> None:

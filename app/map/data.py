@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from app.charts import dots
-from app.map.state import FLAG, LABEL, SAID, SCORE, Chosen
-from app.widgets import cards, drawn_examples, predictions
+from app.map.state import SAID, SCORE, Chosen
+from app.widgets import cards, drawn_examples, hues, predictions
 from app.widgets.record_text import short
 from engine.analysis.embedding import Embedding
 from engine.problems import DrawnProblem
@@ -56,9 +56,6 @@ def _series(drawn: DrawnProblem, labels: list[str], chosen: Chosen) -> tuple[lis
         said = predictions.of_training(drawn, range(len(labels)))
         right = [one.said == label for one, label in zip(said, labels, strict=True)]
         return np.where(right, RIGHT, WRONG).tolist(), [WRONG, RIGHT], RIGHT
-    if chosen.hue == FLAG:
-        return dots.flagged(drawn.dataset, drawn.sample.train_index), list(dots.FLAGGED), dots.FLAGGED[1]
     if chosen.hue == SCORE:
         return [UNSCORED] * len(labels), [SCORED, UNSCORED], UNSCORED
-    assert chosen.hue == LABEL, f"{chosen.hue} colours nothing"
-    return labels, list(dict.fromkeys([*drawn.dataset.class_names, *labels])), ""
+    return hues.series(chosen.hue, drawn.dataset, labels, drawn.sample.train_index)

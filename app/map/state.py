@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.charts import dots
-from app.widgets import choice, glossary, inputs, pictures
+from app.widgets import choice, glossary, hues, inputs, pictures
 from app.widgets.selectors import pick, segments
 from engine.analysis.embedding import METHODS
 from engine.data import Dataset
@@ -16,7 +15,7 @@ from engine.problems import DrawnProblem
 from engine.scoring.scoring import Scoring
 
 QUERY = "query"
-LABEL, SAID, FLAG, SCORE = "label", "said", "flag", "score"
+SAID, SCORE = "said", "score"
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ def controls(drawn: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[s
     method = segments("method", "Map by", list(METHODS), "pca", lambda name: METHODS[name].title, row, help=" ".join(
         f"**{one.title}**: {one.note}" for one in METHODS.values()))
     space = segments("space", "Dimensions", ("2", "3"), "2", str, row)
-    hues = _hues(drawn.dataset)
-    hue = segments("shade", "Colour", list(hues), next(iter(hues)), hues.get, row)
+    offered = _hues(drawn.dataset)
+    hue = segments("shade", "Colour", list(offered), next(iter(offered)), offered.get, row)
     if hue != SCORE:
         return Chosen(method, int(space), hue, None, 0)
     asked = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
@@ -48,10 +47,10 @@ def controls(drawn: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[s
 
 def _hues(dataset: Dataset) -> dict[str, str]:
     """What dots can be coloured by, with its name."""
-    offered = {LABEL: dots.told_apart(dataset), SAID: dataset.records is None, FLAG: dataset.flags is not None,
-               SCORE: True}
-    titles = {LABEL: dataset.noun, SAID: "model right or wrong", FLAG: "known flag", SCORE: "score"}
-    return {hue: titles[hue] for hue, fits in offered.items() if fits}
+    said = {SAID: "model right or wrong"} if dataset.records is None else {}
+    known = hues.of_data(dataset)
+    label = {hue: title for hue, title in known.items() if hue == hues.LABEL}
+    return label | said | known | {SCORE: "score"}
 
 
 def _query(drawn: DrawnProblem, area) -> int:

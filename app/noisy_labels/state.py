@@ -36,7 +36,8 @@ SIZES = ("labels", "trusted", "epochs", "judge", "noise")
 MODELS = ("cnn", "mlp", "linear", *FORMS)
 POOL = {"cifar10": 2, "fashion_mnist": 2, "fashion_small": 2}
 """Small models read large pictures averaged over squares of so many pixels, so that they train in seconds."""
-DEFAULTS = {"digits": (1_000, 20, 15), "fashion_mnist": (2_000, 50, 15), "cifar10": (2_000, 50, 25)}
+DEFAULTS = {"digits": (1_000, 20, 15), "fashion_small": (1_000, 20, 15), "fashion_mnist": (2_000, 50, 15),
+            "cifar10": (2_000, 50, 25)}
 """Training examples, trusted examples a class, epochs."""
 MOST_TEST = 2_000
 FOLDS = 4

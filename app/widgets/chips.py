@@ -66,11 +66,11 @@ def show(scoring: Scoring, against: Scoring | None = None) -> None:
 
 def question(scoring: Scoring, against: Scoring | None = None) -> None:
     """The chips with the English question below them."""
-    glossary.html(f'{html(scoring, against)}<div class="wf-question">{_sentence(scoring, against)}</div>')
+    glossary.html(f'{html(scoring, against)}<div class="wf-question">{sentence(scoring, against)}</div>')
 
 
-def _sentence(scoring: Scoring, against: Scoring | None) -> str:
-    """The question, with the words of every axis on which it differs from the other one marked."""
+def sentence(scoring: Scoring, against: Scoring | None) -> str:
+    """The question as HTML, with the words of every axis on which it differs from the other one marked."""
     return _worded(scoring.question, scoring.clause, scoring, against)
 
 

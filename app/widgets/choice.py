@@ -76,6 +76,11 @@ def texts(name: str, default: Sequence[str] = ()) -> list[str]:
     return list(stored.get(name, default))
 
 
+def made(name: str) -> bool:
+    """Whether anybody has chosen, be it nothing at all."""
+    return name in _stored() or bool(st.query_params.get_all(name))
+
+
 def keep(name: str, values: Sequence[str] | str | int | float) -> None:
     """Remember a choice and write it into the address."""
     listed = [str(values)] if isinstance(values, (str, int, float)) else [str(value) for value in values]

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from app.widgets import choice
 from engine import data
+from engine.data import fashion_small
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
 from engine.problems.source import SOFTMAX
 
 NAME = "model"
-OPTIMA_CANDIDATES = {"digits": 300, "fashion_small": 100, "fashion_mnist": 100}
-DEFAULT_SIZES = {"digits": (1_297, 200), "fashion_mnist": (2_000, 200)}
+FIRST_DATA = fashion_small.NAME
+"""What every page begins with: pictures to look at, that are part of the program."""
+POOL = {"cifar10": 2, FIRST_DATA: 2}
+"""Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits, and the
+answers come while one waits."""
+OPTIMA_CANDIDATES = {"digits": 300, FIRST_DATA: 100, "fashion_mnist": 100}
+DEFAULT_SIZES = {"digits": (1_297, 200), FIRST_DATA: (1_000, 100), "fashion_mnist": (2_000, 200)}
 NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (150, 20), (60, 10), 10
 

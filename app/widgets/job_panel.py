@@ -126,8 +126,8 @@ def _training(what: str, source: ProblemSource) -> None:
     st.skeleton(height=120)
 
 
-OPTIMUM = ("The optimum is found to a gradient norm below 1e-12, once for each choice of data; digits take a second, "
-           "2,000 FashionMNIST images about half a minute.")
+OPTIMUM = ("The optimum is found to a gradient norm below 1e-12, once for each choice of data; the pictures that come "
+           "with the program take a second or two, 2,000 FashionMNIST images of full size about half a minute.")
 READ = "The trained model is read, and passed over its training data once."
 
 

@@ -51,13 +51,13 @@ class PairChoice:
             self.open(min(row, column), max(row, column))
         return row, column
 
-    def boxes(self, labels: Sequence[str], pair: tuple[int, int], noun: str) -> None:
-        """The keyboard's way to a pair. noun: what is listed, e.g. `specification`."""
+    def boxes(self, labels: Sequence[str], pair: tuple[int, int], noun: str, visibility: str = "visible") -> None:
+        """The keyboard's way to a pair. noun: what is listed, e.g. `specification`. visibility: of the two labels."""
         keys = f"{self.page}:first", f"{self.page}:second"
         for key, place in zip(keys, pair, strict=True):
             st.session_state[key] = place
         for column, key, title in zip(st.columns(2), keys, ("First", "Second"), strict=True):
-            inputs.selectbox(f"{title} {noun}", range(len(labels)), key=key, area=column,
+            inputs.selectbox(f"{title} {noun}", range(len(labels)), key=key, area=column, label_visibility=visibility,
                              format_func=labels.__getitem__, on_change=self._boxed, args=(keys, key, pair))
 
     def _boxed(self, keys: tuple[str, str], changed: str, before: tuple[int, int]) -> None:

@@ -39,8 +39,6 @@ from engine.question.processes import PROCESSES
 from engine.question.specification import Specification, fitting
 from engine.scoring.scoring import Scoring
 
-POOL = {"cifar10": 2, "fashion_small": 2}
-"""Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
 SIZES = ("train", "queries", "candidates", "pool")
 COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
@@ -79,9 +77,8 @@ def problem_picker() -> None:
     with st.sidebar:
         name = dataset_picker((*SIZES, *selection.NAMES))
         model_picker(name)
-        if name in POOL:
-            glossary.caption(
-                f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
+        if (pool := fitting_models.POOL.get(name)) is not None:
+            glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
         upload()
         with st.expander("Sizes and seed"):
             _sizes(name)
@@ -94,7 +91,7 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     """
     st.markdown("#### Data")
     names = [name for name in (*data.DATASETS, *_uploads()) if texts or not data.holds_records(name)]
-    key = choice.bound("data", "digits", choice.from_options(names))
+    key = choice.bound("data", fitting_models.FIRST_DATA, choice.from_options(names))
     name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
         "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
     took("data", name, sizes)
@@ -235,7 +232,7 @@ def _try() -> None:
 
 def source(seed_offset: int = 0) -> ProblemSource:
     """The chosen problem. `seed_offset` gives the further seeds of an average."""
-    name = choice.one("data", "digits", str)
+    name = choice.one("data", fitting_models.FIRST_DATA, str)
     model, texts = fitting_models.chosen(name), data.holds_records(name)
     train, queries, _ = fitting_models.sizes(name, model)
     limits = _limits(name)
@@ -243,19 +240,19 @@ def source(seed_offset: int = 0) -> ProblemSource:
     network = not texts and model != SOFTMAX
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
-                         pool=POOL.get(name, 1), seed=choice.one("seed", 0, int) + seed_offset, model=model,
-                         selection=choice.one("parameters", ALL, str) if network else ALL,
+                         pool=fitting_models.POOL.get(name, 1), seed=choice.one("seed", 0, int) + seed_offset,
+                         model=model, selection=choice.one("parameters", ALL, str) if network else ALL,
                          weights=choice.one(weights_picker.NAME, "", str) if network else "")
 
 
 def problem_class() -> type[Problem]:
     """The class of the problem that is chosen."""
-    return class_of(fitting_models.chosen(choice.one("data", "digits", str)))
+    return class_of(fitting_models.chosen(choice.one("data", fitting_models.FIRST_DATA, str)))
 
 
 def optima_candidates() -> int:
     """How many candidates are re-optimised."""
-    name = choice.one("data", "digits", str)
+    name = choice.one("data", fitting_models.FIRST_DATA, str)
     return choice.one("candidates", fitting_models.sizes(name, fitting_models.chosen(name))[2], int)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 
 import streamlit as st
 
-from app.widgets import chips, choice, glossary, inputs, labels, pickers, presets
+from app.widgets import choice, glossary, inputs, pickers, presets
 from app.widgets.pair_choice import PairChoice
 from app.widgets.presets import Preset
 from engine.scoring import codes
@@ -17,13 +16,18 @@ NAME, PAIR = "s", "pair"
 OPENED = PairChoice(PAIR, "compare")
 MANY = 12
 PILLS = "compare:preset"
+FIRST = "first"
+"""The preset to begin with."""
 
 
-def chosen() -> list[Scoring]:
+def chosen(begins: bool = False) -> list[Scoring]:
     """The specifications of the address, in its order; faulty and repeated ones are left out with a message.
+    begins: take the first look where nobody has chosen any yet.
 
     Where they are a preset of the kind of model that was chosen before, its counterpart takes their place.
     """
+    if not choice.made(NAME) and begins:
+        start(FIRST)
     scorings = choice.several(NAME, codes.decode)
     counterpart = presets.translated(scorings, pickers.problem_class())
     if counterpart:
@@ -67,7 +71,7 @@ def preset_picker(scorings: Sequence[Scoring]) -> None:
     name, offered = presets.matching(scorings, pickers.problem_class()), _presets()
     st.session_state[PILLS] = name
     inputs.pills("Start from", list(offered), key=PILLS, format_func=lambda key: offered[key].title,
-                 on_change=_picked, help="Each replaces the list below by specifications that differ in one respect.")
+                 on_change=_picked, label_visibility="collapsed", wrap=True)
     if name:
         glossary.caption(offered[name].note)
 
@@ -82,38 +86,6 @@ def _picked() -> None:
         start(st.session_state[PILLS])
 
 
-def rows(scorings: Sequence[Scoring]) -> None:
-    """One line a specification: its number, its chips with the varying ones standing out, and a way out."""
-    varying = chips.differing(scorings) if len(scorings) > 1 else None
-    for place, scoring in enumerate(scorings):
-        with st.container(horizontal=True, vertical_alignment="center", wrap=False, gap="small"):
-            name = labels.known_as(scoring)
-            known = f'<span class="wf-known">{escape(name)}</span>' if name else ""
-            glossary.html(f'<div class="wf-row"><span class="wf-number wf-num">{place + 1}</span>'
-                    f"<div>{chips.marked(scoring, varying)}{known}</div></div>")
-            st.button("", key=f"remove:{codes.encode(scoring)}", icon=":material/close:", type="tertiary",
-                      on_click=_remove, args=(place,), help=f"Remove number {place + 1} from the comparison")
-
-
-def adder(scorings: Sequence[Scoring]) -> None:
-    """Pick one more specification; one that is listed already is refused."""
-    asking = [scoring for scoring in scorings if scoring.route.implies]
-    default = asking[-1] if asking else _presets()["first"].scorings[0]
-    with st.expander("Add a specification", icon=":material/add:", expanded=len(scorings) < 2), glossary.folded():
-        scoring = pickers.scoring_picker("add", default)
-        if scoring is None:
-            return
-        chips.question(scoring)
-        if scoring in scorings:
-            st.warning(f"This is number {scorings.index(scoring) + 1} of the list already; change something above.",
-                       icon=":material/content_copy:")
-        st.button("Add to the comparison", type="primary", disabled=scoring in scorings, on_click=_add,
-                  args=(scoring,), icon=":material/add:")
-        if len(scorings) >= MANY:
-            glossary.caption(
-                f"More than {MANY} specifications make a heatmap that is hard to read, and slow to compute.")
-
-
 def empty(scorings: Sequence[Scoring]) -> None:
     """What stands where the heatmap will be, while there is nothing to compare."""
     with st.container(border=True):
@@ -124,27 +96,55 @@ def empty(scorings: Sequence[Scoring]) -> None:
                 "**Nothing to compare yet.** Start from one of the presets above, or add specifications one "
                 "by one. If this is your first visit, take the first look:")
         st.button("Four answers to four questions", type="primary" if not scorings else "secondary",
-                  icon=":material/play_arrow:", on_click=start, args=("first",))
+                  icon=":material/play_arrow:", on_click=start, args=(FIRST,))
 
 
 def _keep(scorings: Sequence[Scoring]) -> None:
     choice.keep(NAME, [codes.encode(scoring) for scoring in scorings])
 
 
-def _add(scoring: Scoring) -> None:
-    listed = [codes.decode(code) for code in choice.texts(NAME)]
+def add(scoring: Scoring) -> None:
+    """Put one more at the end, and open it beside the first."""
+    listed = _listed()
     if scoring not in listed:
         _keep([*listed, scoring])
         if listed:
             open_pair(0, len(listed))
 
 
-def _remove(place: int) -> None:
-    listed = [codes.decode(code) for code in choice.texts(NAME)]
+def replace(place: int, scoring: Scoring) -> None:
+    """Put another specification in the place of one."""
+    listed = _listed()
+    if scoring not in listed:
+        listed[place] = scoring
+        _keep(listed)
+
+
+def move(place: int, steps: int) -> None:
+    """Change the places of one and its neighbour; the opened pair stays the same two specifications."""
+    listed, to = _listed(), place + steps
+    if not 0 <= to < len(listed):
+        return
+    listed[place], listed[to] = listed[to], listed[place]
+    _keep(listed)
+    open_pair(*({place: to, to: place}.get(number, number) for number in _pair_of_address()))
+
+
+def remove(place: int) -> None:
+    """Take one out; the opened pair stays where it can."""
+    listed = _listed()
     del listed[place]
     _keep(listed)
-    pair = [int(number) - 1 for number in choice.texts(PAIR, ["1-2"])[-1].split("-")]
+    pair = _pair_of_address()
     if place in pair or len(listed) < 2:
         choice.keep(PAIR, [])
     else:
         open_pair(*(number - (number > place) for number in pair))
+
+
+def _listed() -> list[Scoring]:
+    return [codes.decode(code) for code in choice.texts(NAME)]
+
+
+def _pair_of_address() -> list[int]:
+    return [int(number) - 1 for number in choice.texts(PAIR, ["1-2"])[-1].split("-")]

@@ -33,6 +33,42 @@ STYLE = """
 .wf-row { display: flex; align-items: baseline; gap: .6rem; }
 .wf-number { min-width: 1.2rem; text-align: right; opacity: .8; font-size: .9rem; }
 .wf-known { font-size: .84rem; opacity: .85; }
+.wf-matrix { border-collapse: separate; border-spacing: 2px; width: 100%; font-variant-numeric: tabular-nums;
+  --cell: 60px; font-size: .95rem; margin: 0; }
+.wf-matrix.many { --cell: 44px; font-size: .85rem; } .wf-matrix.most { --cell: 31px; font-size: .7rem; }
+.wf-matrix :is(th, td) { border: 0; padding: 0; }
+.wf-matrix thead th { font-weight: 400; text-align: center; opacity: .8; font-size: .85rem; }
+.wf-matrix tbody th { font-weight: 400; text-align: left; width: 100%; padding: .1rem .3rem .1rem 0; }
+.wf-matrix td { min-width: var(--cell); height: 1px; }
+.wf-matrix .wf-chips { margin: 0; gap: .2rem; } .wf-matrix .wf-chip { font-size: .78rem; padding-right: .4rem; }
+.wf-matrix.most .wf-chip { font-size: .72rem; gap: .25rem; padding-right: .3rem; }
+.wf-matrix .wf-row { align-items: center; gap: .3rem; }
+.wf-handle { display: grid; justify-items: center; line-height: 1.15; min-width: 1.7rem; }
+.wf-handle .wf-number { min-width: 0; }
+.wf-cell { width: 100%; height: 100%; min-height: 38px; border: 2px solid transparent; border-radius: 4px; padding: 0;
+  font: inherit; cursor: pointer; color: light-dark(#1B1F24, #E6EAEE); background: light-dark(var(--l), var(--d)); }
+.wf-matrix.most .wf-cell { min-height: 30px; }
+.wf-cell.strong { color: light-dark(#FFFFFF, #0B0E11); }
+.wf-cell:hover { border-color: color-mix(in srgb, currentColor 45%, transparent); }
+.wf-cell[aria-pressed="true"] { border-color: light-dark(#1B1F24, #E6EAEE); font-weight: 700; }
+.wf-matrix .wf-diagonal { min-width: var(--cell); border-radius: 4px;
+  background: color-mix(in srgb, currentColor 7%, transparent); }
+.wf-shade { background: light-dark(var(--l), var(--d)); }
+.wf-matrix details { position: relative; }
+.wf-matrix summary { list-style: none; cursor: pointer; padding: 0 .4rem; border-radius: 4px; line-height: 1.2; }
+.wf-matrix summary::-webkit-details-marker { display: none; }
+.wf-matrix summary:hover { background: color-mix(in srgb, currentColor 10%, transparent); }
+.wf-menu { position: absolute; left: 0; top: 1.4em; z-index: 30; display: grid; min-width: 8rem; padding: .25rem;
+  border-radius: 6px; background: light-dark(#FFFFFF, #191F26);
+  border: 1px solid color-mix(in srgb, currentColor 22%, transparent); box-shadow: 0 4px 14px rgb(0 0 0 / .18); }
+.wf-menu button { all: unset; cursor: pointer; padding: .3rem .6rem; border-radius: 4px; font-size: .88rem; }
+.wf-menu button:is(:hover, :focus-visible) { background: color-mix(in srgb, currentColor 10%, transparent); }
+.wf-sheet { display: none; }
+.wf-asked { font-size: .92rem; line-height: 1.4; } .wf-asked .wf-chips { margin: .1rem 0; }
+.wf-asked .wf-chip { font-size: .8rem; }
+.wf-announced:empty { display: none; }
+.st-key-wf-dock { position: sticky; top: 3.4rem; padding-top: .6rem; }
+.st-key-wf-dock .wf-verdict { margin: 0; font-size: .92rem; line-height: 1.45; }
 .wf-picture { image-rendering: pixelated; border-radius: 4px; display: inline-block;
   border: 1px solid color-mix(in srgb, currentColor 16%, transparent); }
 .wf-cards { display: grid; grid-template-columns: minmax(10rem, 3fr) 5fr 5fr; gap: 1rem; margin: .4rem 0; }
@@ -127,6 +163,18 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 @media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } }
 @media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
 @media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; } .st-key-wf-first-look { min-height: 85rem; }
+  .wf-matrix, .wf-matrix tbody, .wf-matrix tr { display: block; } .wf-matrix thead { display: none; }
+  .wf-matrix tr { display: flex; flex-wrap: wrap; gap: 2px; margin-bottom: .5rem; }
+  .wf-matrix tbody th { flex: 0 0 100%; box-sizing: border-box; }
+  .wf-matrix :is(td, td.wf-diagonal) { flex: 1 1 0; min-width: 0; }
+  .wf-matrix td { height: 38px; }
+  .wf-matrix.most .wf-cell { font-size: .62rem; border-width: 1px; }
+  .wf-sheet { all: unset; box-sizing: border-box; display: block; position: sticky; bottom: .5rem; z-index: 25;
+    width: 100%; cursor: pointer; padding: .5rem .8rem; margin-top: .4rem; border-radius: 8px; font-size: .85rem;
+    background: light-dark(#FFFFFF, #191F26); border: 1px solid color-mix(in srgb, currentColor 22%, transparent);
+    box-shadow: 0 2px 12px rgb(0 0 0 / .2); }
+  .wf-sheet > * { display: block; } .wf-sheet:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); }
+  .st-key-wf-dock { position: static; scroll-margin-top: 4rem; }
   .st-key-choice-show { min-height: 4.25rem; } .st-key-wf-map-asked { flex-direction: column; align-items: stretch; }
   [class*="st-key-run-"] { min-height: 13.5rem; }
   [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }

@@ -92,6 +92,16 @@ class Desk:
             found |= filled
         return [found[scoring] for scoring in scorings]
 
+    def at_once(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
+                seconds: float) -> bool:
+        """Whether all scores are in memory, or their guessed time is at most so many seconds; nothing is computed."""
+        found = self._kept(source, dict.fromkeys(scorings), candidates)
+        missing = [scoring for scoring in dict.fromkeys(scorings) if scoring not in found]
+        drawn = self.memory.get(problem_key(source))
+        if not missing or drawn is None:
+            return not missing
+        return cost.guess(missing, drawn.problem, len(narrowed(drawn.problem, candidates).candidates)) <= seconds
+
     def _training(self, source: ProblemSource) -> Waiting | None:
         """The job that trains a network; None where it is done and its weights are gone: they are made here then."""
         job = self.jobs.submit(training_runs.KIND, training_runs.payload(source),

@@ -17,10 +17,7 @@ from engine.scoring.scoring import Scoring
 def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]],
               candidates: int | None) -> Explanation | Waiting:
     """Why A and B disagree; sides: the scores of both for each source. All that is missing is asked for at once."""
-    n = len(desk.sample(sources[0])[1].y_train)
-    a, b = (side.scoring for side in sides[0])
-    facts = ProblemFacts.of(sources[0].problem_class, sides[0][0].provenance["sizes"]["classes"])
-    way = chain(a, b, n, facts)
+    way = _way(desk, sources, sides)
     seeds, waiting = [], None
     for source, (first, second) in zip(sources, sides, strict=True):
         exact, reasons = _exact(desk, source, way, candidates, source.problem_class.live_seconds / len(sources))
@@ -29,6 +26,20 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
         else:
             seeds.append(Seed(first, second, exact, reasons))
     return waiting or measure(way, seeds)
+
+
+def at_once(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]], candidates: int | None,
+            seconds: float) -> bool:
+    """Whether `explained` answers within about so many seconds, as far as the cost of scores can be guessed."""
+    needed = _way(desk, sources, sides).needed
+    return all(desk.at_once(source, needed, candidates, seconds / len(sources)) for source in sources)
+
+
+def _way(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]]) -> Chain:
+    """The way from A to B on these sources."""
+    n = len(desk.sample(sources[0])[1].y_train)
+    a, b = (side.scoring for side in sides[0])
+    return chain(a, b, n, ProblemFacts.of(sources[0].problem_class, sides[0][0].provenance["sizes"]["classes"]))
 
 
 def _exact(desk: Desk, source: ProblemSource, way: Chain, candidates: int | None, live_seconds: float

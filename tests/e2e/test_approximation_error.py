@@ -68,7 +68,8 @@ def test_alpha_curves_come_from_a_job(open_page, settle, screenshot):
 
 
 def test_the_derivative_of_a_training_is_checked_by_a_job(open_page, settle, screenshot):
-    page = open_page("/approximation_error?train=100&queries=20&panel=run&tried=1&run_steps=40", size=(390, 844))
+    page = open_page("/approximation_error?data=digits&train=100&queries=20&panel=run&tried=1&run_steps=40",
+                     size=(390, 844))
     chart = page.locator('[data-testid="stVegaLiteChart"]')
     chart.wait_for(timeout=120_000)
     settle(page)
@@ -98,7 +99,7 @@ def test_a_link_reopens_the_same_view(open_page):
 
 @pytest.mark.slow  # all curves of the digits take a minute
 def test_the_first_view_stands_still_while_its_curves_grow(open_page, settle, shifts):
-    page = open_page("/approximation_error", size=(390, 844))  # at rest while they grow, or when all are there
+    page = open_page("/approximation_error?data=digits", size=(390, 844))  # at rest while they grow, or when all are
     complete(page)
     settle(page)
     assert shifts(page)[0] <= 0.1, shifts(page)

@@ -20,9 +20,15 @@ def chosen(page, name):
 
 
 def cell(page, first, second):
-    """A cell of the heatmap, by the labels of its specifications."""
-    return page.locator(f'[data-testid="stVegaLiteChart"] path[aria-label*="First: {first}"]'
-                        f'[aria-label*="Second: {second}"]').first
+    """A cell of the matrix, by the labels of its specifications."""
+    return page.locator(f'.wf-cell[aria-label^="{first}"][aria-label*="and {second}"]').first
+
+
+def answered(page):
+    """The page once its matrix is there: the model of a first visit is trained meanwhile."""
+    page.locator(".wf-cell").first.wait_for()
+    page.locator(".st-key-wf-dock .wf-verdict").first.wait_for()
+    return page
 
 
 def words(page):
@@ -33,7 +39,7 @@ def words(page):
 def four(opening):
     """The first four specifications, open for several tests."""
     with opening() as open_page:
-        yield open_page(link())
+        yield answered(open_page(link()))
 
 
 def test_a_clicked_cell_opens_the_pair_everywhere(four, settle):
@@ -50,9 +56,63 @@ def test_a_clicked_cell_opens_the_pair_everywhere(four, settle):
     assert page.console_errors == []
 
 
+def test_the_arrow_keys_walk_the_cells_and_enter_opens_one(four, settle):
+    page = four
+    cell(page, "2. hard margin", "1. query loss").focus()
+    for key in ("ArrowDown", "ArrowRight"):  # to 3 and 1, then to 3 and 2
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("pair=2-3"))
+    settle(page)
+    assert page.evaluate("() => document.activeElement.dataset.key") == "2 1"
+    assert page.locator('.wf-cell[aria-pressed="true"]').count() == 2
+    assert page.locator('.wf-cell[tabindex="0"]').count() == 1
+
+
+def test_the_first_screen_holds_matrix_verdict_and_way(opening):
+    with opening() as open_page:
+        page = open_page("/compare")  # nothing is chosen: the first look
+        page.locator(".st-key-wf-dock .wf-keys").wait_for()
+        for part in (".wf-matrix", ".st-key-wf-dock .wf-verdict >> nth=0", ".st-key-wf-dock .wf-verdict >> nth=1",
+                     '.st-key-wf-dock [data-testid="stVegaLiteChart"]'):
+            box = page.locator(part).bounding_box()
+            assert box["y"] >= 0 and box["y"] + box["height"] <= 900, (part, box)
+        assert page.console_errors == []
+
+
+def test_on_a_phone_the_verdict_follows_the_matrix(open_page, settle):
+    page = answered(open_page(link(), size=(390, 844)))
+    sheet = page.locator(".wf-sheet")
+    box = sheet.bounding_box()
+    assert "the intervention and training process differ" in sheet.inner_text()
+    assert box["y"] + box["height"] <= 844
+    cell(page, "1. query loss", "2. hard margin").click()
+    page.locator(".wf-sheet", has_text="the behavior differs").wait_for()
+    sheet.click()
+    page.wait_for_function("() => document.querySelector('.st-key-wf-dock').getBoundingClientRect().top < 500")
+    assert page.console_errors == []
+
+
+def test_a_row_is_moved_edited_and_removed_at_its_menu(four, settle):
+    page, listed = four, chosen(four, "s")
+    page.get_by_label("Change number 2").click()
+    page.locator(".wf-menu button:visible", has_text="Move up").click()
+    settle(page)
+    assert chosen(page, "s") == [listed[1], listed[0], *listed[2:]]
+    page.get_by_label("Change number 1").click()
+    page.locator(".wf-menu button:visible", has_text="Edit").click()
+    page.get_by_role("dialog").get_by_text("Replace number 1").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    settle(page)
+    assert chosen(page, "s")[0] == listed[1] and page.console_errors == []
+
+
 def test_a_link_reopens_the_same_view(open_page, settle):
-    first = open_page(link("vary-b", pair="2-4", metric="overlap", ranks="5"))
-    again = open_page("/" + first.url.split("/", 3)[3])
+    first = answered(open_page(link("vary-b", pair="2-4", metric="overlap", ranks="5", detail="top")))
+    settle(first)
+    again = answered(open_page("/" + first.url.split("/", 3)[3]))
+    settle(again)
     assert words(again) == words(first)
     assert "for query 5" in words(again) and chosen(again, "pair") == ["2-4"]
 
@@ -92,10 +152,11 @@ def test_the_downloaded_table_holds_every_pair_and_metric(four, tmp_path):
 
 def test_removing_and_presets(four, settle):
     page = four
-    page.get_by_role("button", name="").filter(has=page.locator("text=close")).first.click()
+    page.get_by_label("Change number 1").click()
+    page.locator(".wf-menu button:visible", has_text="Remove").click()
     settle(page)
     assert page.locator(".wf-row").count() == 3 and len(chosen(page, "s")) == 3
-    page.get_by_role("radio", name="Vary B").or_(page.get_by_role("button", name="Vary B")).first.click()
+    page.get_by_role("radio", name="Vary B", exact=True).or_(page.get_by_role("button", name="Vary B")).first.click()
     settle(page)
     assert page.locator(".wf-row").count() == 5 and len(chosen(page, "s")) == 5
 
@@ -104,9 +165,8 @@ def test_removing_and_presets(four, settle):
 @pytest.mark.parametrize("preset", ["table-a6", "table-1", "solvers", "vary-p", "vary-t"])
 def test_every_preset_opens(open_page, screenshot, preset):
     page = open_page(link(preset))
-    page.locator(".wf-verdict").wait_for()
+    answered(page)
     screenshot(page, f"compare-{preset}")
-    assert page.locator('[data-testid="stVegaLiteChart"]').count() == 3
     assert page.locator('[data-testid="stPlotlyChart"]').count() == 1
     assert page.console_errors == []
 
@@ -117,7 +177,7 @@ def test_a_phone_shows_twelve_without_scrolling_the_page(open_page, settle, scre
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         settle(page)
-        page.locator(".wf-verdict").wait_for()
+        answered(page)
         screenshot(page, f"compare-phone-{theme}")
         assert page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
                              "return m.scrollWidth - m.clientWidth }") <= 0

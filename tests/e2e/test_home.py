@@ -29,9 +29,10 @@ def test_one_click_starts_a_comparison(home_page, settle):
     page = home_page
     page.get_by_role("button", name="Start a first comparison").click()
     page.wait_for_url("**/compare?*")
+    page.locator(".wf-cell").first.wait_for()
     settle(page)
     assert page.locator(".wf-row").count() == 4 and page.url.count("s=") >= 4
-    assert page.locator(".wf-verdict").count() == 1
+    assert page.locator(".st-key-wf-dock .wf-verdict").count() == 2  # the verdict, and the way
     assert page.console_errors == []
 
 

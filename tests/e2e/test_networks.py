@@ -7,12 +7,12 @@ from engine.problems import ProblemSource
 
 pytestmark = pytest.mark.e2e
 
-PROBLEM = "model=mlp&train=120&queries=24&seed=5"
+PROBLEM = "data=digits&model=mlp&train=120&queries=24&seed=5"
 STEPS = "s=query_loss/add_occurrence/one_step;eta%3D0.1&s=query_logit/add_occurrence/one_step;eta%3D0.1"
 
 
 def test_a_network_is_chosen_trained_and_compared(open_page, settle, screenshot):
-    page = open_page(f"/compare?train=120&queries=24&seed=5&{STEPS}")
+    page = open_page(f"/compare?data=digits&train=120&queries=24&seed=5&{STEPS}")
     page.locator(".st-key-choice-model input").fill("Two-layer")
     page.keyboard.press("Enter")
     page.wait_for_url("**model=mlp**")

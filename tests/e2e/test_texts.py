@@ -11,8 +11,7 @@ def test_texts_are_chosen_compared_and_read(open_page, settle, screenshot):
     page.keyboard.press("Enter")
     page.wait_for_url("**model=World-0.4M**")
     settle(page)
-    page.get_by_role("button", name="Four answers to four questions").click()
-    page.locator(".st-key-wf-heatmap").wait_for(timeout=300_000)
+    page.locator(".wf-cell").first.wait_for(timeout=300_000)  # the first look's counterpart for texts
     settle(page)
     assert "response_loss" in page.url and page.get_by_text("150 training examples").count() >= 1
     screenshot(page, "compare-texts")

@@ -1,7 +1,10 @@
+import json
+
 import numpy as np
 import pytest
 
 from app.compare import data as comparisons
+from app.compare import editor
 from app.widgets import agreements, specification_list
 from app.widgets.desk import desk
 from app.widgets.presets import CONVEX as PRESETS
@@ -11,10 +14,9 @@ from engine.desk import Desk, Waiting
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.scoring import codes
 from engine.scoring.compute import compute
-from tests.pages.support import open, says, select, sound
+from tests.pages.support import open, queued, says, sound
 
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 8, "nseeds": 1}
-HEATMAP = "compare:heatmap:0"
 
 
 def opened(preset="first", **more):
@@ -31,22 +33,43 @@ def charts(at):
     return len(at.get("vega_lite_chart") or at.get("arrow_vega_lite_chart"))
 
 
-def test_an_empty_page_offers_a_first_look():
+def press(at, act, place=0):
+    """As if the reader had pressed a button of the form that does what the menu of a row does."""
+    at.selectbox(key=editor.WHICH).set_value(place).run()
+    return sound(at.button(key=f"compare:row:{act}").click().run())
+
+
+def matrix(at):
+    """The HTML of the matrix."""
+    found = at.get("bidi_component")
+    return json.loads(found[0].proto.json)["html"]
+
+
+def test_the_page_opens_with_a_first_look():
     at = sound(open("compare", **SMALL))
+    assert address(at, "s") == [codes.encode(scoring) for scoring in PRESETS["first"].scorings]
+    assert says(at, "Different question: the intervention and training process differ") and charts(at) == 1
+    assert matrix(at).count('class="wf-cell') == 12 and matrix(at).count('aria-pressed="true"') == 2
+
+
+def test_a_list_that_was_emptied_stays_empty_until_something_is_chosen():
+    at = sound(open("compare", s=["query_loss/add_occurrence/one_step;eta=0.1"], **SMALL))
+    assert says(at, "One more, please") and charts(at) == 0
+    press(at, "remove")
     assert says(at, "Nothing to compare yet") and charts(at) == 0
     button = next(button for button in at.button if "Four answers" in button.label)
     sound(button.click().run())
     assert len(address(at, "s")) == 4 and not says(at, "Nothing to compare yet")
 
 
-def test_one_specification_asks_for_another():
-    at = sound(open("compare", s=["query_loss/add_occurrence/one_step;eta=0.1"], **SMALL))
-    assert says(at, "One more, please") and charts(at) == 0
+def test_a_network_is_not_asked_before_anything_is_chosen():
+    at = sound(open("compare", model="mlp", **SMALL))
+    assert says(at, "Nothing to compare yet") and queued() == []
 
 
 def test_a_comparison_shows_heatmap_verdict_questions_and_numbers():
     at = opened()
-    assert charts(at) == 3
+    assert charts(at) == 1 and at.get("plotly_chart")
     assert says(at, "Different question: the intervention and training process differ")
     assert says(at, "as the optimum starts to move") and says(at, 'class="wf-mark T"')
     assert says(at, "60 training examples · 60 candidates · 20 queries · seed 0")
@@ -64,8 +87,9 @@ def test_the_numbers_are_the_engines():
 
 
 def test_everything_chosen_is_in_the_address():
-    at = opened(metric="sign", ranks="3")
+    at = opened(metric="sign", ranks="3", detail="top")
     assert address(at, "pair") == ["1-4"] and address(at, "metric") == ["sign"] and address(at, "ranks") == ["3"]
+    assert address(at, "detail") == ["top"]
     assert address(at, "s") == [codes.encode(scoring) for scoring in PRESETS["first"].scorings]
     assert says(at, "for query 3")
 
@@ -78,21 +102,13 @@ def test_nonsense_in_the_address_is_said_and_ignored(name, text):
     given[name] = [*given["s"], text] if name == "s" else text
     at = sound(open("compare", **SMALL, **given))
     assert says(at, f"The address said `{name}={text}`, which was ignored")
-    assert charts(at) == 3 and len(address(at, "s")) == 4 and text not in address(at, name)
+    assert charts(at) == 1 and len(address(at, "s")) == 4 and text not in address(at, name)
 
 
 def test_a_repeated_specification_is_said_and_ignored():
     given = specification_list.address("first")
     at = sound(open("compare", **SMALL, **{**given, "s": [*given["s"], given["s"][0]]}))
     assert says(at, "it stands there twice") and len(address(at, "s")) == 4
-
-
-def test_a_clicked_cell_opens_its_pair():
-    at = select(opened(), HEATMAP, "cell", {"row": 2, "column": 1})
-    assert address(sound(at), "pair") == ["2-3"]
-    assert says(at, "Different question: the behavior differs")
-    select(at, HEATMAP, "cell", {"row": 1, "column": 1})
-    assert address(sound(at), "pair") == ["2-3"]
 
 
 def test_the_boxes_open_a_pair_and_never_the_same_one_twice():
@@ -103,24 +119,62 @@ def test_the_boxes_open_a_pair_and_never_the_same_one_twice():
     assert address(at, "pair") == ["2-1"]
 
 
-def test_a_click_after_the_boxes_counts_again():
-    at = select(opened(), HEATMAP, "cell", {"row": 0, "column": 1})
-    at.selectbox(key="compare:second").set_value(2).run()
-    assert address(at, "pair") == ["1-3"]
-    select(at, "compare:heatmap:1", "cell", {"row": 0, "column": 1})
-    assert address(at, "pair") == ["1-2"]
-
-
 def test_removing_keeps_the_pair_where_it_can():
     at = opened(pair="2-4")
-    sound(at.button(key=f"remove:{address(at, 's')[0]}").click().run())
+    press(at, "remove")
     assert len(address(at, "s")) == 3 and address(at, "pair") == ["1-3"]
-    sound(at.button(key=f"remove:{address(at, 's')[0]}").click().run())
+    press(at, "remove")
     assert len(address(at, "s")) == 2 and address(at, "pair") == ["1-2"]
+
+
+def test_a_row_that_moves_takes_the_open_pair_with_it():
+    at = opened(pair="2-4")
+    before = address(at, "s")
+    press(at, "down", 1)
+    assert address(at, "s") == [before[0], before[2], before[1], before[3]] and address(at, "pair") == ["3-4"]
+    press(at, "up", 3)
+    assert address(at, "s") == [before[0], before[2], before[3], before[1]] and address(at, "pair") == ["4-3"]
+
+
+def test_a_row_is_edited_and_copied_in_the_dialog():
+    at = press(opened(), "edit", 2)
+    assert at.selectbox(key="add:B").value == "query_logit" and at.button(key="compare:done").disabled
+    at.selectbox(key="add:B").set_value("soft_margin").run()
+    sound(at.button(key="compare:done").click().run())
+    assert address(at, "s")[2] == "soft_margin/add_occurrence/one_step;eta=0.1" and len(address(at, "s")) == 4
+    press(at, "copy", 0)
+    assert says(at, "This is number 1 of the list already")
+    at.selectbox(key="add:B").set_value("query_logit").run()
+    sound(at.button(key="compare:done").click().run())
+    assert address(at, "s")[-1] == "query_logit/add_occurrence/one_step;eta=0.1" and address(at, "pair") == ["1-5"]
+    assert not any(box.key == "add:B" for box in at.selectbox)
+
+
+def test_another_number_of_candidates_is_announced():
+    at = opened()
+    assert not says(at, "candidates are ranked now")
+    sound(at.pills(key=specification_list.PILLS).set_value("vary-p").run())
+    assert says(at, "8 candidates are ranked now, 60 before")
+    sound(at.pills(key=specification_list.PILLS).set_value("vary-b").run())
+    assert says(at, "60 candidates are ranked now, 8 before")
+    at.selectbox(key="compare:second").set_value(2).run()
+    assert says(sound(at), "60 candidates are ranked now")
+
+
+def test_a_chosen_row_of_the_queries_is_the_query_of_the_page():
+    at = opened(detail="queries")
+    listed = next(frame for frame in at.dataframe if "picture" in frame.value)
+    assert listed.value.agreement.is_monotonic_increasing and len(listed.value) == 20
+    assert listed.value.picture.str.startswith("data:image/png").all()
+    key, _ = at.session_state["compare:queries:handled"]
+    at.session_state[key] = {"selection": {"rows": [3], "columns": [], "cells": []}}
+    at.run()
+    assert address(sound(at), "ranks") == [str(listed.value["query"].iloc[3])]
 
 
 def test_a_specification_is_added_and_its_double_refused():
     at = opened()
+    at.button(key="compare:add").click().run()
     add = next(button for button in at.button if button.label == "Add to the comparison")
     assert add.disabled and says(at, "This is number 4 of the list already")
     at.selectbox(key="add:B").set_value("hard_margin").run()
@@ -149,11 +203,11 @@ def test_reoptimisation_ranks_the_same_candidates_everywhere():
 
 
 def test_the_top_list_says_what_ranks_it_and_what_it_is_query_by_query():
-    at = opened()
+    at = opened(detail="top")
     assert says(at, "in both, ranked by the mean score over all queries · query by query, as the agreements above are")
     at.segmented_control(key="choice:ranked").set_value("often").run()
     assert says(sound(at), "ranked by how often they are in a query's top") and address(at, "ranked") == ["often"]
-    one = opened(ranks=3)
+    one = opened(detail="top", ranks=3)
     assert says(one, "are in both, for query 3") and "choice:ranked" not in [box.key for box in one.segmented_control]
 
 

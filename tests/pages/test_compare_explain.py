@@ -40,9 +40,11 @@ def test_the_explanation_is_the_engines():
     assert says(at, expected.sentence) and says(at, f"the way is {expected.path:.3f} long")
 
 
-def test_the_switch_is_in_the_address_and_off_at_first():
+def test_the_switch_is_on_where_that_takes_a_moment_and_in_the_address_once_it_is_used():
     at = opened()
-    assert not at.toggle(key="choice:explain").value and not says(at, "of the way is")
+    assert at.toggle(key="choice:explain").value and "explain" not in at.query_params
+    sound(at.toggle(key="choice:explain").set_value(False).run())
+    assert not says(at, "of the way is") and at.query_params["explain"] in ("0", ["0"])
     further = at.metric[3:]
     assert [metric.label for metric in further] == ["Spearman rho", "Rank-biased overlap", "Top-5% Jaccard"]
     assert all(FURTHER[name].definition in metric.help for name, metric in zip(FURTHER, further, strict=True))

@@ -50,7 +50,7 @@ def test_the_answer_comes_after_the_reader_has_chosen(step):
 def test_the_link_opens_the_same_problem_and_choice(step):
     link = opened(step).get("page_link")[0].proto
     address = parse_qs(link.query_string)
-    assert address["data"] == ["digits"] and address["train"] == [str(SOURCE.n_train)] and link.page in PAGES
+    assert address["data"] == ["fashion_small"] and address["train"] == [str(SOURCE.n_train)] and link.page in PAGES
     assert all(codes.decode(code) for code in address.get("s", [])) and {"s", "eta", "panel"} & set(address)
     there = sound(open(link.page, **address))
     kept = {name: value for name, value in address.items() if there.query_params.get(name) not in (value, value[0])}

@@ -29,10 +29,10 @@ def test_axes_that_vary_in_a_list():
 
 
 def test_the_differing_words_of_a_question_are_marked():
-    text = chips._sentence(MARGIN, STEP)
+    text = chips.sentence(MARGIN, STEP)
     assert f'<mark class="wf-mark B">{MARGIN.readout.clause.replace(chr(39), "&#x27;")}</mark>' in text
     assert text.count("<mark") == 1
-    assert "<mark" not in chips._sentence(STEP, TANGENT)
+    assert "<mark" not in chips.sentence(STEP, TANGENT)
 
 
 def test_text_is_escaped_and_code_is_code(monkeypatch):

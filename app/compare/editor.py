@@ -1,0 +1,103 @@
+"""The list of specifications by hand: a dialog to write one, and the keyed twin of the menus in the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.widgets import chips, glossary, inputs, pickers, presets, specification_list
+from engine.scoring.scoring import Scoring
+
+OPEN = "compare:editing"
+ADD, COPY, EDIT = "add", "copy", "edit"
+WHICH = "compare:which"
+
+
+def begin(how: str, place: int = 0) -> None:
+    """Open the dialog: to add a specification, to copy one, or to edit it."""
+    for key in [key for key in st.session_state if str(key).startswith(f"{ADD}:")]:
+        del st.session_state[key]  # a dialog begins with its own specification, not with what another left
+    st.session_state[OPEN] = how, place
+
+
+def acts() -> dict:
+    """What the menu of a row does, by its name."""
+    return {"edit": lambda place: begin(EDIT, place), "copy": lambda place: begin(COPY, place),
+            "up": lambda place: specification_list.move(place, -1),
+            "down": lambda place: specification_list.move(place, 1), "remove": specification_list.remove}
+
+
+def toolbar(scorings: Sequence[Scoring], names: Sequence[str]) -> None:
+    """Add one, and a form that does what the menus of the rows do."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button("Add a specification", icon=":material/add:", key="compare:add", on_click=begin, args=(ADD,))
+        if scorings:
+            with st.popover("Change the list", icon=":material/reorder:"):
+                _form(names)
+    if len(scorings) > specification_list.MANY:
+        st.warning(f"{len(scorings)} specifications are a lot for one heatmap; {specification_list.MANY} or fewer stay "
+                   "readable and quick.", icon=":material/grid_on:")
+
+
+def _form(names: Sequence[str]) -> None:
+    if st.session_state.get(WHICH) not in range(len(names)):
+        st.session_state[WHICH] = 0
+    place = inputs.selectbox("Specification", range(len(names)), key=WHICH, format_func=names.__getitem__,
+                             help=glossary.hint("Specification"))
+    fits = {"up": place > 0, "down": place < len(names) - 1}
+    for act, does in acts().items():
+        st.button(TITLES[act], key=f"compare:row:{act}", on_click=does, args=(place,), disabled=not fits.get(act, True),
+                  width="stretch")
+
+
+TITLES = {"edit": "Edit", "copy": "Copy", "up": "Move up", "down": "Move down", "remove": "Remove"}
+"""What can be done to a row, by its name."""
+
+
+def show(scorings: Sequence[Scoring]) -> None:
+    """The dialog, where it is open."""
+    how, place = st.session_state.get(OPEN) or (None, 0)
+    if how is not None and (how == ADD or place < len(scorings)):
+        _dialog(scorings, how, place)
+
+
+def _close() -> None:
+    st.session_state.pop(OPEN, None)
+
+
+@st.dialog("Specification", width="large", on_dismiss=_close)
+def _dialog(scorings: Sequence[Scoring], how: str, place: int) -> None:
+    asking = [scoring for scoring in scorings if scoring.route.implies]
+    default = (asking[-1] if asking else presets.preset(specification_list.FIRST, pickers.problem_class()).scorings[0]
+               ) if how == ADD else scorings[place]
+    glossary.caption(f"In the place of number {place + 1}:" if how == EDIT else
+                     f"A copy of number {place + 1}; change what should differ:" if how == COPY else
+                     "One more question beside those of the list:")
+    scoring = pickers.scoring_picker(ADD, default)
+    if scoring is None:
+        return
+    chips.question(scoring)
+    known = scorings.index(scoring) if scoring in scorings else None
+    if known is not None and not (how == EDIT and known == place):
+        st.warning(f"This is number {known + 1} of the list already; change something above.",
+                   icon=":material/content_copy:")
+    if how == EDIT:
+        done = st.button(f"Replace number {place + 1}", type="primary", disabled=known is not None, key="compare:done",
+                         on_click=_done, args=(EDIT, place, scoring))
+    else:
+        done = st.button("Add to the comparison", type="primary", disabled=known is not None, icon=":material/add:",
+                         key="compare:done", on_click=_done, args=(how, place, scoring))
+    if len(scorings) >= specification_list.MANY and how != EDIT:
+        glossary.caption(f"More than {specification_list.MANY} specifications make a matrix that is hard to read, and "
+                         "slow to compute.")
+    if done:
+        st.rerun()
+
+
+def _done(how: str, place: int, scoring: Scoring) -> None:
+    if how == EDIT:
+        specification_list.replace(place, scoring)
+    else:
+        specification_list.add(scoring)
+    _close()

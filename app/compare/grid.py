@@ -1,0 +1,170 @@
+"""The matrix of the Compare page: a row a specification, its chips as the header with a menu, a cell each pair.
+
+A table of the page itself, so that every cell is a button: the arrow keys move between cells, and a screen reader hears
+both specifications, the value and the verdict. What is pressed reaches `specification_list`, whose keyed widgets
+(`app.compare.editor`) do the same without a pointer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.charts import palette
+from app.compare import editor
+from app.widgets import chips, labels, specification_list
+from app.widgets.agreements import signed
+from engine.metrics.agreement import METRICS
+from engine.scoring import codes
+from engine.scoring.scoring import Scoring
+
+KEY = "compare:grid"
+EMPTY = '<td class="wf-diagonal" aria-hidden="true"></td>'
+STRONG = 0.62
+"""Share of the range from which on ink is turned to be read on the fill."""
+_SCRIPT = """
+export default function({data, setTriggerValue, parentElement}) {
+  const place = parentElement.querySelector('.wf-matrix-place'), had = document.activeElement;
+  const key = place.contains(had) ? had.dataset.key : null;
+  if (place.wfHtml !== data.html) {
+    const open = place.querySelector('details[open]')?.dataset.key;
+    place.innerHTML = place.wfHtml = data.html;
+    if (key) place.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({preventScroll: true});
+    if (open && !key) place.querySelector(`details[data-key="${CSS.escape(open)}"]`)?.setAttribute('open', '');
+  }
+  const cells = () => [...place.querySelectorAll('.wf-cell')];
+  const pick = chosen => cells().forEach(cell => {
+    const same = new Set([cell.dataset.row + ' ' + cell.dataset.column, cell.dataset.column + ' ' + cell.dataset.row]);
+    cell.setAttribute('aria-pressed', same.has(chosen.dataset.row + ' ' + chosen.dataset.column)) });
+  place.onclick = event => {
+    const pressed = event.target.closest('button');
+    if (!pressed) return;
+    if (pressed.dataset.go) {
+      document.querySelector(pressed.dataset.go)?.scrollIntoView({behavior: 'smooth', block: 'start'});
+      return;
+    }
+    if (pressed.matches('.wf-cell')) pick(pressed);
+    const menu = pressed.closest('details');
+    if (menu) { menu.open = false; menu.querySelector('summary').focus({preventScroll: true}) }
+    const {act, row, column} = pressed.dataset;
+    setTriggerValue('act', {act, row: Number(row), column: Number(column ?? 0), list: data.list});
+  };
+  place.onkeydown = event => {
+    const menu = event.target.closest('details[open]');
+    if (menu && event.key === 'Escape') { menu.open = false; menu.querySelector('summary').focus(); return }
+    const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
+    const at = event.target.closest('.wf-cell');
+    if (!step || !at) return;
+    event.preventDefault();
+    let [row, column] = [Number(at.dataset.row) + step[0], Number(at.dataset.column) + step[1]];
+    if (row === column) [row, column] = [row + step[0], column + step[1]];
+    const next = place.querySelector(`.wf-cell[data-row="${row}"][data-column="${column}"]`);
+    if (next) { cells().forEach(cell => { cell.tabIndex = -1 }); next.tabIndex = 0; next.focus() }
+  };
+  place.onfocusout = event => {
+    const menu = event.target.closest('details[open]');
+    if (menu && event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
+  };
+}
+"""
+_mounted = st.components.v2.component("whichfluence_matrix", js=_SCRIPT, isolate_styles=False,
+                                      html='<div class="wf-matrix-place"></div>')
+
+
+def show(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame | None = None, metric: str = "",
+         chance: float = 0.0, pair: tuple[int, int] | None = None) -> None:
+    """Draw the list, with `cells` as `app.compare.data.matrix` gives them once they are there."""
+    content = html(scorings, names, cells, metric, chance, pair)
+    listed = _digest(scorings)
+    _mounted(key=KEY, data={"html": content, "list": listed}, on_act_change=lambda: _take(listed, len(scorings)))
+
+
+def _take(listed: str, count: int) -> None:
+    """Do what was pressed, unless the list is another one by now."""
+    pressed: Mapping[str, Any] = (st.session_state.get(KEY) or {}).get("act") or {}
+    row, column, act = pressed.get("row"), pressed.get("column"), pressed.get("act")
+    if pressed.get("list") != listed or not all(isinstance(at, int) and 0 <= at < count for at in (row, column)):
+        return
+    if act == "open" and row != column:
+        specification_list.open_pair(min(row, column), max(row, column))
+    elif act in editor.TITLES:
+        editor.acts()[act](row)
+
+
+def _digest(scorings: Sequence[Scoring]) -> str:
+    return hashlib.sha256("\n".join(map(codes.encode, scorings)).encode()).hexdigest()[:16]
+
+
+def html(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame | None, metric: str, chance: float,
+         pair: tuple[int, int] | None) -> str:
+    """The table; every text in it is escaped."""
+    count = len(scorings)
+    varying = chips.differing(scorings) if count > 1 else None
+    numbers = "".join(f'<th scope="col" title="{escape(name)}">{place + 1}</th>' for place, name in enumerate(names))
+    head = f"<thead><tr><td></td>{numbers}</tr></thead>" if count > 1 else ""
+    by_row = {} if cells is None else dict(tuple(cells.groupby("row")))
+    body = "".join(
+        f'<tr><th scope="row">{_header(scoring, place, count, varying)}</th>'
+        + (EMPTY * count * (count > 1) if cells is None else
+           "".join(_cell(cell, metric, pair) for cell in by_row[place].itertuples())) + "</tr>"
+        for place, scoring in enumerate(scorings))
+    size = "" if count <= 5 else " many" if count <= 8 else " most"
+    title = f"{METRICS[metric].title} between the specifications" if metric else "The specifications"
+    return (f'<table class="wf-matrix{size}" aria-label="{escape(title)}">{head}<tbody>{body}</tbody></table>'
+            + ("" if cells is None else _scale(metric, chance) + _sheet(cells, pair)))
+
+
+def _header(scoring: Scoring, place: int, count: int, varying: tuple[str, ...] | None) -> str:
+    name, number = labels.known_as(scoring), place + 1
+    known = f'<span class="wf-known">{escape(name)}</span>' if name else ""
+    code = escape(codes.encode(scoring))
+    fits = {"up": place > 0, "down": place < count - 1}
+    menu = "".join(f'<button type="button" data-act="{act}" data-row="{place}" data-key="{act} {code}">{title}</button>'
+                   for act, title in editor.TITLES.items() if fits.get(act, True))
+    return (f'<div class="wf-row"><div class="wf-handle"><span class="wf-number wf-num">{number}</span>'
+            f'<details name="wf-row" data-key="menu {code}"><summary data-key="summary {code}" '
+            f'aria-label="Change number {number}" title="Edit, copy, move, remove">⋯</summary>'
+            f'<div class="wf-menu">{menu}</div></details></div><div>{chips.marked(scoring, varying)}{known}</div>'
+            "</div>")
+
+
+def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
+    if cell.row == cell.column:
+        return EMPTY
+    low, high = METRICS[metric].range
+    known = cell.mean == cell.mean
+    light, dark = palette.shade(cell.mean, low, high) if known else ("transparent", "transparent")
+    strong = " strong" if known and abs(cell.mean) > STRONG * high else ""
+    told = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
+    first = (cell.row, cell.column) == (pair or (0, 1))
+    return (f'<td><button type="button" class="wf-cell{strong}" data-act="open" data-row="{cell.row}" '
+            f'data-column="{cell.column}" data-key="{cell.row} {cell.column}" tabindex="{0 if first else -1}" '
+            f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(told)}" title="{escape(told)}" '
+            f'style="--l:{light};--d:{dark}">{escape(cell.value)}</button></td>')
+
+
+def _scale(metric: str, chance: float) -> str:
+    """What the colours say: both ends, the middle, and chance."""
+    low, high = METRICS[metric].range
+    ticks = sorted([tick for tick in (low, (low + high) / 2, high) if abs(tick - chance) > 0.1] + [chance])
+    keys = []
+    for tick in ticks:
+        light, dark = palette.shade(tick, low, high)
+        word = f"{signed(tick, 2)} chance" if tick == chance else signed(tick, 1)
+        keys.append(f'<span class="wf-key"><i class="wf-shade" style="--l:{light};--d:{dark}"></i>{word}</span>')
+    return f'<div class="wf-keys wf-num">{escape(METRICS[metric].title)}: {"".join(keys)}</div>'
+
+
+def _sheet(cells: pd.DataFrame, pair: tuple[int, int] | None) -> str:
+    """On a phone: the verdict on the open pair, at hand while the matrix is in view."""
+    if pair is None:
+        return ""
+    cell = cells[(cells.row == pair[0]) & (cells.column == pair[1])].iloc[0]
+    return (f'<button type="button" class="wf-sheet" data-go=".st-key-wf-dock" aria-label="Go to the verdict: '
+            f'{escape(cell.verdict)}"><strong>{escape(cell.verdict)}</strong><span>{escape(cell["first"])} · '
+            f'{escape(cell.second)} · {escape(cell.value)}</span></button>')
