@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from io import BytesIO
 
@@ -41,6 +42,8 @@ from engine.scoring.scoring import Scoring
 
 POOL = {"cifar10": 2, "fashion_small": 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits."""
+LIVE = 800
+"""Numbers a picture of a user's own may have for live answers: 28 × 28 in grey, or 16 × 16 in colour."""
 SIZES = ("train", "queries", "candidates", "pool")
 COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
@@ -77,9 +80,9 @@ def problem_picker() -> None:
     with st.sidebar:
         name = dataset_picker((*SIZES, *selection.NAMES))
         model_picker(name)
-        if name in POOL:
+        if (pool := _pool(name)) > 1:
             glossary.caption(
-                f"Pixels are averaged over {POOL[name]} × {POOL[name]} squares here, so that answers come live.")
+                f"Pixels are averaged over {pool} × {pool} squares here, so that answers come live.")
         upload()
         with st.expander("Sizes and seed"):
             _sizes(name)
@@ -241,9 +244,27 @@ def source(seed_offset: int = 0) -> ProblemSource:
     network = not texts and model != SOFTMAX
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
-                         pool=POOL.get(name, 1), seed=choice.one("seed", 0, int) + seed_offset, model=model,
+                         pool=_pool(name), seed=choice.one("seed", 0, int) + seed_offset, model=model,
                          selection=choice.one("parameters", ALL, str) if network else ALL,
                          weights=choice.one(weights_picker.NAME, "", str) if network else "")
+
+
+def _pool(name: str) -> int:
+    """Over squares of how many pixels a side the pictures of a dataset are averaged."""
+    if name in data.DATASETS or data.holds_records(name):
+        return POOL.get(name, 1)
+    try:
+        shape = data.load(name).image_shape
+    except WhichfluenceError:
+        return 1
+    return 1 if shape is None else live_pool(shape)
+
+
+def live_pool(shape: tuple[int, ...]) -> int:
+    """The smallest side of the squares after which pictures (h, w) or (h, w, 3) have `LIVE` numbers at most, or the
+    largest that divides them and leaves eight pixels a side."""
+    fitting = [1, *(pool for pool in range(2, min(shape[:2]) // 8 + 1) if shape[0] % pool == shape[1] % pool == 0)]
+    return next((pool for pool in fitting if math.prod(shape) <= LIVE * pool**2), fitting[-1])
 
 
 def problem_class() -> type[Problem]:

@@ -108,3 +108,9 @@ def test_a_nonsense_size_gives_a_message_and_the_default(name, text):
     at = sourced(**{name: text})
     assert any(f"`{name}={text}`" in warning.value for warning in at.warning)
     assert at.session_state["found"] == sourced().session_state["found"]
+
+
+@pytest.mark.parametrize(("shape", "pool"), [((28, 28), 1), ((8, 8), 1), ((32, 32, 3), 2), ((64, 64, 3), 4),
+                                             ((48, 48), 2), ((31, 31, 3), 1)])
+def test_own_pictures_are_averaged_until_answers_come_live(shape, pool):
+    assert pickers.live_pool(shape) == pool
