@@ -33,7 +33,7 @@ def show(source: NoisySource, done: bool) -> None:
         _verified_now(dataset, chosen)
         with st.form(f"own:form:{name}", border=False):
             color, side = _pixels(name, chosen, dataset)
-            listed = _list(name, chosen)
+            listed = _list(name, chosen, dataset.files[0])
             pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
         if pressed:
             _read(name, color, side, classes, listed)
@@ -75,8 +75,8 @@ def _verified_now(dataset: Dataset, chosen: Reading) -> None:
                 "measure with.")
     else:
         said = f"**Verified examples: {len(dataset.y_test):,}**, from your own {dataset.test_origin}."
-    glossary.markdown(f"{said} More can come from a `test` folder beside `train`, from a list, or from what you decide "
-                      "at the review desk.")
+    where = "a `test` folder beside `train`" if dataset.image_shape else "a test split of the file"
+    glossary.markdown(f"{said} More can come from {where}, from a list, or from what you decide at the review desk.")
 
 
 def _pixels(name: str, chosen: Reading, dataset: Dataset) -> tuple[str, int]:
@@ -95,13 +95,13 @@ def _pixels(name: str, chosen: Reading, dataset: Dataset) -> tuple[str, int]:
     return color, side
 
 
-def _list(name: str, chosen: Reading) -> str:
+def _list(name: str, chosen: Reading, example: str) -> str:
     """Verified examples as text, a file a line."""
     key = f"own:list:{name}"
     st.session_state.setdefault(key, "\n".join(f"{file}\t{label}" if label else file
                                               for file, label in chosen.trusted.items()))
-    return inputs.text_area("Verified examples: a file a line, and where its label is another one, a tab and the right "
-                            "class", key=key, height=90, placeholder="cat/0001.png")
+    return inputs.text_area("Verified examples: a file (or a row's name) a line, and where its label is another one, a "
+                            "tab and the right class", key=key, height=90, placeholder=example)
 
 
 def _read(name: str, color: str, side: int, classes: dict[str, str], listed: str) -> None:

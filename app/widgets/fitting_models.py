@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from app.widgets import choice
 from engine import data
+from engine.basics.errors import WhichfluenceError
 from engine.data import fashion_small
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
@@ -16,6 +19,8 @@ FIRST_DATA = fashion_small.NAME
 POOL = {"cifar10": 2, FIRST_DATA: 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits, and the
 answers come while one waits."""
+LIVE = 800
+"""Numbers a picture of a user's own may have for live answers: 28 × 28 in grey, or 16 × 16 in colour."""
 OPTIMA_CANDIDATES = {"digits": 300, FIRST_DATA: 100, "fashion_mnist": 100}
 DEFAULT_SIZES = {"digits": (1_297, 200), FIRST_DATA: (1_000, 100), "fashion_mnist": (2_000, 200)}
 NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
@@ -44,3 +49,21 @@ def sizes(dataset: str, model: str) -> tuple[int, int, int]:
     if model != SOFTMAX:
         return *NETWORK_SIZES, NETWORK_CANDIDATES.get(model, 30)
     return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
+
+
+def pool(name: str) -> int:
+    """Over squares of how many pixels a side the pictures of a dataset are averaged."""
+    if name in data.DATASETS or data.holds_records(name):
+        return POOL.get(name, 1)
+    try:
+        shape = data.load(name).image_shape
+    except WhichfluenceError:
+        return 1
+    return 1 if shape is None else live_pool(shape)
+
+
+def live_pool(shape: tuple[int, ...]) -> int:
+    """The smallest side of the squares after which pictures (h, w) or (h, w, 3) have `LIVE` numbers at most, or the
+    largest that divides them and leaves eight pixels a side."""
+    fitting = [1, *(pool for pool in range(2, min(shape[:2]) // 8 + 1) if shape[0] % pool == shape[1] % pool == 0)]
+    return next((pool for pool in fitting if math.prod(shape) <= LIVE * pool**2), fitting[-1])

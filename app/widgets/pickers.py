@@ -77,7 +77,7 @@ def problem_picker() -> None:
     with st.sidebar:
         name = dataset_picker((*SIZES, *selection.NAMES))
         model_picker(name)
-        if (pool := fitting_models.POOL.get(name)) is not None:
+        if (pool := fitting_models.pool(name)) > 1:
             glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
         upload()
         with st.expander("Sizes and seed"):
@@ -240,8 +240,8 @@ def source(seed_offset: int = 0) -> ProblemSource:
     network = not texts and model != SOFTMAX
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
-                         pool=fitting_models.POOL.get(name, 1), seed=choice.one("seed", 0, int) + seed_offset,
-                         model=model, selection=choice.one("parameters", ALL, str) if network else ALL,
+                         pool=fitting_models.pool(name), seed=choice.one("seed", 0, int) + seed_offset, model=model,
+                         selection=choice.one("parameters", ALL, str) if network else ALL,
                          weights=choice.one(weights_picker.NAME, "", str) if network else "")
 
 

@@ -72,7 +72,8 @@ def clean_data(
 
 
 def _decisions(drawn: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Decision]:
-    """row -> what the list says of it. Raises `InvalidInput` for a file or a class that there is not."""
+    """row -> what the list says of it, where that changes something. Raises `InvalidInput` for a file or a class that
+    there is not."""
     from engine.applications.noisy_labels.review import WRONG, Decision
 
     row = {drawn.dataset.files[at]: place for place, at in enumerate(drawn.rows)}
@@ -83,7 +84,8 @@ def _decisions(drawn: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Dec
                                "and `suspicion.csv` write them.")
         if label and label not in names:
             raise InvalidInput(f"There is no class `{label[:60]}`; there are {', '.join(names[:10])}.")
-        found[row[file]] = Decision(row[file], WRONG, names.index(label) if label else None)
+        if label != names[drawn.evidence.y[row[file]]]:
+            found[row[file]] = Decision(row[file], WRONG, names.index(label) if label else None)
     return found
 
 

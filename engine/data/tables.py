@@ -63,6 +63,9 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
     except (pa.ArrowException, OSError, ValueError):
         raise InvalidInput("The table cannot be read as Parquet; save it again, for instance with pandas' "
                            "`to_parquet`.") from None
+    if not table.columns.is_unique:
+        twice = str(table.columns[table.columns.duplicated()][0])
+        raise InvalidInput(f"The table has two columns `{twice[:60]}`; give each a name of its own.")
     if LABEL not in table.columns:
         raise InvalidInput(f"The table has no column `{LABEL}`; name the column with the labels so.")
     if table[LABEL].isna().any() or not len(table):

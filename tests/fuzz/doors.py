@@ -18,10 +18,12 @@ from app.widgets.plain_text import sentence
 from engine.basics.strict_json import parse_json
 from engine.brought.files import read_table
 from engine.cli.changes import read_changes
+from engine.cli.reading import read_columns
 from engine.cli.spec_files import read_source, read_spec, read_specs
 from engine.data import load_npz
 from engine.data.image_folder import load_image_folder
 from engine.data.records import read_jsonl
+from engine.data.tables import load_table
 from engine.models.checkpoint import read_state
 from engine.store import comparisons
 
@@ -69,6 +71,8 @@ def _saved(path: Path) -> object:
 
 
 ROWS = {"x_train": np.eye(4), "y_train": np.array([0, 1, 0, 1]), "x_query": np.eye(4)[:2], "y_query": np.array([0, 1])}
+OWN = pd.DataFrame({"id": list("abcdefgh"), "label": ["x", "y"] * 4, "split": ["train"] * 6 + ["test"] * 2,
+                    "u": np.arange(8.0), "v": np.arange(8)})
 DOORS = {
     "problem": Door(".npz", load_npz, (_bytes(lambda file: np.savez(file, **ROWS)),)),
     "spec": Door(".json", read_spec, _json(STEP, {**STEP, "estimator": "first_order"})),
@@ -83,6 +87,8 @@ DOORS = {
     "records": Door(".jsonl", read_jsonl, (b'{"prompt": "a", "response": "The answer is B.", "spans": {"answer": '
                                            b'[14, 15]}, "choices": ["A", "B"]}\n{"prompt": "a", "response": "b"}\n',)),
     "pictures": Door(".zip", load_image_folder, (_pictures(),)),
+    "table": Door(".parquet", load_table, (_bytes(OWN.to_parquet), _bytes(OWN.drop(columns="split").to_parquet))),
+    "columns": Door(".csv", lambda path: read_columns(path, "file", "label"), (b"file,label\ncat/0.png,dog\nb,\n",)),
     "checkpoint": Door(".pt", read_state, (_bytes(lambda file: torch.save({"a": torch.ones(3)}, file)),
                                            save_arrays({"a": np.ones(3)}))),
     "saved": Door(".json", _saved, _json({"name": "a", "note": "", "created": "2026-01-01", "address": "s=1"})),

@@ -12,6 +12,7 @@ from app.noisy_labels import data as noisy_runs
 from app.widgets import published
 from app.widgets.desk import desk
 from engine import data
+from engine.applications.noisy_labels.pairs import CONSENSUS
 from engine.applications.noisy_labels.review import FINE, WRONG, Review
 from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
 from engine.jobs import run_job
@@ -387,3 +388,15 @@ def test_what_was_decided_leaves_as_files_or_is_trusted(desk_of_own, home):
     found = data.load(read)
     assert read.endswith(".reading") and len(found.test_files) == 6 and not found.test_drawn
     assert found.y_test[found.test_files.index("cat/0.png")] == 1
+
+
+def test_number_keys_give_the_right_label_and_the_given_one_is_fine(desk_of_own, home):
+    drawn = desk_of_own.draw()
+    flagged = [int(row) for row in np.argsort(-noisy_runs.scored(desk_of_own).suspicion[CONSENSUS], kind="stable")]
+    given, session = drawn.evidence.y[flagged], "me"
+    typed = [[1, str((given[0] + 1) % 3 + 1)], [2, str(given[1] + 1)], [3, "9"]]
+    pressed = {"queue": {"desk": f"{session} {drawn.fingerprint}", "browser": "b", "pressed": typed}}
+    at = at_the_desk(desk_of_own, k="20%", state={"desk_reviewer": session, "desk-keys": pressed})
+    decided = Review(drawn, home).decisions()
+    assert list(decided) == flagged[:2] and says(at, "3 of 7 flagged")
+    assert decided[flagged[0]].label == (given[0] + 1) % 3 and decided[flagged[1]].verdict == FINE

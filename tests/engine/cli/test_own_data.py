@@ -39,7 +39,7 @@ def test_a_preview_of_a_folder(mine, tmp_path, capsys):
 
 def test_a_cleaned_copy_and_a_script(mine, tmp_path, capsys):
     changes, out = tmp_path / "decided.csv", tmp_path / "cleaned.zip"
-    changes.write_text("file,given,label\ncat/0.png,cat,dog\ndog/1.png,dog,\n")
+    changes.write_text("file,given,label\ncat/0.png,cat,dog\ndog/1.png,dog,\ndog/2.png,dog,dog\n")
     asked = ["clean-data", "--data", str(mine), "--changes", str(changes), "--classes", str(tmp_path / "classes.csv")]
     assert main([*asked, "--out", str(out)]) == 0
     assert "17 examples are left: 1 with another label, 1 removed." in capsys.readouterr().out

@@ -183,3 +183,15 @@ def test_tables_that_cannot_be(changes, said, home):
 def test_a_file_that_is_no_parquet(home):
     with pytest.raises(InvalidInput, match="cannot be read as Parquet"):
         uploads.keep(io.BytesIO(b"PAR1 nonsense"), "mine.parquet")
+
+
+def test_two_columns_of_one_name():
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    file = io.BytesIO()
+    labels = pa.array(["x", "y"])
+    parquet.write_table(pa.Table.from_arrays([labels, labels], names=["label", "label"]), file)
+    file.seek(0)
+    with pytest.raises(InvalidInput, match="two columns `label`|cannot be read as Parquet"):
+        uploads.keep(file, "mine.parquet")
