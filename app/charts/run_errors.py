@@ -44,5 +44,5 @@ def parts(frame: pd.DataFrame, unit: str) -> alt.Chart:
         domain=["supports", "opposes"], range=SERIES[:2]))
     drawn = frame.assign(sign=["supports" if rate >= 0 else "opposes" for rate in frame["rate"]])
     bars = alt.Chart(drawn).mark_bar(size=max(2, min(22, 240 // len(frame))))
-    return bars.encode(x=x, y=alt.Y("rate:Q", title="dB/dα, mean of queries"), color=color, tooltip=tip).properties(
+    return bars.encode(x=x, y=alt.Y("rate:Q", title="mean dB/dα"), color=color, tooltip=tip).properties(
         height=260)

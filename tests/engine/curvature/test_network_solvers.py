@@ -11,9 +11,10 @@ from engine.curvature.solution import measured
 from engine.problems import ModuleProblem
 from tests.engine.curvature.networks import close, converged, dense_gauss_newton, dense_hessian, problem, solve, vectors
 
-SETTINGS = {"cg": {}, "cg_gauss_newton": {}, "lissa": {}, "arnoldi": {"rank": 5}, "ekfac": {}, "datainf": {}}
+SETTINGS = {"cg": {}, "cg_gauss_newton": {}, "lissa": {}, "arnoldi": {"rank": 5}, "ekfac": {}, "astra": {},
+            "datainf": {}}
 LISSA_SLOW = [pytest.param(name, marks=pytest.mark.slow) if name == "lissa" else name for name in SETTINGS]
-OF_GAUSS_NEWTON = {"cg_gauss_newton", "ekfac"}
+OF_GAUSS_NEWTON = {"cg_gauss_newton", "ekfac", "astra"}
 GAUSS_NEWTON = [("cg", True), ("lissa", True), ("arnoldi", True), ("ekfac", False)]
 
 
