@@ -27,11 +27,12 @@ from engine.store.results import Result
 
 NUMERICS = 1
 KEYS = ["model", "benchmark", "measure", "method"]
-SMALL = Sizes(candidates=20, models=20, fractions=(0.5,), queries=3, removed=(0.1,), repeats=1, seeds=2, top=5)
-LINES = {"dataset": "digits", "n_train": 100, "n_queries": 20, "n_candidates": 20}
+SMALL = Sizes(candidates=60, models=20, fractions=(0.5,), queries=3, removed=(0.1,), repeats=1, seeds=2, top=5)
+LINES = {"dataset": "digits", "n_train": 60, "n_queries": 20, "n_candidates": 60}
+"""All are candidates, so that each mark that is planted is on some of them."""
 NETWORK = {**LINES, "model": "cnn", "recipe": {"epochs": 15, "batch_size": 20, "learning_rate": 0.05, "momentum": 0.9,
                                                "checkpoints": 4}}
-RECORDS = {**LANGUAGE, "n_train": 48, "n_test": 60, "n_queries": 10, "n_candidates": 24,
+RECORDS = {**LANGUAGE, "n_train": 32, "n_test": 60, "n_queries": 10, "n_candidates": 32,
            "recipe": {**RECIPE, "epochs": 3, "checkpoints": 3}}
 
 
@@ -40,10 +41,10 @@ def _settings(sources: list[Mapping[str, Any]], sizes: Sizes) -> dict[str, Any]:
 
 
 PRESETS = {
-    "small": Preset("small", "Softmax regression and a convolutional network on 100 digits, 20 candidates", 3,
+    "small": Preset("small", "Softmax regression and a convolutional network on 60 digits, all of them candidates", 3,
                     _settings([LINES, NETWORK], SMALL)),
-    "embedded": Preset("embedded", "The embedded language model on 48 records, 24 candidates", 3, _settings(
-        [RECORDS], SMALL.model_copy(update={"candidates": 24, "queries": 2})))}
+    "embedded": Preset("embedded", "The embedded language model on 32 records, all of them candidates", 3, _settings(
+        [RECORDS], SMALL.model_copy(update={"candidates": 32, "queries": 2})))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
