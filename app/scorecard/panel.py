@@ -24,12 +24,18 @@ def offer(chosen: Chosen, asked: dict) -> None:
     """What would be measured, and the button that starts it."""
     sizes = chosen.sizes
     glossary.markdown(f"**{len(asked['benchmarks'])} benchmarks of {len(asked['methods'])} methods and controls**, on "
-                      f"{sizes.candidates} candidates: models on subsets, removals, wrong labels, other seeds, random "
-                      "weights. It runs as a job, which says how long it has left.")
+                      f"{sizes.candidates} candidates: models on subsets, removals, planted examples, other seeds, "
+                      f"random weights. {_trainings(chosen, asked)} It runs as a job, which says how long it has left.")
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
               args=(desk().jobs.submit, runs.KIND, asked, f"Scorecard of {data.title(chosen.source.dataset)}"))
-    rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |" for one in BENCHMARKS.values())
+    rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
+                     for one in (BENCHMARKS[name] for name in asked["benchmarks"]))
     glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
+
+
+def _trainings(chosen: Chosen, asked: dict) -> str:
+    count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(asked["methods"])) for name in asked["benchmarks"])
+    return f"Up to {count:,} trainings of the model, beside what the methods themselves take."
 
 
 def show(chosen: Chosen, table: pd.DataFrame) -> None:
@@ -57,7 +63,7 @@ def extras(chosen: Chosen, table: pd.DataFrame) -> None:
 def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
-        name = state.benchmark()
+        name = state.benchmark(list(dict.fromkeys(table["benchmark"])))
         benchmark, own = BENCHMARKS[name], table[table["benchmark"] == name]
         measure = state.measure(list(dict.fromkeys(own["measure"])))
         shown = own[own["measure"] == measure]

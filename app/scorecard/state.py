@@ -28,8 +28,8 @@ class Chosen:
 def controls() -> Chosen:
     """The behavior, and how many models are trained on subsets; the data are those of the sidebar."""
     left, right = st.columns(2, gap="large")
-    offered = [name for name in reading("classes") if BEHAVIORS[name].differentiable]
-    behavior = pick(BEHAVIOR, "Behavior that is read", offered, "query_loss", lambda name: BEHAVIORS[name].title,
+    offered = [name for name in reading(pickers.problem_class().reads) if BEHAVIORS[name].differentiable]
+    behavior = pick(BEHAVIOR, "Behavior that is read", offered, offered[0], lambda name: BEHAVIORS[name].title,
                     area=left)
     key = choice.bound(MODELS, 30, choice.within(FEWEST, MOST))
     models = inputs.slider("Models on subsets, of each size", FEWEST, MOST, key=key, area=right, step=10)
@@ -39,9 +39,9 @@ def controls() -> Chosen:
     return Chosen(source, behavior, Sizes(candidates=count, models=models, queries=5))
 
 
-def benchmark() -> str:
-    """Which benchmark is looked at."""
-    return pick(BENCHMARK, "Benchmark", list(BENCHMARKS), "lds", lambda name: BENCHMARKS[name].title)
+def benchmark(measured: list[str]) -> str:
+    """Which benchmark is looked at, of those that were run."""
+    return pick(BENCHMARK, "Benchmark", measured, measured[0], lambda name: BENCHMARKS[name].title)
 
 
 def measure(measures: list[str]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.cli.setting import Data, Setting
+
+if TYPE_CHECKING:
+    from engine.analysis.scorecard import Benchmark, Case
 
 
 def scorecard(
@@ -29,7 +32,7 @@ def scorecard(
     """Run benchmarks of rankings, and say which question each of them asks."""
     import pandas as pd
 
-    from engine.analysis.scorecard import BENCHMARKS, Case, Sizes, card, fitting
+    from engine.analysis.scorecard import BENCHMARKS, Case, Sizes, card, fitting, running
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
@@ -37,17 +40,31 @@ def scorecard(
     from engine.store.results import Store
 
     check_output(out, ".csv", inputs=(data,))
-    asked = [BENCHMARKS[name] for name in benchmark or BENCHMARKS]
     problem = read_problem(data, setting)
-    check(type(problem), method or ())
-    sizes = Sizes(candidates=max(10, len(problem.candidates)), models=models, queries=queries, repeats=repeats,
-                  seeds=seeds, seed=seed)
-    parts = []
+    check(type(problem), method or (), benchmark or ())
+    asked = [BENCHMARKS[name] for name in benchmark or running(type(problem))]
+    parts, sizes = [], Sizes(candidates=max(10, len(problem.candidates)), models=models, queries=queries,
+                             repeats=repeats, seeds=seeds, seed=seed)
     for one in asked:
         with progress(one.title) as move:
-            case = Case(problem, method or fitting(type(problem)), behavior, sizes, Store(), setting.options(move))
+            case = Case(problem, method or fitting(type(problem)), behavior, sizes, Store(),
+                        setting.options(move))
+            print(_cost(one, case), end="")
             parts.append(card.rows(one, one.measure(case)))
         print(f"{one.title}: {one.question}")
         for sentence in card.verdicts(one, parts[-1], behavior):
             print(f"  {sentence}")
     atomic_write(out, csv_text(pd.concat(parts)))
+
+
+def _cost(benchmark: Benchmark, case: Case) -> str:
+    """How often a benchmark trains, and about how long that takes; empty where it does not."""
+    from engine.analysis.scorecard.benchmark import removal
+    from engine.scoring.cost import guess
+
+    count = benchmark.trainings(case.sizes, len(case.methods))
+    if not count:
+        return ""
+    seconds = guess([removal(case.behavior)], case.problem, count)
+    return (f"{benchmark.title}: up to {count:,} trainings, beside those of the methods; about "
+            f"{max(1.0, seconds):,.0f} s on two cores.\n")

@@ -6,11 +6,13 @@ from engine.experiments import (
     controlled,
     exact_language,
     language_explained,
+    method_agreement,
     mixed_precision,
     network,
     noisy_labels,
     removal,
     response_corruption,
+    scorecards,
 )
 from engine.experiments.experiment import FULL, Experiment, Preset
 from engine.jobs import KINDS
@@ -24,13 +26,14 @@ for _experiment in (
         backdoor.TABLE_A15, response_corruption.TABLE_A17, exact_language.LANGUAGE_STEPS,
         exact_language.LANGUAGE_CURVE, exact_language.LANGUAGE_REMOVAL, exact_language.LANGUAGE_SUBSETS,
         language_explained.LANGUAGE_EXPLAINED,
-        mixed_precision.MIXED_PRECISION):
+        mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
+        scorecards.SCORECARD):
     EXPERIMENTS.add(_experiment.name, _experiment)
 
 for _study in (
         controlled.STUDY, network.STUDY, noisy_labels.STUDY, removal.STUDY, response_corruption.STUDY, backdoor.STUDY,
         backdoor.REMOVAL, backdoor.QUALITY, exact_language.STUDY, language_explained.STUDY,
-        mixed_precision.STUDY):
+        mixed_precision.STUDY, method_agreement.STUDY, scorecards.STUDY):
     KINDS.add(_study.name, _study)
 
 __all__ = ["EXPERIMENTS", "FULL", "Experiment", "Preset"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Any
 
 import torch
 
@@ -10,6 +11,7 @@ from engine.basics.options import Options
 from engine.models.randomness import own_randomness, seed_generators
 from engine.models.softmax import Fit
 from engine.models.training import train
+from engine.problems.causal import CausalProblem
 from engine.problems.memory import Memory
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Examples, Problem, Shared
@@ -39,7 +41,7 @@ def _module_on(problem: ModuleProblem, examples: Examples, options: Options, lat
     seed = problem.seed + later
     made = train(build, examples.x, examples.y, recipe, seed, loss=problem.loss, device=problem.device,
                  dtype=problem.network.dtype, check=options.check, progress=options.progress)
-    found = _with_module(problem, made.module, examples, seed)
+    found = _with_module(problem, made.module, examples, seed, **_texts(problem))
     found.keep_checkpoints(made.checkpoints)
     return found
 
@@ -69,12 +71,24 @@ def _random_module(problem: ModuleProblem, seed: int) -> ModuleProblem:
     with own_randomness(problem.device):
         seed_generators(problem.device, seed)
         module = build().to(device=problem.device, dtype=problem.network.dtype)
-    found = _with_module(problem, module, problem.examples, problem.seed)
+    found = _with_module(problem, module, problem.examples, problem.seed, **_texts(problem))
     found.keep_checkpoints([(module.state_dict(), point.learning_rate) for point in problem.checkpoints])
     return found
 
 
-def _with_module(problem: ModuleProblem, module: torch.nn.Module, examples: Examples, seed: int) -> ModuleProblem:
+@singledispatch
+def _texts(problem: ModuleProblem) -> dict[str, Any]:
+    """What else a problem is made with."""
+    return {}
+
+
+@_texts.register
+def _of_records(problem: CausalProblem) -> dict[str, Any]:
+    return {"texts": problem.texts}
+
+
+def _with_module(problem: ModuleProblem, module: torch.nn.Module, examples: Examples, seed: int, **more: Any
+                 ) -> ModuleProblem:
     return type(problem)(module, *examples, parameters=problem.network.selection, loss=problem.loss, l2=problem.l2,
                          recipe=problem.recipe, build=problem.build, seed=seed, device=str(problem.device),
-                         dtype=problem.precision)
+                         dtype=problem.precision, **more)

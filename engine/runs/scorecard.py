@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from engine.analysis.scorecard import BENCHMARKS, METHODS, Case, Sizes, card, fitting
+from engine.analysis.scorecard import BENCHMARKS, METHODS, Case, Sizes, card, fitting, running
 from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
@@ -16,28 +16,27 @@ from engine.runs.prepared import first_candidates
 from engine.store.results import Result
 
 KIND, CARD = "scorecard", "scorecard"
-NUMERICS = 1
+NUMERICS = 2
 
 
 def payload(source: ProblemSource, sizes: Sizes, behavior: str = "query_loss", methods: Sequence[str] = (),
             benchmarks: Sequence[str] = ()) -> dict[str, Any]:
     """What determines a scorecard; methods and benchmarks that are left out: all that fit. Raises `InvalidInput` for
-    names that are not known and a model that benchmarks cannot be run on."""
-    check(source.problem_class, methods)
+    names that are not known, and for those that the model has no answer for."""
+    check(source.problem_class, methods, benchmarks)
     return {"source": source.model_dump(mode="json"), "sizes": sizes.model_dump(mode="json"), "behavior": behavior,
             "methods": list(methods) or fitting(source.problem_class), "candidates": sizes.candidates,
-            "benchmarks": [BENCHMARKS[name].name for name in benchmarks] or list(BENCHMARKS),
+            "benchmarks": list(benchmarks) or running(source.problem_class),
             "contents": source.contents, "numerics": NUMERICS}
 
 
-def check(problem: type[Problem], methods: Sequence[str]) -> None:
-    """Raises `InvalidInput` for a model that benchmarks cannot be run on, and for methods that have no answer there."""
-    if problem.reads != "classes":
-        raise InvalidInput("Scorecards are made of classifiers; take softmax regression or a network.")
-    known = fitting(problem)
-    for name in methods:
-        if METHODS[name].name not in known:
-            raise InvalidInput(f"`{name}` has no answer for {problem.noun}; take some of {', '.join(known)}.")
+def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[str] = ()) -> None:
+    """Raises `InvalidInput` for methods that have no answer for a model, and benchmarks that cannot be run on it."""
+    for asked, known in (([METHODS[name].name for name in methods], fitting(problem)),
+                         ([BENCHMARKS[name].name for name in benchmarks], running(problem))):
+        for name in asked:
+            if name not in known:
+                raise InvalidInput(f"`{name}` has no answer for {problem.noun}; take some of {', '.join(known)}.")
 
 
 def load(result: Result) -> pd.DataFrame:

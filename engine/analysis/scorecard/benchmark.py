@@ -67,7 +67,8 @@ class Benchmark:
 
     asks: the specification whose exact answer is sought, for a behavior; None where nothing counterfactual is sought,
     and then `sought` says what is. question: the same as a sentence. better: `larger` or `smaller` (nearer to zero).
-    source: who defined it.
+    source: who defined it. reads: the problems that it can be run on, by what their behaviors read.
+    trainings: (sizes, number of methods) -> how often it trains at most, beside what the methods themselves do.
     """
 
     name: str
@@ -79,9 +80,20 @@ class Benchmark:
     asks: Callable[[str], Scoring] | None = None
     sought: str = ""
     better: str = "larger"
+    reads: tuple[str, ...] = ("classes", "tokens")
+    trainings: Callable[[Sizes, int], int] = lambda sizes, methods: 0
+
+    def fits(self, problem: type[Problem]) -> bool:
+        """Whether it can be run on problems of a class."""
+        return problem.reads in self.reads
 
 
 BENCHMARKS: Registry[Benchmark] = Registry("benchmark")
+
+
+def running(problem: type[Problem]) -> list[str]:
+    """The benchmarks that can be run on problems of a class."""
+    return [name for name, benchmark in BENCHMARKS.items() if benchmark.fits(problem)]
 
 
 def removal(behavior: str) -> Scoring:

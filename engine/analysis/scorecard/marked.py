@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured, removal
+from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured, Sizes, removal
 from engine.analysis.scorecard.method import METHODS
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
@@ -22,8 +22,14 @@ from engine.problems import Problem
 from engine.problems.variants import trained_on
 
 MARK = "a mark on the data"
+LABELLED = ("classes",)
+"""What is marked here has labels and features."""
 PATCH = 6
 """Features that a shortcut sets to the largest value of the data."""
+
+
+def _each(sizes: Sizes, methods: int) -> int:
+    return sizes.repeats
 
 
 def _repeated(case: Case, once: Callable[[Case, int, Options], dict[str, np.ndarray]]) -> dict[str, Measured]:
@@ -116,21 +122,25 @@ MISLABELLED = Benchmark(
     "mislabelled", "Mislabelled examples",
     "AUROC of self-influence for examples whose label was made wrong before the training.",
     "How much does a label matter to its own example? A wrong one often matters most, but nobody says it must.",
-    "Koh and Liang 2017, Pruthi et al. 2020", lambda case: _repeated(case, _mislabelled), removal)
+    "Koh and Liang 2017, Pruthi et al. 2020", lambda case: _repeated(case, _mislabelled), removal,
+    reads=LABELLED, trainings=_each)
 SUBCLASSES = Benchmark(
     "subclasses", "Subclass of the first example",
     "Classes are joined in pairs before the training; how often the first example has the query's own former class.",
     "Which example looks like the query inside its class? That is similarity, and no intervention is named.",
-    "Hanawa et al. 2021", lambda case: _repeated(case, _subclasses), sought="a likeness inside a class")
+    "Hanawa et al. 2021", lambda case: _repeated(case, _subclasses), sought="a likeness inside a class",
+    reads=LABELLED, trainings=_each)
 SHORTCUT = Benchmark(
     "shortcut", "Shortcut",
     "Half of a class carries a patch; average precision of these examples for queries of other classes that carry it "
     "too and are taken for that class.",
     "Which examples taught the shortcut? It was planted in many, so that no single one need matter.",
-    "Koh and Liang 2017, Bareeva et al. 2024", lambda case: _repeated(case, _shortcut), sought=MARK)
+    "Koh and Liang 2017, Bareeva et al. 2024", lambda case: _repeated(case, _shortcut), sought=MARK,
+    reads=LABELLED, trainings=_each)
 MIXED = Benchmark(
     "mixed", "Mixed datasets",
     "Some examples come from another source and have one label; average precision of these examples for queries from "
     "there that are taken for that label.",
     "Which examples are of the query's source? It was planted in many, so that no single one need matter.",
-    "Hammoudeh and Lowd 2022", lambda case: _repeated(case, _mixed), sought=MARK)
+    "Hammoudeh and Lowd 2022", lambda case: _repeated(case, _mixed), sought=MARK,
+    reads=LABELLED, trainings=_each)

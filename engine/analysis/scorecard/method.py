@@ -13,7 +13,10 @@ from engine.analysis.groups import effects
 from engine.analysis.self_influence import self_influence
 from engine.basics.options import Options
 from engine.basics.registry import Registry
-from engine.problems import Problem
+from engine.problems import ModuleProblem, Problem
+from engine.problems.causal import ANSWERS
+from engine.question.behaviors import BEHAVIORS
+from engine.question.processes import Trajectory
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
@@ -67,11 +70,19 @@ class Asked(Method):
     def scoring(self, behavior: str) -> Scoring:
         return self.ask(behavior)
 
+    def asked_of(self, problem: Problem, behavior: str) -> Scoring:
+        """Over every checkpoint that a network kept, where the process visits them."""
+        scoring = self.ask(behavior)
+        if not isinstance(problem, ModuleProblem) or not isinstance(scoring.process, Trajectory):
+            return scoring
+        kept = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
+        return Scoring.of(scoring.behavior, scoring.intervention, kept, scoring.estimator)
+
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        return np.nan_to_num(compute(problem, self.ask(behavior), options)[0].trusted)
+        return np.nan_to_num(compute(problem, self.asked_of(problem, behavior), options)[0].trusted)
 
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        scoring = self.ask(behavior)
+        scoring = self.asked_of(problem, behavior)
         if not scoring.route.implies:
             return super().at_itself(problem, behavior, options)
         return np.nan_to_num(self_influence(problem, scoring, options))
@@ -117,8 +128,13 @@ class Nearest(Method):
 
 def _named(name: str, **process: float) -> Asked:
     method: NamedMethod = NAMED[name]
-    return Asked(name, method.title, lambda behavior: method.implied(behavior if method.reads else None, **process),
-                 method.implied().exact)
+
+    def ask(behavior: str) -> Scoring:
+        """One that reads no behavior raises the answer's logit, where the model reads tokens."""
+        own = ANSWERS[0] if BEHAVIORS[behavior].reads == "tokens" else None
+        return method.implied(behavior if method.reads else own, **process)
+
+    return Asked(name, method.title, ask, method.implied().exact)
 
 
 METHODS: Registry[Method] = Registry("scorecard method")
@@ -127,12 +143,12 @@ for _method in (
         Asked("step", "Exact step", lambda behavior: Scoring.of(
             behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}), True),
         *(_named(name) for name in ("influence_function", "gradsim", "gradsim_cosine", "repsim",
-                                    "repsim_cosine", "tracin", "trak")),
+                                    "repsim_cosine", "tracin", "less", "trak")),
         *(_named(name, damping=DAMPING) for name in ("influence_function_ekfac", "influence_function_datainf")),
-        Nearest(), *(_named(name) for name in ("gradient_norm", "random"))):
+        Nearest(), *(_named(name) for name in ("bm25", "gradient_norm", "random"))):
     METHODS.add(_method.name, _method)
 
-CONTROLS = ("nearest", "gradient_norm", "random")
+CONTROLS = ("nearest", "bm25", "gradient_norm", "random")
 
 
 def fitting(problem: type[Problem]) -> list[str]:

@@ -59,14 +59,16 @@ LDS = Benchmark(
     "lds", "Linear datamodeling score",
     "Spearman's ρ between the summed scores of a random subset and the behavior of a model trained on it.",
     "Does the ranking add up to what a model does that was trained without many examples at once?",
-    "Park et al. 2023", _lds, removal)
+    "Park et al. 2023", _lds, removal,
+    trainings=lambda sizes, methods: sizes.models * len(sizes.fractions))
 REMOVAL = Benchmark(
     "removal", "Behavior lost without the top",
     "How much the behavior at a query falls when the top of its own ranking is removed and the model is trained again.",
     "Which group of examples, removed together, hurts this query most? The sum over a ranking need not be that.",
-    "Ilyas et al. 2022, Park et al. 2023", _removal, removal)
+    "Ilyas et al. 2022, Park et al. 2023", _removal, removal,
+    trainings=lambda sizes, methods: methods * sizes.queries * len(sizes.removed))
 LEAVE_ONE_OUT = Benchmark(
     "leave_one_out", "Leave-one-out correlation",
     "Pearson's correlation over candidates of the scores and the exact effects of removing single examples.",
     "What does training again without one example change, on the same seed?", "Koh and Liang 2017", _leave_one_out,
-    removal)
+    removal, trainings=lambda sizes, methods: sizes.candidates)

@@ -52,7 +52,8 @@ STABILITY = Benchmark(
     "stability", "Same top under another seed",
     "The share of the top of a query's ranking that two trainings with different seeds have in common.",
     "Would another run of the same training name the same examples? A question about T; no truth is compared with.",
-    "K et al. 2021, Nguyen et al. 2023", _stability, sought="a top that repeats")
+    "K et al. 2021, Nguyen et al. 2023", _stability, sought="a top that repeats",
+    trainings=lambda sizes, methods: sizes.seeds - 1)
 RANDOMISATION = Benchmark(
     "randomisation", "Random weights",
     "Spearman's ρ between the scores and those for a model whose weights are drawn at random.",

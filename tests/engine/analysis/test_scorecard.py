@@ -162,7 +162,13 @@ def test_the_card_says_which_question_an_exact_answer_loses_on(case):
 def test_every_benchmark_says_what_it_asks_and_controls_are_always_there():
     assert all(one.asks is not None or one.sought for one in BENCHMARKS.values())
     for kind in (SoftmaxProblem, ModuleProblem):
-        assert set(CONTROLS) <= set(fitting(kind)) and {"loo", "step"} <= set(fitting(kind))
+        assert set(CONTROLS) - {"bm25"} <= set(fitting(kind)) and {"loo", "step"} <= set(fitting(kind))
+
+
+def test_how_often_a_benchmark_trains_is_known_beforehand():
+    found = {name: one.trainings(SIZES, 3) for name, one in BENCHMARKS.items()}
+    assert found == {"lds": 6, "removal": 6, "leave_one_out": 20, "mislabelled": 2, "subclasses": 2, "shortcut": 2,
+                     "mixed": 2, "planted": 0, "stability": 1, "randomisation": 0}
 
 
 def test_marks_that_nobody_carries_are_refused(case):

@@ -13,6 +13,7 @@ ASKED = ("scorecard", "--out", "card.csv", "--method", "loo", "--method", "step"
 def test_a_card_of_two_benchmarks(problem, capsys, tmp_path):
     assert run(*ASKED, "--benchmark", "lds", "--benchmark", "randomisation", "--models", "5") == 0
     said, table = capsys.readouterr().out, pd.read_csv("card.csv")
+    assert "up to 15 trainings" in said
     assert BENCHMARKS["lds"].question in said and "Exact leave-one-out is exact and loses" in said
     case = Case(problem, ("loo", "step", "random"), "query_loss", Sizes(candidates=25, models=5), Store(tmp_path / "a"))
     expected = card.rows(BENCHMARKS["lds"], BENCHMARKS["lds"].measure(case))

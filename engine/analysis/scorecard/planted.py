@@ -1,0 +1,55 @@
+"""Benchmarks of records that their dataset says were changed on purpose: what a language model was taught wrongly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured, removal
+from engine.analysis.scorecard.method import METHODS
+from engine.basics.errors import InvalidInput
+from engine.problems.causal import CausalProblem
+
+CLEAN = "clean"
+"""The flag of a record that was left as it is; one without flags was too."""
+
+
+def _planted(case: Case) -> dict[str, Measured]:
+    """AUROC of self-influence for the changed candidates, of every method: one value a measure, of the model at hand.
+
+    A measure looks for one kind of change among the records that were left as they are.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    wanted = _changes(case)
+    found: dict[str, Measured] = {}
+    for place, name in enumerate(case.methods):
+        own = METHODS[name].at_itself(case.problem, case.behavior, case.options.share(place, len(case.methods)))
+        found[name] = {change: np.array([roc_auc_score(flags[kept], own[kept])])
+                       for change, (flags, kept) in wanted.items()}
+    return found
+
+
+def _changes(case: Case) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
+    """What was changed -> (which candidates were (k,), which of them take part (k,)): those and the unchanged ones."""
+    problem = case.problem
+    if not isinstance(problem, CausalProblem) or problem.texts is None:
+        raise InvalidInput("Which records were changed is known of a dataset's own alone; draw the records from one.")
+    flags = [record.flags for record in problem.texts.of(problem.x[problem.candidates])]
+    clean = np.array([set(own) <= {CLEAN} for own in flags])
+    kinds = sorted({flag for own in flags for flag in own} - {CLEAN})
+    found = {kind.replace("_", " "): (changed, changed | clean)
+             for kind in kinds for changed in [np.array([kind in own for own in flags])]}
+    if not found or not clean.any():
+        raise InvalidInput("No candidate, or every one, was changed on purpose; take more candidates, or a dataset of "
+                           "records some of which were, such as `world_corruption`.")
+    return found
+
+
+PLANTED = Benchmark(
+    "planted", "Planted records",
+    "AUROC of self-influence for records that were changed before the training, among the unchanged ones.",
+    "How much does a record matter to itself? One that teaches something wrong often matters most, but nobody says it "
+    "must.",
+    "Koh and Liang 2017, Pruthi et al. 2020", _planted, removal, reads=("tokens",))

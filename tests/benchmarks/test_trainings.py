@@ -1,0 +1,67 @@
+"""Trainings and what is computed of them: subsets trained side by side, and derivatives of a run, one thread each.
+
+Times are processor seconds, so that what else the machine does is not counted.
+"""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from engine.analysis.datamodels import retrain, subsets
+from engine.basics.options import Options
+from engine.problems import ProblemSource
+from engine.problems.variants import trained_on
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+from tests.benchmarks.bench_problems import SMALL
+from tests.engine.single_thread import one_thread  # noqa: F401
+
+MODELS = 10 if SMALL else 100
+REPLAY = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"})
+
+
+def spent(call):
+    """Processor seconds of a call, and what it gives."""
+    start = time.process_time()
+    found = call()
+    return time.process_time() - start, found
+
+
+@pytest.mark.parametrize("model,limit", [("softmax", 5.0), ("mlp", 60.0)])
+def test_a_hundred_subsets_of_digits(model, limit):
+    source = {"recipe": {"epochs": 15, "batch_size": 64, "learning_rate": 0.1}} if model == "mlp" else {}
+    problem = ProblemSource(dataset="digits", model=model, n_queries=50, **source).build().problem
+    kept = subsets(len(problem.candidates), MODELS)
+    took, models = spent(lambda: retrain(problem, kept))
+    print(f"\n{MODELS} subsets of {model} on digits: {took:.1f} s of one core (limit {limit:g} s for 100)")
+    assert models.logits.isfinite().all() and (SMALL or took <= limit)
+
+
+def test_replay_of_a_network_beside_its_training():
+    """20 queries against 500 candidates: the adjoint's columns all together. The ratio is told, and not yet what is
+    wanted."""
+    n, epochs = (100, 3) if SMALL else (500, 30)
+    problem = ProblemSource(dataset="digits", model="cnn", n_train=n, n_queries=20, recipe={
+        "epochs": epochs, "batch_size": 50, "learning_rate": 0.05}).build().problem
+    training, _ = spent(lambda: trained_on(problem, problem.examples, Options()))
+    took, found = spent(lambda: compute(problem, [REPLAY])[0])
+    print(f"\nreplay of a CNN, {n} digits, {epochs * n // 50} steps, 20 queries: {took:.1f} s, training "
+          f"{training:.2f} s: {took / training:.0f} times as long (wanted: 4)")
+    assert np.isfinite(found.values).all()
+
+
+def test_tangents_of_softmax_at_half_the_rate_of_matrix_products():
+    """All candidates forwards through the descent: its products alone are counted as work."""
+    n = 200 if SMALL else 1_000
+    problem = ProblemSource(dataset="digits", n_train=n, n_queries=n).build().problem
+    problem.prepare()
+    took, found = spent(lambda: compute(problem, [REPLAY])[0])
+    a, b = torch.randn(n, 64, dtype=torch.float64), torch.randn(64, 10 * n, dtype=torch.float64)
+    steps = REPLAY.process.steps
+    products, _ = spent(lambda: [(a @ b).sum() for _ in range(min(steps, 20))])
+    work = products / min(steps, 20) * steps * 2  # forwards by x, and back by xᵀ
+    print(f"\ntangents of softmax, {n} candidates, {steps} steps: {took:.1f} s; its matrix products alone "
+          f"{work:.1f} s: {work / took:.0%} of their rate (wanted: 50%)")
+    assert np.isfinite(found.values).all()
