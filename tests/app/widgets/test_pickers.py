@@ -1,7 +1,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.widgets import fitting_models
+from app.widgets import fitting_models, pickers
 from engine.estimators import ESTIMATORS
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.question.processes import Replay
