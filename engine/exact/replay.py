@@ -52,7 +52,7 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     """The mean over the seeds of the process, each at the end of its own run."""
     seeds = process.runs(problem.seed)
     parts = [_part(problem, seed, candidates, options.share(place, len(seeds))) for place, seed in enumerate(seeds)]
-    work = _work(problem, candidates, _training(problem, problem.seed).updates)
+    work = _work(problem, candidates, training_of(problem, problem.seed).updates)
     return [_response(parts, candidates, work) for _ in interventions]
 
 
@@ -85,10 +85,11 @@ def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Option
 
 def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor | None = None) -> DifferentiatedRun:
     """The training of a problem with a seed, differentiable by the weights (n,) of its examples, there (default: 1)."""
-    return DifferentiatedRun(_training(problem, seed, weights), options)
+    return DifferentiatedRun(training_of(problem, seed, weights), options)
 
 
-def _training(problem: ModuleProblem, seed: int, weights: Tensor | None = None) -> Training:
+def training_of(problem: ModuleProblem, seed: int, weights: Tensor | None = None) -> Training:
+    """The training of a problem with a seed, as it is repeated. Raises `InvalidInput` where it is not known."""
     recipe, build = problem.training()
     return Training(build, problem.x, problem.y, recipe, seed, weights, "n", problem.loss, problem.network.dtype,
                     exact=True)
@@ -100,7 +101,9 @@ def _run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Different
         run = run_of(problem, seed, options)
         if not run.end.isfinite().all():
             raise Undifferentiable("Training without any intervention diverged; choose a smaller learning rate.")
-        return run, run.steps.trained(run.end)
+        network = run.steps.trained(run.end)
+        run.steps.training.recipe.verify(network.module)
+        return run, network
 
     return problem.memo("replayed", build, seed)
 
