@@ -62,6 +62,14 @@ class Facts(Value):
     finished: bool
     files: dict[str, str]
 
+    @property
+    def sentence(self) -> str:
+        """How it went."""
+        end = "" if self.finished else " It was stopped before its end."
+        why = f" It cannot be made again, because {self.reasons[0].why}." if self.reasons else ""
+        return (f"Trained elsewhere and recorded: {self.steps:,} steps by {self.optimizer}, with "
+                f"{len(self.checkpoints) - 1:,} checkpoints.{end}{why}")
+
 
 def file_of(step: int) -> str:
     """The name of the checkpoint after so many steps."""
@@ -113,6 +121,11 @@ class Recording:
         if self.facts.dtype not in DTYPES:
             raise InvalidInput(f"This recording holds weights in {self.facts.dtype}; scores need float32 or float64.")
         return DTYPES[self.facts.dtype]
+
+    @property
+    def largest(self) -> int:
+        """Examples of the largest batch."""
+        return int(self.batches.sizes.max()) if self.facts.steps else 1
 
     def state(self, step: int, of: str = MODULE) -> State:
         """What moved, as it was after so many steps (0: at the start): `of` the module, or of the optimizer."""
@@ -167,7 +180,7 @@ def open_recording(folder: Path) -> Recording:
     if not (folder / FACTS).is_file():
         raise InvalidInput(f"`{folder.name}` holds no `{FACTS}`; give the folder that a `Recorder` wrote, whose "
                            "training came as far as its first checkpoint.")
-    facts = _facts(folder)
+    facts = read_facts(folder)
     for name, expected in facts.files.items():
         _check(folder, name, expected)
     if STEPS not in facts.files or {file_of(step) for step in facts.checkpoints} - set(facts.files):
@@ -175,7 +188,8 @@ def open_recording(folder: Path) -> Recording:
     return Recording(folder, facts, _batches(folder, facts))
 
 
-def _facts(folder: Path) -> Facts:
+def read_facts(folder: Path) -> Facts:
+    """What `recording.json` says; no other file is read. Raises `InvalidInput` where it is damaged."""
     try:
         too_long = _damaged(folder, "its facts are too long")
         data = json.loads(read_whole(folder / FACTS, "recording", MOST_FACTS, too_long))

@@ -7,14 +7,17 @@ import re
 import secrets
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+
+from torch import nn
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import disk_errors, make_folder
 from engine.basics.folders import home_folder
 from engine.data.archive import open_zip, unpack
-from engine.models.recorded.folder import FACTS, Recording, open_recording
+from engine.models.recorded.folder import FACTS, Recording, open_recording, read_facts
 
 SUFFIX, NOUN = ".zip", "zip of a recording"
 MOST_BYTES, MOST_FILES = 2_000_000_000, 10_000
@@ -26,9 +29,12 @@ def is_recording(name: str) -> bool:
     return bool(_NAME.fullmatch(name))
 
 
-def keep(folder: Path) -> str:
-    """Keep the recording in a folder, and return its name `run-<digest>`. Raises as `open_recording` does."""
+def keep(folder: Path, build: Callable[[], nn.Module] | None = None) -> str:
+    """Keep the recording in a folder, and return its name `run-<digest>`. Raises as `open_recording` does, and
+    `InvalidInput` where it is of another model than `build` makes; nothing is kept then."""
     run = open_recording(folder)
+    if build:
+        run.put(build(), 0)
     name = f"run-{run.digest}"
     target = _path(name)
     if not target.exists():
@@ -45,7 +51,7 @@ def keep(folder: Path) -> str:
     return name
 
 
-def keep_zip(file: BinaryIO) -> str:
+def keep_zip(file: BinaryIO, build: Callable[[], nn.Module] | None = None) -> str:
     """The same for a zip of the folder. Raises `InvalidInput` for what is none."""
     with tempfile.TemporaryDirectory() as place, open_zip(file, NOUN, MOST_BYTES) as archive:
         unpack(archive, Path(place), NOUN, lambda name: name.endswith((".json", ".safetensors")), MOST_FILES)
@@ -53,16 +59,25 @@ def keep_zip(file: BinaryIO) -> str:
         if len(found) != 1:
             raise InvalidInput(f"The {NOUN} holds {len(found)} files `{FACTS}` where there should be one; pack the "
                                "folder that a `Recorder` wrote.")
-        return keep(found[0].parent)
+        return keep(found[0].parent, build)
 
 
 def load(name: str) -> Recording:
     """A kept recording. Raises `MissingData` where it is no longer there."""
+    return open_recording(_there(name))
+
+
+def sentence(name: str) -> str:
+    """How a kept recording went, by its facts alone. Raises as `load` does."""
+    return read_facts(_there(name)).sentence
+
+
+def _there(name: str) -> Path:
     if not is_recording(name):
         raise InvalidInput(f"`{name[:60]}` is not the name of a kept recording; give the recording again.")
     if not _path(name).is_dir():
         raise MissingData(f"The recording `{name}` is no longer on this machine; give it again.")
-    return open_recording(_path(name))
+    return _path(name)
 
 
 def content(name: str) -> str:

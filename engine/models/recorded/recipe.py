@@ -11,7 +11,6 @@ from pydantic import PrivateAttr
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import short
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.optimizers import KINDS
@@ -69,7 +68,7 @@ class RecordedRecipe(TrainingRecipe):
 
     @property
     def examples_a_batch(self) -> int:
-        return int(self._run.batches.sizes.max())
+        return self._run.largest
 
     def per_epoch(self, n: int) -> int:
         """The whole run counts as one epoch."""
@@ -134,10 +133,7 @@ class RecordedRecipe(TrainingRecipe):
 
     @property
     def sentence(self) -> str:
-        rates = self._run.batches.rates
-        top = f"learning rate up to {short(float(rates.max()))}" if len(rates) else "no steps"
-        return (f"Trained elsewhere and recorded: {self.steps:,} steps by {self.optimizer_kind} in batches of up to "
-                f"{self.examples_a_batch:,}, {top}.")
+        return self._run.facts.sentence
 
     def _check(self, seed: int) -> None:
         if self._fault:

@@ -130,6 +130,8 @@ def packed(folder):
 def test_a_zip_is_kept_and_its_source_is_trained(of_digits, home):
     name = kept.keep_zip(packed(of_digits))
     assert name == kept.keep(of_digits) and kept.is_recording(name) and kept.content(name) == name
+    with pytest.raises(InvalidInput, match="of another model"):
+        kept.keep_zip(packed(of_digits), MODELS["cnn"])
     source = ProblemSource(**SOURCE, weights=name)
     assert source.is_trained
     problem = source.build().problem
