@@ -36,7 +36,7 @@ def _known(name: str) -> str:
     if not kept.is_recording(name):
         return "How they were trained is not known, so trajectories and retraining cannot be asked for."
     try:
-        return kept.sentence(name)
+        return kept.facts(name).sentence
     except WhichfluenceError as error:
         return sentence(str(error))
 

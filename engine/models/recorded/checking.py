@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from engine.basics.provenance import versions_of
 from engine.models.pauses import OPTIMIZER, Keeper, State, load_optimizer, optimizer_state
+from engine.models.recorded.bits import trace
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.recipe import RecordedRecipe
-from engine.models.recorded.recorder import trace
 from engine.models.training import Diverged, Training, replay
 
 ROUNDING = 1e-3

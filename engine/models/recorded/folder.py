@@ -25,6 +25,8 @@ from engine.basics.files import read_whole
 from engine.basics.values import Value, canonical_json
 from engine.models.checkpoint import read_state
 from engine.models.pauses import MODULE, State
+from engine.models.recorded.adapters import Adapters
+from engine.models.recorded.bits import bits_of_frozen
 from engine.models.recorded.examples import BYTES
 
 FACTS, STEPS, FROZEN = "recording.json", "steps.safetensors", "frozen.safetensors"
@@ -44,7 +46,8 @@ class Facts(Value):
     """What `recording.json` says.
 
     optimizer: its kind. options: of its parameters, one group. clip: the length that gradients are cut to. trained:
-    names of the parameters that move. checkpoints: after how many steps one was written. files: name -> SHA-256.
+    names of the parameters that move. still: the bits of the others as one number, where they are not kept.
+    checkpoints: after how many steps one was written. files: name -> SHA-256.
     """
 
     format: int
@@ -56,6 +59,8 @@ class Facts(Value):
     device: str
     threads: int
     versions: dict[str, str]
+    adapters: Adapters | None
+    still: int | None
     steps: int
     checkpoints: tuple[int, ...]
     reasons: tuple[Reason, ...]
@@ -104,11 +109,21 @@ class Batches:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A recorded training, its small files read and every file checked."""
+    """A recorded training, its small files read and every file checked. under: what stands before every name."""
 
     folder: Path
     facts: Facts
     batches: Batches
+    under: str = ""
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The names of the parameters that move."""
+        return tuple(self.under + name for name in self.facts.trained)
+
+    def within(self, under: str) -> Recording:
+        """The same, where the recorded model is a part of another that calls its parameters `under` and their name."""
+        return Recording(self.folder, self.facts, self.batches, under)
 
     @cached_property
     def digest(self) -> str:
@@ -130,12 +145,13 @@ class Recording:
     def state(self, step: int, of: str = MODULE) -> State:
         """What moved, as it was after so many steps (0: at the start): `of` the module, or of the optimizer."""
         found = read_state(self.folder / file_of(step))
-        return {name.removeprefix(of): value for name, value in found.items() if name.startswith(of)}
+        return {self.under + name.removeprefix(of): value for name, value in found.items() if name.startswith(of)}
 
     @cached_property
     def frozen(self) -> State:
         """What did not."""
-        return read_state(self.folder / FROZEN) if FROZEN in self.facts.files else {}
+        found = read_state(self.folder / FROZEN) if FROZEN in self.facts.files else {}
+        return {self.under + name: value for name, value in found.items()}
 
     def put(self, module: nn.Module, step: int) -> nn.Module:
         """The module with the weights after so many steps. Raises `InvalidInput` where it is another model's."""
@@ -143,6 +159,9 @@ class Recording:
         own = module.state_dict()
         wrong = sorted(name for name, value in state.items() if name not in own or own[name].shape != value.shape)
         missing = sorted(set(own) - set(state) - self._left_out(module))
+        if not wrong and not missing and self.facts.still not in (None, bits_of_frozen(module, set(self.trained))):
+            raise InvalidInput("The parameters that were not trained are others here than in the recording, which does "
+                               "not hold them; start from the same base model, in the same precision.")
         if wrong or missing:
             raise InvalidInput(f"The recording is of another model than this one (see `{(wrong + missing)[0][:80]}`); "
                                "name the model that was trained, and the shape of its inputs.")
@@ -153,7 +172,7 @@ class Recording:
         """Frozen parameters, where the recording was told to leave them out."""
         if self.frozen:
             return set()
-        return {name for name, _ in module.named_parameters(remove_duplicate=False) if name not in self.facts.trained}
+        return {name for name, _ in module.named_parameters(remove_duplicate=False) if name not in self.trained}
 
     def builder(self, build: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
         """() -> the module as it was before the first step."""

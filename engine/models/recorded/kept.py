@@ -17,7 +17,7 @@ from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import disk_errors, make_folder
 from engine.basics.folders import home_folder
 from engine.data.archive import open_zip, unpack
-from engine.models.recorded.folder import FACTS, Recording, open_recording, read_facts
+from engine.models.recorded.folder import FACTS, Facts, Recording, open_recording, read_facts
 
 SUFFIX, NOUN = ".zip", "zip of a recording"
 MOST_BYTES, MOST_FILES = 2_000_000_000, 10_000
@@ -67,9 +67,9 @@ def load(name: str) -> Recording:
     return open_recording(_there(name))
 
 
-def sentence(name: str) -> str:
-    """How a kept recording went, by its facts alone. Raises as `load` does."""
-    return read_facts(_there(name)).sentence
+def facts(name: str) -> Facts:
+    """Those of a kept recording, read alone. Raises as `load` does."""
+    return read_facts(_there(name))
 
 
 def _there(name: str) -> Path:

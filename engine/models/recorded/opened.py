@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from engine.models.pauses import State
+from engine.models.causal.recipe import BETAS, EPSILON, FIRST, SECOND, STEPS
+from engine.models.pauses import OPTIMIZER, State
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.recipe import RecordedRecipe
+
+MOMENTS = {"exp_avg": FIRST, "exp_avg_sq": SECOND}
+"""How torch and a checkpoint name them."""
 
 
 @dataclass(frozen=True)
@@ -27,4 +31,18 @@ def opened(run: Recording, build: Callable[[], nn.Module], contents: Sequence[by
     """For data whose rows hold `contents`. build: () -> a module of the recorded kind. Raises `InvalidInput` where it
     is another kind."""
     return Opened(run.put(build(), run.facts.checkpoints[-1]), run.builder(build), RecordedRecipe.of(run, contents),
-                  run.checkpoints())
+                  [({**state, **moments(run, step)}, weight)
+                   for step, (state, weight) in zip(run.facts.checkpoints[1:], run.checkpoints(), strict=True)])
+
+
+def moments(run: Recording, step: int) -> State:
+    """Adam's first and second moments after so many steps, as a checkpoint holds them; nothing of another optimizer, or
+    of one with other constants than `adam_update` has."""
+    options = run.facts.options
+    if (options.get("betas"), options.get("eps")) != (list(BETAS), EPSILON):
+        return {}
+    found: State = {}
+    for key, value in run.state(step, OPTIMIZER).items():
+        name, _, what = key.rpartition("/")
+        found |= {MOMENTS[what] + name: value} if what in MOMENTS else {STEPS: value}
+    return found

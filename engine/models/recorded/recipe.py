@@ -88,7 +88,7 @@ class RecordedRecipe(TrainingRecipe):
 
     def free(self, module: nn.Module) -> None:
         for name, parameter in module.named_parameters():
-            parameter.requires_grad_(name in self._run.facts.trained)
+            parameter.requires_grad_(name in self._run.trained)
 
     def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         self._check(SEED)
@@ -105,7 +105,7 @@ class RecordedRecipe(TrainingRecipe):
 
     @property
     def selection(self) -> str:
-        return f"^({'|'.join(re.escape(name) for name in self._run.facts.trained)})$"
+        return f"^({'|'.join(re.escape(name) for name in self._run.trained)})$"
 
     def rate_at(self, step: int, per_epoch: int) -> float:
         return float(self._run.batches.rates[step])
@@ -124,7 +124,7 @@ class RecordedRecipe(TrainingRecipe):
         way, off = 0.0, 0.0
         start, end = self._run.state(0), self._run.state(self._run.facts.checkpoints[-1])
         own = dict(module.named_parameters())
-        for name in self._run.facts.trained:
+        for name in self._run.trained:
             way += float((end[name] - start[name]).double().square().sum())
             off += float((end[name] - own[name].detach().cpu()).double().square().sum())
         if not off <= FAR**2 * way:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,12 +26,12 @@ from engine.basics.files import make_folder, write_together
 from engine.basics.provenance import versions_of
 from engine.models.pauses import MODULE, State, optimizer_state
 from engine.models.randomness import generator_state
+from engine.models.recorded.adapters import Adapters
+from engine.models.recorded.bits import bits_of_frozen, trace
 from engine.models.recorded.examples import BYTES, of_arrays, of_tokens
 from engine.models.recorded.folder import FACTS, FORMAT, FROZEN, STEPS, Facts, Reason, file_of
 from engine.models.recorded.optimizers import KINDS, kind_of, options_of
 
-WHOLE = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-"""Whole numbers of as many bytes as a weight."""
 LIBRARIES = ("torch", "transformers", "peft")
 
 
@@ -40,7 +40,8 @@ class Recorder:
 
     model, optimizer: as they stand before the first step. every: steps between two checkpoints; the start and the end
     are always kept. clip: what the loop gives `clip_grad_norm_`, where it does. frozen: whether parameters that are
-    not trained are kept too, once. A context manager: at its end it is closed.
+    not trained are kept too, once, instead of a sum of their bits. adapters: what the trained parameters are a part of.
+    A context manager: at its end it is closed.
 
     A loop that cannot be made again here, such as one with an unknown optimizer or with gradients added up over
     several batches, is recorded for its checkpoints, and the folder says why it cannot be replayed. Where the disk
@@ -50,9 +51,9 @@ class Recorder:
     """
 
     def __init__(self, folder: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, *, every: int = 100,
-                 clip: float | None = None, frozen: bool = True) -> None:
+                 clip: float | None = None, frozen: bool = True, adapters: Adapters | None = None) -> None:
         self.folder, self.model, self.optimizer = Path(folder), model, optimizer
-        self.every, self.clip = every, clip
+        self.every, self.clip, self.adapters = every, clip, adapters
         if every < 1:
             raise InvalidInput(f"`every` is {every}; give how many steps lie between two checkpoints, 1 at least.")
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
@@ -80,7 +81,7 @@ class Recorder:
     def batch(self, x: Tensor, y: Tensor) -> None:
         """Tell of the examples of the next step, before their forward pass: inputs (b, …), classes (b,)."""
         if y.is_floating_point() or y.ndim != 1:
-            self._doubt("its targets are no classes, one a number for each example")
+            self.doubt("its targets are no classes, one a number for each example")
             self._next([])
         else:
             given = x.detach().cpu()
@@ -112,40 +113,40 @@ class Recorder:
         named = {id(parameter) for group in self.optimizer.param_groups for parameter in group["params"]}
         kind = KINDS.get(self.kind)
         if kind is None:
-            self._doubt(f"its optimizer is `{self.kind[:100]}`, of which no steps are known here; SGD, Adam and AdamW "
+            self.doubt(f"its optimizer is `{self.kind[:100]}`, of which no steps are known here; SGD, Adam and AdamW "
                         "of torch are")
         elif why := kind.unfit(self.options[0], self.clip):
-            self._doubt(f"of its optimizer {why}")
+            self.doubt(f"of its optimizer {why}")
         if any(group != self.options[0] for group in self.options):
-            self._doubt("its groups of parameters have different options")
+            self.doubt("its groups of parameters have different options")
         if {id(parameter) for parameter in self.moving.values()} != named:
-            self._doubt("the optimizer moves other parameters than those that need gradients")
+            self.doubt("the optimizer moves other parameters than those that need gradients")
         if self.optimizer.state:
-            self._doubt("the optimizer had made steps before the recording began")
+            self.doubt("the optimizer had made steps before the recording began")
 
     def _next(self, contents: list[bytes]) -> None:
         if not self.hooks:
             return
         if self.pending is not None:
-            self._doubt("gradients of several batches were added up in one step")
+            self.doubt("gradients of several batches were added up in one step")
             contents = self.pending[0] + contents
         self.pending = contents, generator_state(self.device)
 
     def _look(self, module: nn.Module, _: Any) -> None:
         if module.training and torch.is_autocast_enabled(self.device.type):
-            self._doubt("its passes ran in another precision (autocast)")
+            self.doubt("its passes ran in another precision (autocast)")
 
     def _before(self, *_: Any) -> None:
         """What decides the step, as it stands before it."""
         if self.pending is None:
-            self._doubt("no batch was told of before the step")
+            self.doubt("no batch was told of before the step")
             self.pending = [], generator_state(self.device)
         contents, generator = self.pending
         rates = {float(group["lr"]) for group in self.optimizer.param_groups}
         if len(rates) > 1:
-            self._doubt("its groups of parameters have different learning rates")
+            self.doubt("its groups of parameters have different learning rates")
         if options_of(self.optimizer) != self.options:
-            self._doubt("the options of its optimizer changed")
+            self.doubt("the options of its optimizer changed")
         self.rates.append(max(rates))
         self.sizes.append(len(contents))
         self.examples += [self.contents.setdefault(one, len(self.contents)) for one in contents]
@@ -161,7 +162,7 @@ class Recorder:
             self._keep()
             self._guarded(lambda: self._write(False))
 
-    def _doubt(self, why: str) -> None:
+    def doubt(self, why: str) -> None:
         """The first step from which something forbids replaying."""
         self.reasons.setdefault(why, len(self.sizes) + 1)
 
@@ -170,6 +171,7 @@ class Recorder:
         still = {name for name, parameter in self.model.named_parameters(remove_duplicate=False)
                  if not parameter.requires_grad}
         self.names = set(self.model.state_dict()) - still
+        self.still = None if frozen else bits_of_frozen(self.model, set(self.moving))
         if still and frozen:
             self._save({FROZEN: {name: value for name, value in self.model.state_dict().items() if name in still}})
         self._checkpoint()
@@ -197,6 +199,7 @@ class Recorder:
                       trained=tuple(self.moving), dtype=str(first.dtype), device=str(self.device),
                       threads=torch.get_num_threads(), versions=versions_of(*LIBRARIES), steps=len(self.sizes),
                       checkpoints=tuple(self.checkpoints), finished=finished, files=files,
+                      adapters=self.adapters, still=self.still,
                       reasons=tuple(Reason(step=step, why=why) for why, step in self.reasons.items()))
         write_together({self.folder / STEPS: steps,
                         self.folder / FACTS: json.dumps(facts.model_dump(mode="json"), indent=1) + "\n"})
@@ -222,16 +225,6 @@ class Recorder:
         for hook in self.hooks:
             hook.remove()
         self.hooks = []
-
-
-def trace(parameters: Iterable[Tensor]) -> Tensor:
-    """Σ_p (p + 1) Σ_i (the bits of weight i of parameter p as a whole number), modulo 2⁶⁴: as a number, where it is.
-
-    It changes with any bit of any weight, but not with every permutation of the weights of one parameter.
-    """
-    total: Sequence[Tensor] = [(place + 1) * parameter.detach().view(WHOLE[parameter.element_size()]).sum(
-        dtype=torch.int64) for place, parameter in enumerate(parameters)]
-    return torch.stack(list(total)).sum()
 
 
 def _bytes(state: State) -> bytes:
