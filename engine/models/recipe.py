@@ -96,6 +96,11 @@ class TrainingRecipe(Value, ABC):
         """How batches of x (n, …) lie in memory."""
         return layout_for(module, x)
 
+    @property
+    def knows_its_end(self) -> bool:
+        """Whether `verify` has something to compare with."""
+        return False
+
     def verify(self, module: nn.Module) -> None:
         """Raises `InvalidInput` where training without an intervention is known to end elsewhere than at `module`."""
 

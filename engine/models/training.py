@@ -124,6 +124,12 @@ class Training:
             _check_outputs(module, self.x, self.y)
         return module
 
+    def verify(self, check: Callable[[], None] = lambda: None) -> None:
+        """Raises `InvalidInput` where its recipe knows where it ends, and it ends elsewhere; see
+        `TrainingRecipe.verify`."""
+        if self.recipe.knows_its_end:
+            self.recipe.verify(replay(self, check=check).module)
+
     def passes(self, module: nn.Module) -> Passes:
         """In which precision passes through the module run."""
         return passes_of(module, self.device, self.precision, mixed=self.recipe.mixed, exact=self.exact)

@@ -320,6 +320,7 @@ class ModuleProblem(Problem):
         options = options or Options()
         training = Training(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), self.seed + later,
                             loss=self.loss, dtype=self.network.dtype, exact=True)
+        self.of_model("verified", partial(training.verify, options.check))
         if len(altered) > 1 and self.of_model("trained together", partial(self._together, training)):
             return outputs_of_many(training, altered, self.queries, options.check, options.progress)
         return torch.cat([self._outputs_of_one(training, one, options.share(place, len(altered)))

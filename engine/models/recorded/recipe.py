@@ -117,9 +117,13 @@ class RecordedRecipe(TrainingRecipe):
         return tuple(self._run.weight(place) for place in range(1, len(self._run.facts.checkpoints))
                      ) if self.checkpoints else ()
 
+    @property
+    def knows_its_end(self) -> bool:
+        return self._run.facts.finished
+
     def verify(self, module: nn.Module) -> None:
         """Raises `InvalidInput` where the run, made again, ends far from where the recorded one ended."""
-        if not self._run.facts.finished:
+        if not self.knows_its_end:
             return
         way, off = 0.0, 0.0
         start, end = self._run.state(0), self._run.state(self._run.facts.checkpoints[-1])

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from engine.analysis.groups import effects, group_effect
 from engine.basics.errors import InvalidInput, MissingData
 from engine.cli import main
 from engine.models.recorded import kept, open_recording
@@ -86,12 +87,22 @@ def test_tracin_and_retraining_are_those_of_the_users_own_loop(recorded):
     np.testing.assert_allclose(tracin, total, rtol=1e-4, atol=1e-7)
 
 
+def test_a_group_is_left_out_of_the_users_own_loop(recorded):
+    weights = torch.ones(N)
+    weights[CANDIDATES] = 0.0
+    found = effects(problem_of(recorded[0], X, "cnn"), REMOVED, [torch.tensor(CANDIDATES)])[:, 0]
+    expected = behavior(trained("cnn", "momentum", weights=weights), X) - behavior(trained("cnn", "momentum"), X)
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
 def test_a_run_that_ends_elsewhere_is_not_taken_for_the_recorded_one(tmp_path):
     trained(folder=tmp_path / "run", loss=lambda logits, y: 3 * cross_entropy(logits, y, label_smoothing=0.3))
     problem = problem_of(tmp_path / "run", X, "mlp")
     for scoring in (REPLAY, REMOVED):
         with pytest.raises(InvalidInput, match="ends .* of its own way from where it ended.*engine recording"):
             compute(problem, scoring)
+    with pytest.raises(InvalidInput, match="so that it is another run"):
+        group_effect(problem, REMOVED, [2, 7])
     assert compute(problem, TRACIN)[0].values.shape == (QUERIES, 2)
 
 
