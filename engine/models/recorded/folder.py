@@ -96,10 +96,9 @@ class Batches:
     drawn: Tensor
     generators: Tensor
 
-    def of_step(self, step: int) -> Tensor:
-        """The examples of step 1, 2, …"""
-        ends = self.sizes.cumsum(0)
-        return self.examples[int(ends[step - 1] - self.sizes[step - 1]):int(ends[step - 1])]
+    def of_steps(self) -> tuple[Tensor, ...]:
+        """The examples of every step, in order."""
+        return self.examples.split(self.sizes.tolist())
 
     @property
     def known(self) -> list[bytes]:

@@ -30,8 +30,10 @@ class Opened:
 def opened(run: Recording, build: Callable[[], nn.Module], contents: Sequence[bytes]) -> Opened:
     """For data whose rows hold `contents`. build: () -> a module of the recorded kind. Raises `InvalidInput` where it
     is another kind."""
-    return Opened(run.put(build(), run.facts.checkpoints[-1]), run.builder(build), RecordedRecipe.of(run, contents),
-                  [({**state, **moments(run, step)}, weight)
+    module = run.put(build(), run.facts.checkpoints[-1])
+    still = {name: value for name, value in module.state_dict().items() if name not in run.trained}
+    return Opened(module, run.builder(build), RecordedRecipe.of(run, contents),
+                  [({**still, **state, **moments(run, step)}, weight)
                    for step, (state, weight) in zip(run.facts.checkpoints[1:], run.checkpoints(), strict=True)])
 
 

@@ -66,6 +66,22 @@ KINDS: dict[str, Kind] = {
 }
 
 
+def unfit(name: str, options: Options, clip: float | None) -> str:
+    """Why the steps of an optimizer, by the name of its kind, cannot be made again: the end of a sentence; empty where
+    they can."""
+    kind = KINDS.get(name)
+    if kind is None:
+        return f"its optimizer is `{name[:100]}`, of which no steps are known here; SGD, Adam and AdamW of torch are"
+    if why := kind.unfit(options, clip):
+        return f"of its optimizer {why}"
+    try:
+        kind.build([nn.Parameter(torch.zeros(1))], 0.0, options)
+        kind.rule(options, 1.0)
+    except (KeyError, TypeError, ValueError, RuntimeError):
+        return "the options of its optimizer are not what torch takes"
+    return ""
+
+
 def kind_of(optimizer: torch.optim.Optimizer) -> str:
     """The name under which its kind is recorded; of a class of somebody else's that is no entry here."""
     found = next((name for name, kind in KINDS.items() if type(optimizer) is kind.make), "")

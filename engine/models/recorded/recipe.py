@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded.folder import Recording
-from engine.models.recorded.optimizers import KINDS
+from engine.models.recorded.optimizers import KINDS, unfit
 from engine.models.rules import Rule
 
 SEED = 0
@@ -154,6 +154,8 @@ def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ..
         first = min(facts.reasons, key=lambda reason: reason.step)
         return (), (f"This recorded run cannot be made again from step {first.step:,} on, because {first.why}; its "
                     "checkpoints still serve the process `trajectory`."), first.step
+    if why := unfit(facts.optimizer, facts.options, facts.clip):
+        return (), f"This recorded run cannot be made again, because {why}.", 1
     if not facts.steps:
         return (), "This recording holds no steps; close the recorder after the training.", 1
     places: dict[bytes, list[int]] = {}
@@ -161,9 +163,9 @@ def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ..
         places.setdefault(content, []).append(row)
     known, taken = run.batches.known, [0] * len(run.batches.contents)
     rows: list[Tensor] = []
-    for step in range(1, facts.steps + 1):
+    for step, examples in enumerate(run.batches.of_steps(), 1):
         own = []
-        for example in run.batches.of_step(step).tolist():
+        for example in examples.tolist():
             held = places.get(known[example])
             if held is None:
                 return (), _unknown(step, facts.steps, len(set(known) & set(places)), len(known)), step

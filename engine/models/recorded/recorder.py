@@ -30,7 +30,7 @@ from engine.models.recorded.adapters import Adapters
 from engine.models.recorded.bits import bits_of_frozen, trace
 from engine.models.recorded.examples import BYTES, of_arrays, of_tokens
 from engine.models.recorded.folder import FACTS, FORMAT, FROZEN, STEPS, Facts, Reason, file_of
-from engine.models.recorded.optimizers import KINDS, kind_of, options_of
+from engine.models.recorded.optimizers import kind_of, options_of, unfit
 
 LIBRARIES = ("torch", "transformers", "peft")
 
@@ -111,12 +111,8 @@ class Recorder:
 
     def _judge_optimizer(self) -> None:
         named = {id(parameter) for group in self.optimizer.param_groups for parameter in group["params"]}
-        kind = KINDS.get(self.kind)
-        if kind is None:
-            self.doubt(f"its optimizer is `{self.kind[:100]}`, of which no steps are known here; SGD, Adam and AdamW "
-                        "of torch are")
-        elif why := kind.unfit(self.options[0], self.clip):
-            self.doubt(f"of its optimizer {why}")
+        if why := unfit(self.kind, self.options[0], self.clip):
+            self.doubt(why)
         if any(group != self.options[0] for group in self.options):
             self.doubt("its groups of parameters have different options")
         if {id(parameter) for parameter in self.moving.values()} != named:

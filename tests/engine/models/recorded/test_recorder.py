@@ -241,6 +241,14 @@ def test_damaged_folders_get_one_sentence(recorded, tmp_path, how, told):
     assert told in str(found.value) and "\n" not in str(found.value)
 
 
+@pytest.mark.parametrize(("changes", "told"), [
+    ({"optimizer": "Unheard"}, "`Unheard`"), ({"options": {}}, "not what torch takes"),
+    ({"options": {"betas": "many", "eps": 1, "weight_decay": 0}}, "not what torch takes")])
+def test_facts_that_somebody_changed_are_not_replayed(recorded, tmp_path, changes, told):
+    folder = altered(recorded, tmp_path / "run", lambda folder: facts(folder, **changes))
+    assert told in training(folder).recipe.fault
+
+
 def test_other_models_and_places_are_refused(recorded, tmp_path):
     with pytest.raises(MissingData, match="There is no folder"):
         open_recording(tmp_path / "nowhere")
