@@ -29,15 +29,16 @@ from engine.runs import groups as runs
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
-NAME, WHICH, UNDER, TOP, TICKED, DONE = "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupdone"
+NAME, WHICH, UNDER, TOP, TICKED, DONE, LABEL = (
+    "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupdone", "grouplabel")
 LARGEST = 50
 TOPPED, TICKS, SELECTED = "top", "ticked", "selected"
 CHOICES = {TOPPED: "The top of a ranking", TICKS: "Examples that I tick", SELECTED: "The selected group"}
 EMPTY = {TICKS: "Tick at least one example.",
          SELECTED: "Nothing is selected: draw around dots on Compare or Map, or write rows into the field above."}
-REMOVED, DOUBLED, STEPPED = "remove", "double", "step"
+REMOVED, DOUBLED, STEPPED, RELABELLED = "remove", "double", "step", "relabel"
 ACTS = {REMOVED: "leave them out and train again", DOUBLED: "count them twice and train again",
-        STEPPED: "take one step on all of them"}
+        STEPPED: "take one step on all of them", RELABELLED: "give them one label and train again"}
 
 
 def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], listed: Sequence[Column],
@@ -49,7 +50,7 @@ def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], li
     if not on:
         return
     place, rows, how = _group(drawn, found, listed, names, query)
-    asked = _asked(found[place].scoring, drawn.problem.n)
+    asked = _asked(found[place].scoring, drawn)
     chips.show(asked)
     try:
         if not rows:
@@ -96,14 +97,23 @@ def _ticked(drawn: DrawnProblem, listed: Sequence[Column]) -> list[int]:
     return list(ticked)
 
 
-def _asked(scoring: Scoring, n: int) -> Scoring:
-    """What is asked of the group, of the behavior of a column."""
-    act = segments(DONE, "What is done to all of them?", list(ACTS), REMOVED, ACTS.__getitem__)
+def _asked(scoring: Scoring, drawn: DrawnProblem) -> Scoring:
+    """What is asked of the group, of the behavior of a column. Records have no labels that could be others."""
+    acts = [act for act in ACTS if act != RELABELLED or drawn.dataset.records is None]
+    act = segments(DONE, "What is done to all of them?", acts, REMOVED, ACTS.__getitem__)
     behavior = scoring.behavior if scoring.route.implies else "query_loss"
     if act == STEPPED:
         return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
-    changed = {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / n}
-    return Scoring.of(behavior, changed, {"kind": "retrain"})
+    return Scoring.of(behavior, _changed(act, drawn), {"kind": "retrain"})
+
+
+def _changed(act: str, drawn: DrawnProblem) -> dict:
+    """The intervention on every example of the group."""
+    if act == RELABELLED:
+        names = drawn.dataset.class_names
+        label = pick(LABEL, "Which label?", range(len(names)), 0, lambda place: names[place], kind=int)
+        return {"kind": "relabel", "label": label}
+    return {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / drawn.problem.n}
 
 
 def _done(kind: str, payload: dict, title: str, label: str) -> pd.DataFrame | None:

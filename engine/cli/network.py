@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -16,8 +17,9 @@ from engine.data.dataset import digest
 from engine.models.catalogue import build_model
 from engine.models.checkpoint import load_checkpoint, read_state
 from engine.models.recipe import Recipe
+from engine.models.recorded import open_recording
 from engine.problems import ModuleProblem
-from engine.problems.families.network import NETWORK_RECIPE
+from engine.problems.families.network import NETWORK_RECIPE, of_recording
 from engine.problems.problem import pick_device
 from engine.problems.trained import trained
 
@@ -27,6 +29,10 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
     shape = input_shape(network.shape, arrays.x_train.shape[1])
     build = builder(network.model, shape, arrays.n_classes)
     x, queries = (part.reshape(len(part), *shape).astype("float32") for part in (arrays.x_train, arrays.x_query))
+    if folder := recorded_folder(network):
+        return of_recording(open_recording(folder), build, x, arrays.y_train, lambda module, recipe, **others: (
+            ModuleProblem(module, x, arrays.y_train, queries, arrays.y_query, arrays.candidates, recipe=recipe,
+                          parameters=network.parameters, l2=fit.l2, device=fit.device, **others)))
     recipe = _recipe(fit, network)
     if network.checkpoint is None:
         identity = {"data": digest(x, arrays.y_train), "model": f"{network.model}:{build()}", "seed": 0,
@@ -42,6 +48,16 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
                             device=fit.device)
     problem.keep_checkpoints(states)
     return problem
+
+
+def recorded_folder(network: Network) -> Path | None:
+    """The recorded training that --trajectory names, where it is a folder. Raises `InvalidInput` for what does not go
+    with one."""
+    folders = [path for path in network.trajectory or () if path.is_dir()]
+    if folders and (len(network.trajectory or ()) > 1 or network.checkpoint or network.recipe):
+        raise InvalidInput("A recorded training brings its own weights, checkpoints and recipe; leave out "
+                           "--checkpoint, --recipe and any further --trajectory.")
+    return folders[0] if folders else None
 
 
 def _recipe(fit: Fit, network: Network) -> Recipe:

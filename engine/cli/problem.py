@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.basics.errors import InvalidInput
-from engine.cli.network import network_problem
+from engine.cli.network import network_problem, recorded_folder
 from engine.cli.setting import SOFTMAX, Fit, Network, Setting
 from engine.cli.spec_files import read_source
 from engine.data import load_npz
+from engine.models.recorded import kept
 from engine.problems import Problem, SoftmaxProblem
 
 
@@ -31,7 +32,14 @@ def read_problem(data: Path, setting: Setting) -> Problem:
 
 
 def _named(data: Path, fit: Fit, network: Network) -> Problem:
-    if (fit, network) != (Fit(fit.device), Network()):
+    folder = recorded_folder(network)
+    if (fit, network) != (Fit(fit.device), Network(trajectory=network.trajectory if folder else None)):
         raise InvalidInput(f"`{data}` says itself what is trained, and how; leave out --l2, --intercept and the "
-                           "options of a network, or change the file.")
-    return read_source(data).build(fit.device).problem
+                           "options of a network (but for the folder of a recorded training), or change the file.")
+    source = read_source(data)
+    if folder:
+        if "weights" not in source.family.kept:
+            raise InvalidInput(f"A recorded training is of a network, and `{data}` names `{source.model}`; name the "
+                               "network that was trained.")
+        source = source.model_copy(update={"weights": kept.keep(folder)})
+    return source.build(fit.device).problem

@@ -40,8 +40,9 @@ Parameters = Annotated[str, typer.Option(help="Which of the network's parameters
 Precision = Annotated[str, typer.Option(help="Of differences between two models: auto (float64), float64 or float32; "
                                              "scores too small for it are flagged and left out.")]
 Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earlier point of the training, for the "
-                                                            "process `trajectory`; repeat it in order.",
-                                                       metavar="FILE")]
+                                                            "process `trajectory`; repeat it in order. Or the "
+                                                            "folder of a recorded training, which brings all else.",
+                                                       metavar="PATH")]
 RecipeFile = Annotated[Path | None, typer.Option(help="How the network is trained, and, with --checkpoint, was "
                                                       "trained, as JSON: what `retrain` repeats.",
                                                  metavar="JSON")]

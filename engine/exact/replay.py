@@ -124,7 +124,8 @@ def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor 
 
 
 def training_of(problem: ModuleProblem, seed: int, weights: Tensor | None = None) -> Training:
-    """The training of a problem with a seed. Raises `InvalidInput` where it is not known how the model was trained."""
+    """The training of a problem with a seed, as it is repeated. Raises `InvalidInput` where nobody knows how it was
+    trained."""
     recipe, build = problem.training()
     return Training(build, problem.x, problem.y, recipe, seed, weights, "n", problem.loss, problem.network.dtype,
                     exact=True)
@@ -137,7 +138,9 @@ def kept_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Diffe
         run = run_of(problem, seed, options)
         if not run.end.isfinite().all():
             raise Undifferentiable("Training without any intervention diverged; choose a smaller learning rate.")
-        return run, run.steps.trained(run.end)
+        network = run.steps.trained(run.end)
+        run.steps.training.recipe.verify(network.module)
+        return run, network
 
     return problem.memo("replayed", build, seed)
 

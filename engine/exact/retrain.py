@@ -106,6 +106,8 @@ class _Runs:
                            **arguments).module
         except Diverged:
             return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
+        if not change:
+            recipe.verify(module)
         with torch.no_grad():
             return torch.cat([module(part) for part in problem.queries.split(BATCH)])
 

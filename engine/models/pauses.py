@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,7 +71,7 @@ class Pauses(Keeper):
             self.module.load_state_dict(_part(state, MODULE))
             done = state[LOSSES].tolist()
             states = [(found, rate) for place, rate in enumerate(rates) if (found := _part(state, f"{KEPT}{place}/"))]
-            moved = self._moved(_part(state, OPTIMIZER))
+            moved = _moved(_part(state, OPTIMIZER), self.module)
         except (InvalidInput, MissingData, RuntimeError, KeyError):  # damaged: the training starts anew
             self.forget()
             raise InvalidInput("A paused training could not be read and was removed; start it again.") from None
@@ -80,25 +80,12 @@ class Pauses(Keeper):
         losses[:], kept[:] = done, states
         return len(done) * per_epoch
 
-    def _moved(self, written: State) -> dict[nn.Parameter, dict[str, Tensor]]:
-        """What the optimizer keeps of every parameter."""
-        found: dict[nn.Parameter, dict[str, Tensor]] = {}
-        parameters = dict(self.module.named_parameters())
-        for key, value in written.items():
-            name, _, what = key.rpartition("/")
-            own = parameters[name]
-            found.setdefault(own, {})[what] = value.to(own) if value.shape == own.shape else value
-        return found
-
     def after(self, epochs: int, losses: list[float], kept: list[tuple[State, float]]) -> None:
         """Write the file where the last one is old enough."""
         if self.path is None or time.monotonic() - self._last < EVERY:
             return
         state = {f"{MODULE}{name}": value for name, value in self.module.state_dict().items()}
-        for name, parameter in self.module.named_parameters():
-            for what, value in self.optimizer.state.get(parameter, {}).items():
-                if isinstance(value, Tensor):
-                    state[f"{OPTIMIZER}{name}/{what}"] = value
+        state |= optimizer_state(dict(self.module.named_parameters()), self.optimizer)
         state |= {f"{KEPT}{place}/{name}": value for place, (values, _) in enumerate(kept)
                   for name, value in values.items()}
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,6 +100,30 @@ class Pauses(Keeper):
 
 Keeping = Callable[[nn.Module, torch.optim.Optimizer], Keeper]
 """What keeps a training of a module by an optimizer."""
+
+
+def load_optimizer(written: State, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Give an optimizer of the module what `optimizer_state` found, by the names without their prefix; raises
+    `KeyError` for a parameter that is not there."""
+    for parameter, state in _moved(written, module).items():
+        optimizer.state[parameter] = state
+
+
+def _moved(written: State, module: nn.Module) -> dict[nn.Parameter, dict[str, Tensor]]:
+    """What the optimizer keeps of every parameter."""
+    found: dict[nn.Parameter, dict[str, Tensor]] = {}
+    parameters = dict(module.named_parameters())
+    for key, value in written.items():
+        name, _, what = key.rpartition("/")
+        own = parameters[name]
+        found.setdefault(own, {})[what] = value.to(own) if value.shape == own.shape else value
+    return found
+
+
+def optimizer_state(named: Mapping[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> State:
+    """What an optimizer keeps of parameters, by `optimizer/NAME/WHAT`."""
+    return {f"{OPTIMIZER}{name}/{what}": value for name, parameter in named.items()
+            for what, value in optimizer.state.get(parameter, {}).items() if isinstance(value, Tensor)}
 
 
 def _part(state: State, prefix: str) -> State:

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
 
 
 @contextmanager
@@ -23,10 +26,30 @@ def own_randomness(device: torch.device) -> Iterator[None]:
             cudnn.deterministic, cudnn.benchmark = before
 
 
-def seed_generators(device: torch.device, seed: int) -> None:
-    """Seed the generators that initialisation and dropout draw from."""
+def seed_generators(device: torch.device, seed: int | Tensor) -> None:
+    """Seed the generators that initialisation and dropout draw from, or put the device's own in a state that
+    `generator_state` gave."""
+    if isinstance(seed, Tensor):
+        _put(device, seed)
+        return
     seed %= 2**63
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
         with torch.cuda.device(device):
             torch.cuda.manual_seed(seed)
+
+
+def generator_state(device: torch.device) -> Tensor:
+    """Where the generator stands that dropout on a device draws from, as bytes on the CPU; nothing is drawn."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
+def _put(device: torch.device, state: Tensor) -> None:
+    try:
+        if device.type == "cuda":
+            torch.cuda.set_rng_state(state, device)
+        else:
+            torch.set_rng_state(state)
+    except RuntimeError:
+        raise InvalidInput(f"The recorded state of the random generator is none of a `{device.type}` device; train on "
+                           "the kind of device that the run was recorded on.") from None

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Value, canonical_json, short
 from engine.models.knobs import Knob
+from engine.models.layout import layout_for
 from engine.models.rules import Momentum, Rule
 
 
@@ -77,6 +78,31 @@ class TrainingRecipe(Value, ABC):
         generator = torch.Generator().manual_seed(seed)
         for _ in range(self.epochs):
             yield torch.randperm(n, generator=generator)
+
+    def per_epoch(self, n: int) -> int:
+        """Batches an epoch of n examples."""
+        return math.ceil(n / self.examples_a_batch)
+
+    def batches(self, n: int, seed: int) -> Iterator[tuple[Tensor, ...]]:
+        """The rows of every batch, one tuple an epoch."""
+        for rows in self.order(n, seed):
+            yield rows.split(self.examples_a_batch)
+
+    def randomness(self, seed: int, epoch: int, number: int) -> int | Tensor:
+        """What the masks of dropout are drawn from in batch 0, 1, … of an epoch: a seed, or a generator's state."""
+        return (seed * 1_000_003 + epoch) * 1_000_003 + number
+
+    def layout(self, module: nn.Module, x: Tensor) -> Callable[[Tensor], Tensor]:
+        """How batches of x (n, …) lie in memory."""
+        return layout_for(module, x)
+
+    @property
+    def knows_its_end(self) -> bool:
+        """Whether `verify` has something to compare with."""
+        return False
+
+    def verify(self, module: nn.Module) -> None:
+        """Raises `InvalidInput` where training without an intervention is known to end elsewhere than at `module`."""
 
     @abstractmethod
     def kept_steps(self, per_epoch: int) -> tuple[int, ...]:

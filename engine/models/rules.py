@@ -116,12 +116,17 @@ class Momentum(Rule):
 
 @dataclass(frozen=True)
 class AdamW(Rule):
-    """Adam with decoupled weight decay λ and gradients of the length `clip` at most."""
+    """Adam with weight decay λ and gradients of the length `clip` at most.
+
+    decoupled: whether the decay is a step of its own, as in AdamW; else λθ is a part of the gradient (Kingma and Ba
+    2015; `torch.optim.Adam`).
+    """
 
     weight_decay: float = 0.0
     clip: float = float("inf")
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
+    decoupled: bool = True
 
     @property
     def remembers(self) -> int:
@@ -131,11 +136,14 @@ class AdamW(Rule):
              ) -> tuple[Tensor, State]:
         if self.clip < float("inf"):
             gradient = gradient * (self.clip / (_root(gradient.square().sum()) + CLIPPED)).clamp(max=1.0)
+        if not self.decoupled:
+            gradient = gradient + self.weight_decay * theta
         first = self.betas[0] * state[0] + (1 - self.betas[0]) * gradient
         second = self.betas[1] * state[1] + (1 - self.betas[1]) * gradient.square()
         spread = _root(second / (1 - self.betas[1] ** count)) + self.epsilon
         moved = first / (1 - self.betas[0] ** count) / spread
-        return (1 - rate * self.weight_decay) * theta - rate * moved, (first, second)
+        kept = 1 - rate * self.weight_decay if self.decoupled else 1.0
+        return kept * theta - rate * moved, (first, second)
 
 
 def _root(x: Tensor) -> Tensor:

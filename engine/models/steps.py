@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from engine.basics.errors import Undifferentiable
-from engine.models.layout import layout_for
 from engine.models.network import Network
 from engine.models.randomness import own_randomness, seed_generators
 from engine.models.rules import Moment
@@ -33,7 +32,7 @@ class Step:
 
     rows: Tensor
     rate: float
-    seed: int
+    seed: int | Tensor
     count: int
 
 
@@ -49,14 +48,14 @@ class Steps:
         self.rule = recipe.rule
         with own_randomness(training.device):
             module = training.start()
-            self.layout = layout_for(module, training.x)
+            self.layout = recipe.layout(module, training.x)
             _refuse_moving_buffers(module, self.layout(training.x[:2]))
         self.network = Network(module, recipe.selection, device=training.device, dtype=training.precision)
         self.network.module.train()
         self.start = self.network.theta
         per_epoch = training.per_epoch
         self.all = [Step(rows, recipe.rate_at(epoch * per_epoch + number, per_epoch),
-                         training.batch_seed(epoch, number), epoch * per_epoch + number + 1)
+                         training.randomness(epoch, number), epoch * per_epoch + number + 1)
                     for epoch, batches in enumerate(training.batches()) for number, rows in enumerate(batches)]
 
     def __len__(self) -> int:

@@ -31,7 +31,6 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.basics.noted import note
 from engine.models.double import keep_double
-from engine.models.layout import layout_for
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.pauses import Keeping, Pauses, Reached, State
 from engine.models.precision import Passes, passes_of
@@ -98,7 +97,7 @@ class Training:
     @property
     def per_epoch(self) -> int:
         """Batches an epoch."""
-        return math.ceil(len(self.y) / self.recipe.examples_a_batch)
+        return self.recipe.per_epoch(len(self.y))
 
     @property
     def updates(self) -> int:
@@ -125,18 +124,24 @@ class Training:
             _check_outputs(module, self.x, self.y)
         return module
 
+    def verify(self, check: Callable[[], None] = lambda: None) -> None:
+        """Raises `InvalidInput` where its recipe knows where it ends, and it ends elsewhere; see
+        `TrainingRecipe.verify`."""
+        if self.recipe.knows_its_end:
+            self.recipe.verify(replay(self, check=check).module)
+
     def passes(self, module: nn.Module) -> Passes:
         """In which precision passes through the module run."""
         return passes_of(module, self.device, self.precision, mixed=self.recipe.mixed, exact=self.exact)
 
     def batches(self) -> Iterator[tuple[Tensor, ...]]:
         """The rows of every batch, one tuple an epoch; neither weights nor labels change them."""
-        for rows in self.recipe.order(len(self.y), self.seed):
-            yield rows.to(self.device).split(self.recipe.examples_a_batch)
+        for batches in self.recipe.batches(len(self.y), self.seed):
+            yield tuple(rows.to(self.device) for rows in batches)
 
-    def batch_seed(self, epoch: int, number: int) -> int:
+    def randomness(self, epoch: int, number: int) -> int | Tensor:
         """What the masks of dropout are drawn from in batch 0, 1, … of an epoch."""
-        return (self.seed * 1_000_003 + epoch) * 1_000_003 + number
+        return self.recipe.randomness(self.seed, epoch, number)
 
     def batch_loss(self, predict: Callable[[Tensor], Tensor], batch: Tensor) -> Tensor | None:
         """(1/N_M) Σ w_i ℓ(z_i; θ) for the rows M (b,) and predict: inputs -> logits; None where no row has a weight."""
@@ -155,7 +160,7 @@ class _Run:
     def __init__(self, training: Training, keeping: Keeping) -> None:
         self.training, recipe = training, training.recipe
         self.module = training.start()
-        self.layout, self.passes = layout_for(self.module, training.x), training.passes(self.module)
+        self.layout, self.passes = recipe.layout(self.module, training.x), training.passes(self.module)
         self.moving = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
         self.names = kept_names(self.module)
         self.optimizer = recipe.optimizer(self.moving)
@@ -177,7 +182,7 @@ class _Run:
                 continue
             check()
             self.optimizer.param_groups[0]["lr"] = training.recipe.rate_at(step, len(batches))
-            seed_generators(training.device, training.batch_seed(epoch, number))
+            seed_generators(training.device, training.randomness(epoch, number))
             value = self._step(batch)
             total += value
             self.since += value

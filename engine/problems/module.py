@@ -28,7 +28,7 @@ from engine.models.double import keep_double
 from engine.models.link import ClassLink, Link
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
-from engine.models.recipe import Recipe
+from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
 from engine.problems.memory import Memory
@@ -83,7 +83,7 @@ class ModuleProblem(Problem):
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
                  y_query: Arraylike, candidates: Arraylike | None = None, *, parameters: str = ALL,
                  loss: Loss = per_example_cross_entropy, l2: float = 0.0,
-                 checkpoints: Sequence[Checkpoint] = (), recipe: Recipe | None = None,
+                 checkpoints: Sequence[Checkpoint] = (), recipe: TrainingRecipe | None = None,
                  build: Callable[[], nn.Module] | None = None, seed: int = 0, device: str = "cpu",
                  dtype: str = "float32", shared: Shared | None = None) -> None:
         if not 0 <= l2 < float("inf"):
@@ -306,7 +306,7 @@ class ModuleProblem(Problem):
         """Which output the label-free loss raises for each query, (m,): its class."""
         return self.query_labels
 
-    def training(self) -> tuple[Recipe, Callable[[], nn.Module]]:
+    def training(self) -> tuple[TrainingRecipe, Callable[[], nn.Module]]:
         """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""
         if self.recipe is None or self.build is None:
             raise InvalidInput("How this model was trained is not known, so it cannot be trained again; "
@@ -324,6 +324,7 @@ class ModuleProblem(Problem):
         options = options or Options()
         training = Training(build, self.x, self.y, recipe.model_copy(update={"checkpoints": 0}), self.seed + later,
                             loss=self.loss, dtype=self.network.dtype, exact=True)
+        self.of_model("verified", partial(training.verify, options.check))
         if len(altered) > 1 and self.of_model("trained together", partial(self._together, training)):
             return outputs_of_many(training, altered, self.queries, options.check, options.progress)
         return torch.cat([self._outputs_of_one(training, one, options.share(place, len(altered)))

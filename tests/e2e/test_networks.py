@@ -1,8 +1,11 @@
 """A network in the browser: trained by a job of a real worker, then compared, and a score taken apart."""
 
+import shutil
+
 import pytest
 import torch
 
+from engine.models.recorded import Recorder
 from engine.problems import ProblemSource
 
 pytestmark = pytest.mark.e2e
@@ -51,3 +54,19 @@ def test_own_weights_are_taken_and_others_refused(open_page, settle, tmp_path):
     page.wait_for_url("**weights=own-**")
     settle(page)
     assert page.get_by_text("In use: own-", exact=False).count() == 1
+
+
+@pytest.mark.slow
+def test_a_recorded_training_is_taken_as_a_zip(open_page, settle, tmp_path, screenshot):
+    page = open_page(f"/compare?{PROBLEM}&{STEPS}")
+    page.get_by_text("Use my own weights").click()
+    module = ProblemSource(model="mlp").build_module()
+    with Recorder(tmp_path / "run", module, torch.optim.SGD(module.parameters(), 0.1)):
+        pass
+    zipped = shutil.make_archive(str(tmp_path / "run"), "zip", tmp_path / "run")
+    uploader = page.locator('[data-testid="stFileUploader"]').filter(has_text="Checkpoint of this model")
+    uploader.locator('input[type="file"]').set_input_files(zipped)
+    page.wait_for_url("**weights=run-**")
+    settle(page)
+    assert page.get_by_text("0 steps by SGD, with 0 checkpoints", exact=False).count() == 1
+    screenshot(page, "recorded-training")

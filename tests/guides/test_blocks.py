@@ -29,7 +29,7 @@ from tests.engine import tiny
 ROOT = Path(__file__).parents[2]
 README, GUIDES = ROOT / "README.md", sorted(data.FOLDER.glob("*.md"))
 FILES = [README, *GUIDES]
-LONG = ("noisy-labels", "networks", "language-models", "which-t")
+LONG = ("noisy-labels", "networks", "language-models", "which-t", "own-run")
 """Guides whose commands train networks."""
 BLOCK = re.compile(r"^(?:<!-- (?P<comment>[^\n]*) -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
 LANGUAGES = {"bash", "python", "json", "csv"}

@@ -1,6 +1,8 @@
 """*What if all of these?* on the Examples page: the group, its effect, and the curve of the rankings."""
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from app.widgets.desk import desk
 from engine.analysis.groups import group_effect
@@ -63,6 +65,25 @@ def test_ticked_examples_stand_in_the_address(submitted):
 def test_what_is_done_to_them(submitted, act, kind):
     button(page(groupdone=act), runs.GROUP).click().run()
     assert submitted[0][1]["scorings"][0]["intervention"]["kind"] == kind
+
+
+def test_all_of_them_are_given_one_label(submitted):
+    at = page(groupdone="relabel", grouplabel="3", grouptop=2)
+    button(at, runs.GROUP).click().run()
+    [(kind, payload)] = submitted
+    assert payload["scorings"][0]["intervention"] == {"kind": "relabel", "label": 3}
+    run_job(kind, payload, desk().jobs.root)
+    problem, asked = SOURCE.build().problem, Scoring.of("query_loss", {"kind": "relabel", "label": 3},
+                                                        {"kind": "retrain"})
+    fitted = [LogisticRegression(C=1 / (problem.n * problem.l2), fit_intercept=False, tol=1e-10, max_iter=5_000).fit(
+        problem.x.numpy(), y) for y in (problem.y.numpy(), np.where(np.isin(np.arange(problem.n), payload["rows"]), 3,
+                                                                    problem.y.numpy()))]
+    losses = [one.predict_log_proba(problem.queries.numpy())[np.arange(20), problem.query_labels.numpy()]
+              for one in fitted]
+    found = group_effect(problem, asked, payload["rows"])
+    np.testing.assert_allclose(found.whole, losses[1] - losses[0], rtol=1e-3, atol=1e-4)
+    at = page(groupdone="relabel", grouplabel="3", grouptop=2)
+    assert float(at.metric[0].value.replace("−", "-")) == pytest.approx(found.whole[0], rel=0.02)
 
 
 def test_the_curve(submitted):

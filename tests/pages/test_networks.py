@@ -12,6 +12,7 @@ from app.widgets.presets import CONVEX, NETWORKS
 from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable, eta_scorings, solvers
 from engine.jobs import run_job
 from engine.models import own_weights
+from engine.models.recorded import Recorder, kept
 from engine.problems import ModuleProblem, ProblemSource
 from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
@@ -160,3 +161,20 @@ def test_own_weights_need_no_training(home):
     assert says(at, "In use: own-") and says(at, "60 training examples") and not queued()
     at.button(key="weights:forget").click().run()
     assert says(sound(at), "Training two-layer network")
+
+
+def test_a_recorded_training_answers_for_itself(home, tmp_path):
+    draw = SOURCE.draw()[1]
+    x, y = torch.tensor(draw.x_train).float().reshape(-1, 1, 8, 8), torch.tensor(draw.y_train)
+    torch.manual_seed(0)
+    module = SOURCE.build_module()
+    optimizer = torch.optim.SGD(module.parameters(), 0.1, momentum=0.9)
+    with Recorder(tmp_path / "run", module, optimizer, every=3) as recorder:
+        for rows in torch.randperm(len(y)).split(10):
+            recorder.batch(x[rows], y[rows])
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(module(x[rows]), y[rows]).backward()
+            optimizer.step()
+    name = kept.keep(tmp_path / "run")
+    at = sound(open("compare", s=[codes.encode(STEP), codes.encode(MARGIN)], weights=name, **SMALL))
+    assert says(at, "6 steps by SGD, with 2 checkpoints") and says(at, "60 training examples") and not queued()

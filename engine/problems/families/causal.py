@@ -25,6 +25,12 @@ from engine.models.causal.recipe import FineTuning
 from engine.models.causal.row_texts import RowTexts
 from engine.models.network import ALL
 from engine.models.pauses import State
+from engine.models.recorded import Recording
+from engine.models.recorded import kept as recordings
+from engine.models.recorded.examples import of_tokens
+from engine.models.recorded.folder import Facts
+from engine.models.recorded.opened import opened
+from engine.models.recorded.recipe import SEED
 from engine.models.training import Training
 from engine.problems.causal import CausalProblem
 from engine.problems.families.asked import Asked
@@ -33,6 +39,8 @@ from engine.problems.problem import Problem
 from engine.store.sealed import digest_of
 
 EMBEDDED_RECIPE = FineTuning(epochs=4, learning_rate=5e-3, context=256)
+READER = "model."
+"""What a reader of records puts before the names of its model's parameters."""
 PRECISE = "cpu"
 """The kind of device whose precision a problem has wherever it is trained: float32."""
 RECIPE = FineTuning(epochs=2, learning_rate=5e-4, context=512, checkpoints=2)
@@ -42,10 +50,13 @@ class CausalFamily(Family):
     """Models by the names of `engine.models.causal.loading`. Draws are of a dataset of records."""
 
     problem_class = CausalProblem
-    kept = frozenset({"model", "selection", "recipe"})
+    kept = frozenset({"model", "selection", "recipe", "weights"})
     records = True
 
     def recipe(self, source: Asked) -> FineTuning:
+        """The source's own; of a recorded training what its adapters are."""
+        if source.weights:
+            return _recorded_recipe(recordings.facts(source.weights))
         recipe = source.recipe or (EMBEDDED_RECIPE if is_embedded(source.model) else RECIPE)
         if not isinstance(recipe, FineTuning):
             raise InvalidInput(f"`{source.model}` is a language model, which a recipe fine-tunes: give `rank`, "
@@ -58,7 +69,8 @@ class CausalFamily(Family):
 
     def contents(self, source: Asked) -> dict[str, str]:
         """Its files, and the version of the training: results of another one are not those of this."""
-        return {"model": loading.identity(source.model)["files"], "training rules": str(finetune.NUMERICS)}
+        weights = {"weights": recordings.content(source.weights)} if source.weights else {}
+        return {"model": loading.identity(source.model)["files"], "training rules": str(finetune.NUMERICS), **weights}
 
     def identity(self, source: Asked) -> dict[str, Any]:
         """As a study has it that trains a model on the same records: see `engine.models.causal.finetune`."""
@@ -66,6 +78,8 @@ class CausalFamily(Family):
                                  source.seed, PRECISE)
 
     def is_trained(self, source: Asked) -> bool:
+        if source.weights:
+            return True
         folder = finetune.folder_of(digest_of(self.identity(source)))
         return bool(finetune.finished(folder, self.recipe(source), self._records(source)[1]))
 
@@ -85,18 +99,23 @@ class CausalFamily(Family):
         x_train, x_test = (packing.pack(encoder, part) for part in encoded)
         texts = RowTexts(encoder, torch.cat([x_train, x_test]), [*records[0], *records[1]])
         build = _builder(model, recipe, packing)
+        selection = recipe.selection if source.selection == ALL else source.selection
+
+        def problem(module: nn.Module, **how: Any) -> CausalProblem:
+            return CausalProblem(module, x_train, None, x_test[:len(sample.query_index)], None, sample.candidates,
+                                 parameters=selection, device=device, texts=texts, **how)
+
+        if source.weights:
+            return _of_recording(recordings.load(source.weights), build, packing, x_train, problem), x_test.numpy()
         module = build()
         states = self._trained(source, Training(
             build, x_train.to(device), torch.zeros(len(x_train), dtype=torch.long, device=device), recipe, source.seed,
             loss=response_loss, dtype=torch.float32),
             [name for name, parameter in module.named_parameters() if parameter.requires_grad], watch)
         module.load_state_dict({name: value for name, value in states[-1][0].items() if "|" not in name}, strict=False)
-        selection = recipe.selection if source.selection == ALL else source.selection
-        problem = CausalProblem(module, x_train, None, x_test[:len(sample.query_index)], None,
-                                sample.candidates, parameters=selection, recipe=recipe, build=build, seed=source.seed,
-                                device=device, texts=texts)
-        problem.keep_checkpoints(states)
-        return problem, x_test.numpy()
+        found = problem(module, recipe=recipe, build=build, seed=source.seed)
+        found.keep_checkpoints(states)
+        return found, x_test.numpy()
 
     def _trained(self, source: Asked, training: Training, names: Sequence[str], watch: Watch
                  ) -> list[tuple[State, float]]:
@@ -109,6 +128,29 @@ class CausalFamily(Family):
             points = finetune.finetune(training, self.recipe(source), finetune.folder_of(digest), check=watch.check,
                                        progress=watch.progress)
             return finetune.states_of(points, names)
+
+
+def _recorded_recipe(facts: Facts) -> FineTuning:
+    """What a recording says of the model's adapters. Raises `InvalidInput` for adapters that are unlike those here."""
+    adapters = facts.adapters
+    if adapters is None:
+        return RECIPE.model_copy(update={"rank": 0})
+    if adapters.unlike:
+        raise InvalidInput(f"The adapters of this recording have what adapters here have not ({adapters.unlike}); "
+                           "train plain LoRA adapters.")
+    return RECIPE.model_copy(update={"rank": adapters.rank, "scaling": adapters.scaling, "targets": adapters.targets})
+
+
+def _of_recording(run: Recording, build: Callable[[], nn.Module], packing: Packing, x: torch.Tensor,
+                  problem: Callable[..., CausalProblem]) -> CausalProblem:
+    """The problem of a recorded training for packed records x: where it ended, with its checkpoints and moments."""
+    batch = packing.unpack(x)
+    learned = torch.zeros_like(batch.ids)
+    learned[:, packing.tokens - packing.tail:] = batch.response.long()
+    found = opened(run.within(READER), build, of_tokens(batch.ids, batch.mask, learned))
+    made = problem(found.module, recipe=found.recipe, build=found.build, seed=SEED)
+    made.keep_checkpoints(found.checkpoints)
+    return made
 
 
 def _drawn(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record], np.ndarray]]:

@@ -14,7 +14,11 @@ from engine.data import Dataset, Sample
 from engine.models import own_weights
 from engine.models.catalogue import build_model
 from engine.models.network import selected
-from engine.models.recipe import PAPER_CNN, Recipe
+from engine.models.recipe import PAPER_CNN, Recipe, TrainingRecipe
+from engine.models.recorded import Recording, kept
+from engine.models.recorded.examples import of_arrays
+from engine.models.recorded.opened import opened
+from engine.models.recorded.recipe import SEED
 from engine.problems.families.asked import Asked
 from engine.problems.families.family import NUMERICS, Family, Watch
 from engine.problems.families.inputs import as_inputs, input_shape, pooled
@@ -51,7 +55,10 @@ class NetworkFamily(Family):
         return recipe.model_copy(update={"weight_decay": source.l2})
 
     def contents(self, source: Asked) -> dict[str, str]:
-        return {"weights": own_weights.content(source.weights)} if source.weights else {}
+        if not source.weights:
+            return {}
+        kind = kept if kept.is_recording(source.weights) else own_weights
+        return {"weights": kind.content(source.weights)}
 
     def is_trained(self, source: Asked) -> bool:
         return bool(source.weights) or super().is_trained(source)
@@ -69,11 +76,13 @@ class NetworkFamily(Family):
         def build() -> nn.Module:
             return build_model(source.model, shape, sample.n_classes)
 
-        def problem(module: nn.Module, recipe: Recipe | None) -> ModuleProblem:
+        def problem(module: nn.Module, recipe: TrainingRecipe | None, **others: Any) -> ModuleProblem:
             return ModuleProblem(module, x_train, sample.y_train, x_query, sample.y_query, sample.candidates,
-                                 parameters=source.selection, l2=source.l2, recipe=recipe, build=build,
-                                 seed=source.seed, device=device)
+                                 parameters=source.selection, l2=source.l2, recipe=recipe, device=device,
+                                 **{"build": build, "seed": source.seed, **others})
 
+        if kept.is_recording(source.weights):
+            return of_recording(kept.load(source.weights), build, x_train, sample.y_train, problem), x_test
         recipe = self.recipe(source)
         if source.weights:
             return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None), x_test
@@ -88,3 +97,13 @@ class NetworkFamily(Family):
         found = problem(network.module, recipe)
         found.keep_checkpoints(network.checkpoints)
         return found
+
+
+def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
+                 problem: Callable[..., ModuleProblem]) -> ModuleProblem:
+    """The problem of a recorded training for training data x (n, …) and y (n,): where it ended, with its checkpoints
+    and itself as the recipe. problem: (module, recipe, and what else a problem is made with) -> the problem."""
+    found = opened(run, build, of_arrays(x, y))
+    made = problem(found.module, found.recipe, build=found.build, seed=SEED, dtype=str(run.dtype)[6:])
+    made.keep_checkpoints(found.checkpoints)
+    return made

@@ -9,7 +9,7 @@ from engine.models.rules import AdamW, Momentum, Rule
 
 DOUBLE = torch.float64
 RULES = {"descent": Momentum(), "decay": Momentum(0.0, 0.1), "momentum": Momentum(0.9, 0.05),
-         "AdamW": AdamW(0.1, 0.7), "AdamW without clipping": AdamW()}
+         "AdamW": AdamW(0.1, 0.7), "Adam": AdamW(0.1, decoupled=False), "AdamW without clipping": AdamW()}
 
 
 def drawn(*shape, seed=0):

@@ -1,0 +1,32 @@
+"""What a training example holds, as 16 bytes: two programs that see the same example find the same ones."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from torch import Tensor
+
+BYTES = 16
+
+
+def of_arrays(x: np.ndarray, y: np.ndarray) -> list[bytes]:
+    """Of inputs (b, …) and classes (b,). Numbers count as float32, whole numbers as they are, the shape not at all."""
+    kind = np.float32 if x.dtype.kind == "f" else np.int64
+    rows = np.ascontiguousarray(x.reshape(len(x), -1).astype(kind))
+    labels = np.ascontiguousarray(y.astype(np.int64))
+    return [_digest(row.tobytes() + label.tobytes()) for row, label in zip(rows, labels, strict=True)]
+
+
+def of_tokens(ids: Tensor, mask: Tensor, learned: Tensor) -> list[bytes]:
+    """Of records (b, T): the tokens that are there by `mask`, and which of them the loss is a mean over. Padding does
+    not count."""
+    found = []
+    for own, there, target in zip(*(part.detach().cpu().numpy() for part in (ids, mask, learned)), strict=True):
+        there = there.astype(bool)
+        found.append(_digest(own[there].astype(np.int64).tobytes() + target[there].astype(bool).tobytes()))
+    return found
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=BYTES).digest()

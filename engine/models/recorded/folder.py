@@ -1,0 +1,256 @@
+"""The folder of a recorded training: what stands in it, and how it is opened.
+
+    recording.json            facts of the run, and the SHA-256 of every other file
+    steps.safetensors         of every step: its examples, its rate, the sum of the bits of the weights after it
+    step-000100.safetensors   weights and buffers (`module/NAME`) with the optimizer's state (`optimizer/NAME/WHAT`)
+    frozen.safetensors        parameters that were not trained, once
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.files import read_whole
+from engine.basics.values import Value, canonical_json
+from engine.models.checkpoint import read_state
+from engine.models.pauses import MODULE, State
+from engine.models.recorded.adapters import Adapters
+from engine.models.recorded.bits import bits_of_frozen
+from engine.models.recorded.examples import BYTES
+
+FACTS, STEPS, FROZEN = "recording.json", "steps.safetensors", "frozen.safetensors"
+FORMAT = 1
+MOST_FACTS = 50_000_000
+DTYPES = {"torch.float32": torch.float32, "torch.float64": torch.float64}
+
+
+class Reason(Value):
+    """Why a recording cannot be replayed, from a step (1 for the first) on."""
+
+    step: int
+    why: str
+
+
+class Facts(Value):
+    """What `recording.json` says.
+
+    optimizer: its kind. options: of its parameters, one group. clip: the length that gradients are cut to. trained:
+    names of the parameters that move. still: the bits of the others as one number, where they are not kept.
+    checkpoints: after how many steps one was written. files: name -> SHA-256.
+    """
+
+    format: int
+    optimizer: str
+    options: dict[str, Any]
+    clip: float | None
+    trained: tuple[str, ...]
+    dtype: str
+    device: str
+    threads: int
+    versions: dict[str, str]
+    adapters: Adapters | None
+    still: int | None
+    steps: int
+    checkpoints: tuple[int, ...]
+    reasons: tuple[Reason, ...]
+    finished: bool
+    files: dict[str, str]
+
+    @property
+    def sentence(self) -> str:
+        """How it went."""
+        end = "" if self.finished else " It was stopped before its end."
+        why = f" It cannot be made again, because {self.reasons[0].why}." if self.reasons else ""
+        return (f"Trained elsewhere and recorded: {self.steps:,} steps by {self.optimizer}, with "
+                f"{len(self.checkpoints) - 1:,} checkpoints.{end}{why}")
+
+
+def file_of(step: int) -> str:
+    """The name of the checkpoint after so many steps."""
+    return f"step-{step:06d}.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """What every step read. sizes, rates, traces, drawn: (T,), examples (Σ sizes,): places in contents (E, 16 bytes).
+
+    drawn: the row of `generators` where the random generator stood before the step; −1 where none was read.
+    """
+
+    sizes: Tensor
+    examples: Tensor
+    contents: Tensor
+    rates: Tensor
+    traces: Tensor
+    drawn: Tensor
+    generators: Tensor
+
+    def of_steps(self) -> tuple[Tensor, ...]:
+        """The examples of every step, in order."""
+        return self.examples.split(self.sizes.tolist())
+
+    @property
+    def known(self) -> list[bytes]:
+        """What each example held."""
+        return [bytes(row) for row in self.contents.numpy()]
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A recorded training, its small files read and every file checked. under: what stands before every name."""
+
+    folder: Path
+    facts: Facts
+    batches: Batches
+    under: str = ""
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """The names of the parameters that move."""
+        return tuple(self.under + name for name in self.facts.trained)
+
+    def within(self, under: str) -> Recording:
+        """The same, where the recorded model is a part of another that calls its parameters `under` and their name."""
+        return Recording(self.folder, self.facts, self.batches, under)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of what was recorded, wherever the folder lies."""
+        return hashlib.sha256(canonical_json(self.facts.model_dump(mode="json")).encode()).hexdigest()[:16]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights. Raises `InvalidInput` for one that problems do not have."""
+        if self.facts.dtype not in DTYPES:
+            raise InvalidInput(f"This recording holds weights in {self.facts.dtype}; scores need float32 or float64.")
+        return DTYPES[self.facts.dtype]
+
+    @property
+    def largest(self) -> int:
+        """Examples of the largest batch."""
+        return int(self.batches.sizes.max()) if self.facts.steps else 1
+
+    def state(self, step: int, of: str = MODULE) -> State:
+        """What moved, as it was after so many steps (0: at the start): `of` the module, or of the optimizer."""
+        found = read_state(self.folder / file_of(step))
+        return {self.under + name.removeprefix(of): value for name, value in found.items() if name.startswith(of)}
+
+    @cached_property
+    def frozen(self) -> State:
+        """What did not."""
+        found = read_state(self.folder / FROZEN) if FROZEN in self.facts.files else {}
+        return {self.under + name: value for name, value in found.items()}
+
+    def put(self, module: nn.Module, step: int) -> nn.Module:
+        """The module with the weights after so many steps. Raises `InvalidInput` where it is another model's."""
+        state = {**self.frozen, **self.state(step)}
+        own = module.state_dict()
+        wrong = sorted(name for name, value in state.items() if name not in own or own[name].shape != value.shape)
+        missing = sorted(set(own) - set(state) - self._left_out(module))
+        if not wrong and not missing and self.facts.still not in (None, bits_of_frozen(module, set(self.trained))):
+            raise InvalidInput("The parameters that were not trained are others here than in the recording, which does "
+                               "not hold them; start from the same base model, in the same precision.")
+        if wrong or missing:
+            raise InvalidInput(f"The recording is of another model than this one (see `{(wrong + missing)[0][:80]}`); "
+                               "name the model that was trained, and the shape of its inputs.")
+        module.load_state_dict(state, strict=False)
+        return module
+
+    def _left_out(self, module: nn.Module) -> set[str]:
+        """Frozen parameters, where the recording was told to leave them out."""
+        if self.frozen:
+            return set()
+        return {name for name, _ in module.named_parameters(remove_duplicate=False) if name not in self.trained}
+
+    def builder(self, build: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
+        """() -> the module as it was before the first step."""
+        return lambda: self.put(build(), 0)
+
+    def weight(self, place: int) -> float:
+        """The sum of the rates of the steps that checkpoint 1, 2, … stands for: those since the one before."""
+        before, end = self.facts.checkpoints[place - 1], self.facts.checkpoints[place]
+        return float(self.batches.rates[before:end].sum())
+
+    def checkpoints(self) -> list[tuple[State, float]]:
+        """(state with what did not move, weight) of all but the start, in order."""
+        return [({**self.frozen, **self.state(step)}, self.weight(place))
+                for place, step in enumerate(self.facts.checkpoints) if place]
+
+
+def open_recording(folder: Path) -> Recording:
+    """A folder that a `Recorder` wrote; every file is checked against its digest, and none can run code.
+
+    Raises `MissingData` where there is none, `InvalidInput` where it is another folder, or damaged.
+    """
+    if not folder.is_dir():
+        raise MissingData(f"There is no folder `{folder}`; give the folder that a `Recorder` wrote.")
+    if not (folder / FACTS).is_file():
+        raise InvalidInput(f"`{folder.name}` holds no `{FACTS}`; give the folder that a `Recorder` wrote, whose "
+                           "training came as far as its first checkpoint.")
+    facts = read_facts(folder)
+    for name, expected in facts.files.items():
+        _check(folder, name, expected)
+    if STEPS not in facts.files or {file_of(step) for step in facts.checkpoints} - set(facts.files):
+        raise InvalidInput(_damaged(folder, "its list of files is not complete"))
+    return Recording(folder, facts, _batches(folder, facts))
+
+
+def read_facts(folder: Path) -> Facts:
+    """What `recording.json` says; no other file is read. Raises `InvalidInput` where it is damaged."""
+    try:
+        too_long = _damaged(folder, "its facts are too long")
+        data = json.loads(read_whole(folder / FACTS, "recording", MOST_FACTS, too_long))
+    except (ValueError, RecursionError):
+        raise InvalidInput(_damaged(folder, f"`{FACTS}` is not JSON")) from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise InvalidInput(_damaged(folder, f"`{FACTS}` is of another program or version"))
+    facts = Facts.parse(data)
+    if not facts.checkpoints or facts.checkpoints[0] != 0 or list(facts.checkpoints) != sorted(set(facts.checkpoints)):
+        raise InvalidInput(_damaged(folder, "its checkpoints are not in order"))
+    return facts
+
+
+def _check(folder: Path, name: str, expected: str) -> None:
+    path = folder / name
+    if Path(name).name != name or not path.is_file():
+        raise InvalidInput(_damaged(folder, f"`{name[:60]}` is missing"))
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != expected:
+            raise InvalidInput(_damaged(folder, f"`{name}` was altered or cut short"))
+
+
+def _batches(folder: Path, facts: Facts) -> Batches:
+    found: Mapping[str, Tensor] = read_state(folder / STEPS)
+    try:
+        made = Batches(**found)
+    except TypeError:
+        raise InvalidInput(_damaged(folder, f"`{STEPS}` does not hold what it should")) from None
+    whole = (made.sizes, made.examples, made.drawn, made.traces)
+    fits = (all(not part.is_floating_point() and part.ndim == 1 for part in whole)
+            and all(len(part) == facts.steps for part in (made.sizes, made.rates, made.traces, made.drawn))
+            and int(made.sizes.sum()) == len(made.examples) and made.contents.shape[1:] == (BYTES,)
+            and made.contents.dtype == torch.uint8 and facts.checkpoints[-1] <= facts.steps
+            and bool((made.sizes >= 0).all()) and _within(made.examples, len(made.contents), 0)
+            and _within(made.drawn, len(made.generators), -1) and bool(np.isfinite(made.rates.numpy()).all()))
+    if not fits:
+        raise InvalidInput(_damaged(folder, f"the sizes in `{STEPS}` do not fit together"))
+    return made
+
+
+def _within(places: Tensor, size: int, least: int) -> bool:
+    return not len(places) or (int(places.min()) >= least and int(places.max()) < size)
+
+
+def _damaged(folder: Path, why: str) -> str:
+    return f"The recording `{folder.name}` cannot be used: {why}; record the training again."

@@ -1,0 +1,182 @@
+"""A recorded training as a recipe: its own start, batches, rates and masks of dropout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import torch
+from pydantic import PrivateAttr
+from torch import Tensor, nn
+
+from engine.basics.errors import InvalidInput
+from engine.models.recipe import TrainingRecipe
+from engine.models.recorded.folder import Recording
+from engine.models.recorded.optimizers import KINDS, unfit
+from engine.models.rules import Rule
+
+SEED = 0
+"""The seed under which a recorded run is asked for: it has no other."""
+FAR = 1e-2
+"""How far a run that is made again may end from the recorded one, as a share of the way that it went, to count as the
+same."""
+CHECKED = "`python -m engine recording` says more"
+
+
+class RecordedRecipe(TrainingRecipe):
+    """How a recorded training went, for the data that it was recorded on, or others.
+
+    recording: its digest. rows: of every step, the rows of the data; known only where the data hold all its examples.
+    Asked for anything that decides a step it raises `InvalidInput` where the recording cannot be replayed.
+    """
+
+    recording: str
+    steps: int
+    optimizer_kind: str
+    options: dict[str, Any]
+    clip: float | None
+    _run: Recording = PrivateAttr()
+    _rows: tuple[Tensor, ...] = PrivateAttr()
+    _fault: str = PrivateAttr()
+    _faulty: int = PrivateAttr()
+
+    @classmethod
+    def of(cls, run: Recording, contents: Sequence[bytes]) -> RecordedRecipe:
+        """For data whose rows hold `contents`, as `engine.models.recorded.examples` reads them."""
+        facts, rates = run.facts, run.batches.rates
+        found = cls(epochs=1, learning_rate=float(rates.max()) if len(rates) else 0.0, recording=run.digest,
+                    steps=facts.steps, optimizer_kind=facts.optimizer, options=facts.options, clip=facts.clip)
+        found._run = run
+        found._rows, found._fault, found._faulty = _placed(run, contents)
+        return found
+
+    @property
+    def run(self) -> Recording:
+        """What was recorded."""
+        return self._run
+
+    @property
+    def faulty_step(self) -> int:
+        """The first step that cannot be made again; 0 where all can, as far as is known."""
+        return self._faulty
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot be replayed on these data, as a sentence; empty where nothing is known against it."""
+        return self._fault
+
+    @property
+    def examples_a_batch(self) -> int:
+        return self._run.largest
+
+    def per_epoch(self, n: int) -> int:
+        """The whole run counts as one epoch."""
+        return self.steps
+
+    def batches(self, n: int, seed: int) -> Iterator[tuple[Tensor, ...]]:
+        self._check(seed)
+        yield self._rows
+
+    def randomness(self, seed: int, epoch: int, number: int) -> int | Tensor:
+        place = int(self._run.batches.drawn[number])
+        return super().randomness(seed, epoch, number) if place < 0 else self._run.batches.generators[place].clone()
+
+    def layout(self, module: nn.Module, x: Tensor) -> Callable[[Tensor], Tensor]:
+        """As they are."""
+        return lambda batch: batch
+
+    def free(self, module: nn.Module) -> None:
+        for name, parameter in module.named_parameters():
+            parameter.requires_grad_(name in self._run.trained)
+
+    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        self._check(SEED)
+        return KINDS[self.optimizer_kind].build(parameters, self.learning_rate, self.options)
+
+    @property
+    def rule(self) -> Rule:
+        self._check(SEED)
+        return KINDS[self.optimizer_kind].rule(self.options, float("inf") if self.clip is None else self.clip)
+
+    def limit(self, parameters: Sequence[nn.Parameter]) -> None:
+        if self.clip is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, self.clip)
+
+    @property
+    def selection(self) -> str:
+        return f"^({'|'.join(re.escape(name) for name in self._run.trained)})$"
+
+    def rate_at(self, step: int, per_epoch: int) -> float:
+        return float(self._run.batches.rates[step])
+
+    def kept_steps(self, per_epoch: int) -> tuple[int, ...]:
+        return tuple(step - 1 for step in self._run.facts.checkpoints[1:]) if self.checkpoints else ()
+
+    def kept_rates(self, per_epoch: int) -> tuple[float, ...]:
+        return tuple(self._run.weight(place) for place in range(1, len(self._run.facts.checkpoints))
+                     ) if self.checkpoints else ()
+
+    @property
+    def knows_its_end(self) -> bool:
+        return self._run.facts.finished
+
+    def verify(self, module: nn.Module) -> None:
+        """Raises `InvalidInput` where the run, made again, ends far from where the recorded one ended."""
+        if not self.knows_its_end:
+            return
+        way, off = 0.0, 0.0
+        start, end = self._run.state(0), self._run.state(self._run.facts.checkpoints[-1])
+        own = dict(module.named_parameters())
+        for name in self._run.trained:
+            way += float((end[name] - start[name]).double().square().sum())
+            off += float((end[name] - own[name].detach().cpu()).double().square().sum())
+        if not off <= FAR**2 * way:
+            raise InvalidInput(f"Made again, this recorded run ends {(off / way) ** 0.5 if way else off:.2g} of its "
+                               f"own way from where it ended, so that it is another run; {CHECKED}.")
+
+    @property
+    def sentence(self) -> str:
+        return self._run.facts.sentence
+
+    def _check(self, seed: int) -> None:
+        if self._fault:
+            raise InvalidInput(self._fault)
+        if seed != SEED:
+            raise InvalidInput("A recording holds one run and no other seed; ask for `seeds` 1 and `first` 0.")
+
+
+def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ...], str, int]:
+    """The rows of every step; or why they cannot be had, and from which step on. Of rows that hold the same, each step
+    takes the next."""
+    facts = run.facts
+    if facts.reasons:
+        first = min(facts.reasons, key=lambda reason: reason.step)
+        return (), (f"This recorded run cannot be made again from step {first.step:,} on, because {first.why}; its "
+                    "checkpoints still serve the process `trajectory`."), first.step
+    if why := unfit(facts.optimizer, facts.options, facts.clip):
+        return (), f"This recorded run cannot be made again, because {why}.", 1
+    if not facts.steps:
+        return (), "This recording holds no steps; close the recorder after the training.", 1
+    places: dict[bytes, list[int]] = {}
+    for row, content in enumerate(contents):
+        places.setdefault(content, []).append(row)
+    known, taken = run.batches.known, [0] * len(run.batches.contents)
+    rows: list[Tensor] = []
+    for step, examples in enumerate(run.batches.of_steps(), 1):
+        own = []
+        for example in examples.tolist():
+            held = places.get(known[example])
+            if held is None:
+                return (), _unknown(step, facts.steps, len(set(known) & set(places)), len(known)), step
+            own.append(held[taken[example] % len(held)])
+            taken[example] += 1
+        rows.append(torch.tensor(own, dtype=torch.long))
+    return tuple(rows), "", 0
+
+
+def _unknown(step: int, steps: int, there: int, known: int) -> str:
+    return (f"This recorded run cannot be made again from step {step:,} of {steps:,} on, because that step read an "
+            f"example that is not in the data given, which hold {there:,} of its {known:,} different ones: the data "
+            "are others or are scaled otherwise, or examples were altered at random before each step (augmentation); "
+            "give all examples as the model read them. Its checkpoints still serve the process `trajectory`.")
