@@ -7,7 +7,8 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
+if (ROOT / "pyproject.toml").is_file() and str(ROOT) not in sys.path:  # a checkout; what is installed is found
+    sys.path.insert(0, str(ROOT))
 
 from app.widgets import base, choice, door, glossary, job_panel, pickers, shell, theme  # noqa: E402
 from app.widgets.guard import guarded  # noqa: E402

@@ -15,7 +15,7 @@ from engine.jobs.loop import BEAT, Worker
 from engine.jobs.queue import DEAD_AFTER
 from engine.jobs.workers import Workers, new_worker_id
 
-KINDS = ("engine.runs", "engine.experiments")
+KINDS = (f"{__package__}.runs", f"{__package__}.experiments")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -26,12 +26,14 @@ from engine.cli import (
     pretrain,
     reproduce,
     scorecard,
+    serve,
     statements,
     subsets,
 )
 from engine.cli.program import Commands, run
 
 COMMANDS: Commands = {
+    "run": serve.run,
     "influence": influence.influence,
     "compare": influence.compare,
     "explain": explain.explain,

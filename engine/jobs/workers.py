@@ -18,6 +18,8 @@ from engine.store.results import home
 
 STARTING = 60.0  # seconds that a worker may take from its start to its first heartbeat
 LOG_LIMIT = 1_000_000  # bytes
+WORKER = f"{__name__.removesuffix('.jobs.workers')}.worker"
+"""The module, whose package has another name where the program is installed."""
 
 
 class Workers:
@@ -99,7 +101,7 @@ def ensure_worker(root: Path | str | None = None, *, kinds: Sequence[str] = (), 
     worker = workers.reserve()
     if worker is None:
         return False
-    command = [sys.executable, "-m", "engine.worker", "--home", str(workers.root.absolute()), "--id", worker,
+    command = [sys.executable, "-m", WORKER, "--home", str(workers.root.absolute()), "--id", worker,
                "--idle-exit", str(idle_exit), *(part for module in kinds for part in ("--kinds", module))]
     try:
         with _log(workers.root).open("ab") as log:
