@@ -12,6 +12,7 @@ from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write, make_folder
 from engine.basics.folders import home_folder
+from engine.basics.quota import require_room
 from engine.data import record_sets
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
@@ -56,6 +57,7 @@ def keep(file: BinaryIO, filename: str) -> str:
     path = _folder() / name
     fresh = not path.exists()
     if fresh:
+        require_room(len(content))
         make_folder(path.parent)
         atomic_write(path, content)
     try:
