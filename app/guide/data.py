@@ -14,7 +14,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
 GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "data", "networks",
-          "noisy-labels", "language-models", "exact", "reproducing", "gpu", "troubleshooting", "contributing")
+          "noisy-labels", "language-models", "exact", "reproducing", "gpu", "serving", "troubleshooting",
+          "contributing")
 """In reading order; a new one is one file and one name here."""
 
 AROUND = 70

@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.widgets.plain_text import plain, sentence
+from app.widgets.plain_text import sentence
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import Asker, user_home
 
@@ -72,7 +72,7 @@ def enter() -> None:
         _ask()
         st.stop()
     with st.sidebar:
-        st.caption(f"Signed in as {plain(str(st.user.get('email') or st.user.get('name') or 'you'))}")
+        st.caption(sentence(f"Signed in as {st.user.get('email') or st.user.get('name') or 'you'}"))
         st.button("Sign out", on_click=st.logout, icon=":material/logout:", key="account:out")
 
 

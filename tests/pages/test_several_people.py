@@ -61,7 +61,7 @@ def test_who_did_not_sign_in_sees_the_door_alone(tmp_path):
 
 def test_who_signed_in_is_named_and_may_leave():
     at = sound(open("paper", state={"who": "ann"}))
-    assert says(at, "Signed in as ann*@example.org") and any(button.label == "Sign out" for button in at.button)
+    assert says(at, "Signed in as ann*@") and any(button.label == "Sign out" for button in at.button)
 
 
 def test_a_server_without_a_provider_says_so(monkeypatch):
