@@ -5,6 +5,7 @@ import sys
 from engine.jobs import JobQueue
 from engine.jobs.loop import Worker
 from engine.jobs.ray_executor import RayExecutor
+from tests.engine.jobs.kinds import tally
 
 
 def test_without_ray_the_sentence_says_what_to_install(tmp_path, monkeypatch):
@@ -14,7 +15,7 @@ def test_without_ray_the_sentence_says_what_to_install(tmp_path, monkeypatch):
     job = queue.submit("slow", data)
     Worker(tmp_path, executor=RayExecutor()).serve(once=True)
     found = queue.get(job.id)
-    assert found.state == "failed" and "requirements-cluster.txt" in found.error
+    assert found.state == "failed" and "requirements-cluster.txt" in found.error and tally(data) == []
 
 
 def test_nothing_to_compute_needs_no_cluster(monkeypatch):
