@@ -2,6 +2,7 @@
 # make lint   style                              make test-slow  comparisons with slow references
 # make types  types of the engine                make bench      the measurements against other libraries
 # make clean  remove environments and caches     make fuzz       an hour of foreign content at every door
+# make load   fifty visitors, and memory         make cluster-test  jobs on two Ray nodes, one of which is lost
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +13,7 @@ BESIDE := $(PYTEST) -n 2 --dist loadfile
 
 unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
 
-.PHONY: run test test-slow fuzz lint types bench clean
+.PHONY: run test test-slow fuzz load cluster-test lint types bench clean
 
 run: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m streamlit run app/main.py $(if $(AGENT),--server.enableAgentApi true)
@@ -35,8 +36,14 @@ test-slow: $(VENV)/requirements.stamp
 fuzz: $(VENV)/requirements.stamp
 	WHICHFLUENCE_FUZZ_SECONDS=240 $(PYTEST) -n 0 tests/fuzz/test_doors.py
 
+cluster-test: $(VENV)/requirements.stamp
+	$(PYTEST) -n 0 tests/cluster -rs  # requirements-cluster.txt in $(VENV), else it is skipped
+
+load: $(VENV)/requirements.stamp
+	$(PYTEST) tests/benchmarks/test_load.py -s --override-ini addopts="" --timeout 7200
+
 bench: $(VENV)/bench.stamp $(PEER)/requirements.stamp
-	$(PYTEST) tests/benchmarks -s --override-ini addopts=""
+	$(PYTEST) tests/benchmarks -s --override-ini addopts="" --ignore tests/benchmarks/test_load.py
 
 clean:
 	rm -rf $(VENV) $(PEER) .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks

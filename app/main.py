@@ -7,9 +7,10 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT)] if str(ROOT) not in sys.path else []
+if (ROOT / "pyproject.toml").is_file() and str(ROOT) not in sys.path:  # a checkout; what is installed is found
+    sys.path.insert(0, str(ROOT))
 
-from app.widgets import base, choice, door, glossary, job_panel, pickers, shell, theme  # noqa: E402
+from app.widgets import account, base, choice, door, glossary, job_panel, pickers, shell, theme  # noqa: E402
 from app.widgets.guard import guarded  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
@@ -38,9 +39,10 @@ def main() -> None:
     """Navigation first, the data below it, then the page; what a page cannot handle is shown as its sentence."""
     st.set_page_config(page_title="Whichfluence", page_icon=ICON, layout="wide")
     theme.apply()
+    st.logo(ICON, size="large")
+    account.enter()
     glossary.begin()
     job_panel.begin()
-    st.logo(ICON, size="large")
     pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
                      default=name == "home") for name, title, icon in PAGES]
     page = st.navigation(pages)

@@ -7,15 +7,23 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
+from engine.jobs.executor import Executor, LocalExecutor
 from engine.jobs.loop import BEAT, Worker
 from engine.jobs.queue import DEAD_AFTER
+from engine.jobs.ray_executor import RayExecutor
 from engine.jobs.workers import Workers, new_worker_id
 
-KINDS = ("engine.runs", "engine.experiments")
+KINDS = (f"{__package__}.runs", f"{__package__}.experiments")
+
+
+EXECUTORS: dict[str, Callable[[argparse.Namespace], Executor]] = {
+    "local": lambda options: LocalExecutor(),
+    "ray": lambda options: RayExecutor(options.address, gpus=options.gpus),
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,7 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         load_kinds(options.kinds or KINDS)
         plugins.load()
-        worker = Worker(name=name, beat=options.beat, dead_after=options.dead_after, options={"device": options.device})
+        worker = Worker(name=name, beat=options.beat, dead_after=options.dead_after, options={"device": options.device},
+                        executor=EXECUTORS[options.executor](options))
         _stop_on_signals(worker)
         _step_back()
         worker.serve(once=options.once, idle_exit=options.idle_exit)
@@ -61,6 +70,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="auto", help="where to compute (default: auto)")
     parser.add_argument("--kinds", action="append", metavar="MODULE", help=f"module that registers job kinds "
                         f"(default: {', '.join(KINDS)}); may be repeated")
+    parser.add_argument("--executor", choices=sorted(EXECUTORS), default="local", help="where chunks are computed: in "
+                        "this process, or on a Ray cluster whose nodes all see the home folder (default: local)")
+    parser.add_argument("--address", help="of the Ray cluster (default: RAY_ADDRESS, else this machine alone)")
+    parser.add_argument("--gpus", type=float, default=0.0, help="GPUs that a chunk takes on the cluster, such as 0.5")
     parser.add_argument("--id", help=argparse.SUPPRESS)
     parser.add_argument("--beat", type=float, default=BEAT, help=argparse.SUPPRESS)
     parser.add_argument("--dead-after", type=float, default=DEAD_AFTER, help=argparse.SUPPRESS)

@@ -13,6 +13,7 @@ import streamlit as st
 
 from app.widgets import glossary
 from engine.basics.csv_text import csv_text
+from engine.basics.folders import carried
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
 from engine.scoring.scoring import Scoring
@@ -25,7 +26,7 @@ def file_button(label: str, content: Callable[[], str | bytes], name: str, mime:
     Nothing is kept for a button that nobody clicks; so the browser has no address that the next run of the page
     would take away while it looks there. `more` is what `st.download_button` takes besides.
     """
-    st.download_button(label, content, name, mime, key=key, icon=icon, on_click="ignore", **more)
+    st.download_button(label, carried(content), name, mime, key=key, icon=icon, on_click="ignore", **more)
 
 
 def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (),

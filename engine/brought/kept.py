@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.basics.errors import MissingData
 from engine.basics.folders import home_folder
+from engine.basics.quota import require_room
 from engine.brought.header_row import NAMES, SCORES, FirstRow
 from engine.brought.table import Table
 from engine.store.results import Result, Store
@@ -47,6 +48,7 @@ def keep(table: Table, file: str) -> str:
     """Keep a table under the name of its file, whole or not at all; returns its digest. One that is there stays."""
     digest, shelf = digest_of(table), _shelf()
     if not shelf.has(digest):
+        require_room(table.values.nbytes)
         names = {"candidates": table.candidates, "rows": table.rows}
         arrays = {"values": table.values, **{name: held for name, held in names.items() if held is not None}}
         shelf.write(digest, {"kind": KIND, "file": file[:200], "array": table.name, "shape": list(table.values.shape),

@@ -29,12 +29,14 @@ from engine.cli import (
     reproduce,
     run_errors,
     scorecard,
+    serve,
     statements,
     subsets,
 )
 from engine.cli.program import Commands, run
 
 COMMANDS: Commands = {
+    "run": serve.run,
     "influence": influence.influence,
     "compare": influence.compare,
     "explain": explain.explain,

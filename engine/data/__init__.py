@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from engine.basics.errors import InvalidInput
-from engine.basics.folders import data_folder, home_folder
+from engine.basics.folders import data_folder, home_folder, shared_folder
 from engine.basics.registry import Registry, unknown
 from engine.data import cifar10, digits, fashion_mnist, fashion_small, record_sets, uploads
 from engine.data.arrays import Arrays, from_arrays
@@ -91,7 +91,7 @@ def load(name: str, **options: Any) -> Dataset:
             raise InvalidInput(unknown(f"option of `{name}`", option, known) if known else
                                f"The dataset `{name}` has no options; leave out `{option}`.")
     told = "" if source.content is None else source.content()
-    return _load(source, data_folder(), home_folder(), told, tuple(sorted(options.items())))
+    return _load(source, data_folder(), shared_folder(), told, tuple(sorted(options.items())))
 
 
 @lru_cache(maxsize=4)

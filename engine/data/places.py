@@ -8,12 +8,12 @@ from pathlib import Path
 
 from engine.basics.contents import contents
 from engine.basics.errors import MissingData
-from engine.basics.folders import DATA, data_folder, home_folder, home_name
+from engine.basics.folders import DATA, data_folder, home_name, shared_folder
 
 
 def downloads() -> Path:
     """Our own folder, which a download fills."""
-    return home_folder() / "datasets"
+    return shared_folder() / "datasets"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import hashlib
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write, make_folder
+from engine.basics.quota import require_room
 from engine.data.records import parse_lines, split_lines
 from engine.store.results import home
 
@@ -15,6 +16,7 @@ def keep(content: bytes) -> str:
     parse_lines(split_lines(content))
     path = home() / "uploads" / f"records-{hashlib.sha256(content).hexdigest()[:24]}.jsonl"
     if not path.is_file():
+        require_room(len(content))
         make_folder(path.parent)
         atomic_write(path, content)
     return str(path)

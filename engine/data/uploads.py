@@ -13,6 +13,7 @@ from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write, make_folder
 from engine.basics.folders import home_folder
+from engine.basics.quota import require_room
 from engine.basics.strict_json import parse_object
 from engine.basics.values import canonical_json
 from engine.data import record_sets
@@ -72,6 +73,7 @@ def _kept(content: bytes, suffix: str) -> str:
     path = _folder() / name
     fresh = not path.exists()
     if fresh:
+        require_room(len(content))
         make_folder(path.parent)
         atomic_write(path, content)
     try:

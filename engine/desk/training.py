@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.basics.errors import Cancelled, WhichfluenceError
+from engine.basics.folders import carried
 from engine.desk.memory import Memory
 from engine.problems import DrawnProblem, ProblemSource
 
@@ -61,7 +62,7 @@ class Trainings:
             entry = self._entries.get(key)
             if entry is None:
                 entry = self._entries[key] = _Entry(source)
-                self._pool.submit(self._run, key, entry)
+                self._pool.submit(carried(self._run), key, entry)
             entry.wanted = time.monotonic()
             return entry.future
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.basics.errors import Cancelled, StoreError, WhichfluenceError
+from engine.basics.folders import at_home
 from engine.jobs.executor import Executor
 from engine.jobs.held_home import HeldHome
 from engine.jobs.kinds import Progress, Watch
 from engine.jobs.queue import DEAD_AFTER, Job, JobLost, JobQueue
+from engine.jobs.queues import Queues
 from engine.jobs.run import run_job, sweep_chunks
 from engine.jobs.workers import Workers, new_worker_id
 
@@ -71,12 +73,16 @@ class JobWatch(Watch):
 
 
 class Worker:
-    """One worker process's loop; `stop` may be called from a signal handler."""
+    """One worker process's loop; `stop` may be called from a signal handler.
+
+    It serves the queue of its folder and those of the homes in it, one job of each in turn.
+    """
 
     def __init__(self, root: Path | str | None = None, *, name: str | None = None, beat: float = BEAT,
                  dead_after: float = DEAD_AFTER, options: Mapping[str, Any] | None = None,
                  executor: Executor | None = None) -> None:
-        self.queue, self.workers, self.name = JobQueue(root), Workers(root), name or new_worker_id()
+        self.workers, self.name = Workers(root), name or new_worker_id()
+        self.queues = Queues(self.workers.root)
         self.interval, self.dead_after, self.options, self.executor = beat, dead_after, options, executor
         self._stopping, self._finished = threading.Event(), threading.Event()
         self._watch: JobWatch | None = None
@@ -88,9 +94,10 @@ class Worker:
     def serve(self, *, once: bool = False, idle_exit: float | None = None) -> None:
         """Run jobs until `stop`, until the queue is empty (`once`), or until idle for `idle_exit` seconds."""
         self.workers.join(self.name)
-        self.queue.store.sweep()
-        sweep_chunks(self.queue.root)
-        with HeldHome(self.queue.root, (self.queue.database.path.name,)) as home:
+        for queue in self.queues.in_turn():
+            queue.store.sweep()
+            sweep_chunks(queue.root)
+        with HeldHome(self.workers.root, (self.workers.database.path.name,)) as home:
             thread = threading.Thread(target=self._keep_beating, args=(home,), name="heartbeat", daemon=True)
             thread.start()
             try:
@@ -107,28 +114,35 @@ class Worker:
         idle_since = time.monotonic()
         while not self._stopping.is_set():
             home.check()
-            self.queue.requeue_dead(self.dead_after)
-            job = self.queue.claim(self.name)
-            if job is not None:
-                self.run(job)
+            if (claimed := self.queues.claim(self.name, self.dead_after)) is not None:
+                self.run(*claimed)
                 idle_since = time.monotonic()
             elif patience is None or time.monotonic() - idle_since < patience:
                 self._stopping.wait(POLL)
-            elif self.workers.leave(self.name, only_if_idle=True):
+            elif self._leave():
                 return
 
-    def run(self, job: Job) -> None:
+    def _leave(self) -> bool:
+        """Leave, unless a job came meanwhile: one submitted while this worker stood on the table is seen here."""
+        self.workers.leave(self.name)
+        if not self.queues.waiting():
+            return True
+        self.workers.join(self.name)
+        return False
+
+    def run(self, queue: JobQueue, job: Job) -> None:
         """Run a claimed job and record how it ended; raises only `StoreError`, if that cannot be recorded."""
-        self._watch = JobWatch(self.queue, job.id, self.name, self._stopping)
+        self._watch = JobWatch(queue, job.id, self.name, self._stopping)
         try:
-            self._run(job, self._watch)
+            with at_home(queue.root):
+                self._run(queue, job, self._watch)
         except JobLost:
-            sweep_chunks(self.queue.root)
+            sweep_chunks(queue.root)
         finally:
             self._watch = None
 
-    def _run(self, job: Job, watch: JobWatch) -> None:
-        queue, mine = self.queue, (job.id, self.name)
+    def _run(self, queue: JobQueue, job: Job, watch: JobWatch) -> None:
+        mine = job.id, self.name
         try:
             run_job(job.kind, job.payload, queue.root, options=self.options, watch=watch, executor=self.executor)
         except Stopping:
@@ -140,13 +154,13 @@ class Worker:
         except WhichfluenceError as error:
             queue.fail(*mine, str(error))
         except Exception as error:
-            queue.fail(*mine, self._unexpected(job, error))
+            queue.fail(*mine, self._unexpected(queue, job, error))
         else:
             queue.finish(*mine)
 
-    def _unexpected(self, job: Job, error: Exception) -> str:
+    def _unexpected(self, queue: JobQueue, job: Job, error: Exception) -> str:
         name = f"{job.id[:12]}-{time.strftime('%Y%m%dT%H%M%S')}.log"
-        path = self.queue.root / "logs" / name
+        path = queue.root / "logs" / name
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(traceback.format_exception(error)), encoding="utf-8")

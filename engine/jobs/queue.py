@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.basics.errors import InvalidInput, WhichfluenceError
+from engine.basics.quota import require_room
 from engine.jobs.database import Database
 from engine.jobs.kinds import Progress, canonical, job_digest
 from engine.jobs.run import forget_chunks
@@ -96,6 +97,8 @@ class JobQueue:
         """
         text, digest, now = canonical(payload), job_digest(kind, payload), time.time()
         state = "done" if self.store.has(digest) else "queued"
+        if state == "queued" and self.get(digest) is None:
+            require_room(home=self.root)
         with self.database.writing() as connection:
             connection.execute(
                 "INSERT INTO jobs (id, kind, payload, title, state, share, created, queued, updated, finished) "
@@ -149,6 +152,11 @@ class JobQueue:
             connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
         self.store.delete(job)
         forget_chunks(self.root, job)
+
+    def waits(self) -> bool:
+        """Whether a job waits to be claimed; reads only."""
+        with self.database.reading() as connection:
+            return connection.execute("SELECT 1 FROM jobs WHERE state = 'queued' LIMIT 1").fetchone() is not None
 
     def claim(self, worker: str) -> Job | None:
         """The job that has waited longest, now running on `worker`; None if none waits. No two workers get one."""

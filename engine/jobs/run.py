@@ -15,7 +15,7 @@ from engine.basics.noted import KEY, manifest_part, note, noting
 from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor
 from engine.jobs.kinds import KINDS, Output, Watch, canonical
 from engine.store.results import Result, Store, home, versions
-from engine.store.sealed import Damage, read_manifest
+from engine.store.sealed import Damage, NewerFormat, read_manifest
 
 
 def run_job(kind: str, payload: Mapping[str, Any], root: Path | str | None = None, *,
@@ -37,10 +37,14 @@ def _run(kind: str, payload: Mapping[str, Any], root: Path | str | None, options
     work = ChunkWork(KINDS[kind], payload, Path(root) if root is not None else home(), dict(options or {}))
     store = Store(work.root)
     if store.has(work.job):
-        with suppress(StoreError):  # damaged: it is set aside now, and computed anew
+        try:
             result = store.read(work.job)
             forget_chunks(work.root, work.job)
             return result
+        except NewerFormat:
+            raise
+        except StoreError:
+            pass  # damaged: it is set aside now, and computed anew
     ledger = Ledger(_weights(work), watch or Watch())
     ledger.watch.between_chunks()
     try:

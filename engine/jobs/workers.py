@@ -12,19 +12,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.basics.errors import StoreError
+from engine.basics.folders import shared_by
 from engine.jobs.database import Database
 from engine.jobs.queue import DEAD_AFTER, heard
 from engine.store.results import home
 
 STARTING = 60.0  # seconds that a worker may take from its start to its first heartbeat
 LOG_LIMIT = 1_000_000  # bytes
+WORKER = f"{__name__.removesuffix('.jobs.workers')}.worker"
+"""The module, whose package has another name where the program is installed."""
 
 
 class Workers:
-    """The workers of one home folder, by their heartbeats."""
+    """The workers of one home folder, by their heartbeats; homes in a shared folder have their workers together."""
 
     def __init__(self, root: Path | str | None = None) -> None:
-        self.root = Path(root) if root is not None else home()
+        self.root = shared_by(Path(root) if root is not None else home())
         self.database = Database(self.root / "queue.sqlite")
 
     def alive(self, within: float = DEAD_AFTER) -> list[str]:
@@ -70,17 +73,11 @@ class Workers:
             connection.execute("INSERT INTO workers (id, heartbeat, note) VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE "
                                "SET note = excluded.note", (worker, time.time() + STARTING - DEAD_AFTER, sentence))
 
-    def leave(self, worker: str, *, only_if_idle: bool = False) -> bool:
-        """Take `worker` off the table; with `only_if_idle`, refuse (False) while a job waits.
-
-        Checking and leaving is one transaction: a job submitted before it is seen by this worker, and one
-        submitted after it finds no live worker, so that `ensure_worker` starts another.
-        """
+    def leave(self, worker: str) -> None:
+        """Take `worker` off the table. One that leaves for want of work looks again for a job afterwards: who submits
+        one from now on finds no live worker, so that `ensure_worker` starts another."""
         with self.database.writing() as connection:
-            if only_if_idle and connection.execute("SELECT 1 FROM jobs WHERE state = 'queued'").fetchone():
-                return False
             connection.execute("DELETE FROM workers WHERE id = ?", (worker,))
-        return True
 
 
 def new_worker_id() -> str:
@@ -99,7 +96,7 @@ def ensure_worker(root: Path | str | None = None, *, kinds: Sequence[str] = (), 
     worker = workers.reserve()
     if worker is None:
         return False
-    command = [sys.executable, "-m", "engine.worker", "--home", str(workers.root.absolute()), "--id", worker,
+    command = [sys.executable, "-m", WORKER, "--home", str(workers.root), "--id", worker,
                "--idle-exit", str(idle_exit), *(part for module in kinds for part in ("--kinds", module))]
     try:
         with _log(workers.root).open("ab") as log:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import StoreError
 from engine.basics.files import atomic_write
-from engine.basics.folders import home_folder
+from engine.basics.folders import shared_folder
 from engine.basics.latest import Latest
 from engine.basics.provenance import device_name, processor_features
 from engine.basics.values import Number, Value
@@ -48,7 +48,7 @@ _LATEST: Latest[Gain] = Latest()
 
 def gain() -> Gain:
     """Of this machine, measured if no measurement of it is kept."""
-    path = home_folder() / "machine" / "bfloat16.json"
+    path = shared_folder() / "machine" / "bfloat16.json"
     return _LATEST.get(path, lambda: kept_gain(path))
 
 

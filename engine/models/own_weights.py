@@ -14,6 +14,7 @@ from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import make_folder
 from engine.basics.folders import home_folder
+from engine.basics.quota import require_room
 from engine.models.checkpoint import load_checkpoint, save_checkpoint
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
@@ -39,6 +40,7 @@ def keep(file: BinaryIO, filename: str, module: nn.Module) -> str:
         load_checkpoint(module, path)
     name = f"own-{hashlib.sha256(content).hexdigest()[:16]}"
     target = _path(name)
+    require_room(len(content))
     make_folder(target.parent)
     save_checkpoint(module.state_dict(), target)
     return name

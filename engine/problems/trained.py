@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import make_folder
-from engine.basics.folders import home_folder
+from engine.basics.folders import shared_folder
 from engine.basics.noted import note
 from engine.models.checkpoint import read_notes, read_state, save_checkpoint
 from engine.models.losses import Loss
@@ -36,7 +36,7 @@ class TrainedNetwork:
 
 def weights_file(identity: Mapping[str, Any]) -> Path:
     """Where the weights of a training are kept; `identity` is what determines them."""
-    return home_folder() / "models" / f"{digest_of(identity)}.safetensors"
+    return shared_folder() / "models" / f"{digest_of(identity)}.safetensors"
 
 
 def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,

@@ -30,6 +30,7 @@ from engine.store.sealed import (
     IDENTITY,
     MANIFEST,
     Damage,
+    NewerFormat,
     digest_of,
     fill,
     identity_of,
@@ -132,7 +133,8 @@ class Store:
     def read(self, digest: str) -> Result:
         """The result `digest`, every byte of it verified against its manifest.
 
-        `StoreError` if it is missing, or if it cannot be trusted: then its folder is moved to `set-aside/`.
+        `StoreError` if it is missing, or if it cannot be trusted: then its folder is moved to `set-aside/`. One that a
+        later version wrote raises `NewerFormat` and stays.
         """
         folder = self.folder(digest)
         try:
@@ -141,6 +143,8 @@ class Store:
             if not folder.exists():
                 raise StoreError(f"There is no result {digest[:12]} in the store; start its run first.") from None
             raise self._set_aside(folder, str(damage)) from None
+        except NewerFormat:
+            raise
         except OSError as error:
             raise StoreError(f"Result {digest[:12]} cannot be read ({error.strerror or error}); "
                              "check the disk and the permissions of the result folder.") from error
@@ -183,7 +187,7 @@ class Store:
         """Every result with a readable manifest, newest first, not verified: `read` one before using it."""
         found = []
         for path in self.shelf.glob(f"*/{MANIFEST}"):
-            with suppress(OSError, Damage, InvalidInput):
+            with suppress(OSError, Damage, InvalidInput):  # of a later version: an OSError too
                 digest = self.folder(path.parent.name).name
                 found.append(Result(digest, read_manifest(path.parent, digest), self))
         return sorted(found, key=lambda result: result.manifest.get("written", ""), reverse=True)

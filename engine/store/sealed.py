@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import write_synced
 from engine.basics.values import canonical_json
 
@@ -25,6 +25,7 @@ IDENTITY = ("kind", "payload", "chunk", "spec", "specs", "data", "seeds")
 """Manifest keys that say which run it is: two manifests that agree in all of them are the same run."""
 
 FORMAT = 1
+"""Of what `fill` writes. This program reads every format up to it: who raises it teaches `verified` the older ones."""
 MANIFEST, ARRAYS = "manifest.json", "arrays.safetensors"
 
 def digest_of(data: Any) -> str:
@@ -38,6 +39,10 @@ def digest_of(data: Any) -> str:
 
 class Damage(Exception):
     """Why a folder cannot be trusted: the middle of a sentence."""
+
+
+class NewerFormat(StoreError):
+    """A folder was written by a later version: it is no damage, and stays where it is."""
 
 
 def fill(draft: Path, digest: str, manifest: Mapping, tables: Mapping, arrays: Mapping) -> dict[str, Any]:
@@ -113,7 +118,10 @@ def _seal(record: Mapping[str, Any]) -> str:
 
 
 def read_manifest(folder: Path, digest: str) -> dict[str, Any]:
-    """The manifest of a folder that claims to be `digest`, its files unverified; `Damage` if it is not one."""
+    """The manifest of a folder that claims to be `digest`, its files unverified.
+
+    Raises `Damage` if it is not one, `NewerFormat` if a later version wrote it.
+    """
     try:
         record = json.loads((folder / MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -122,6 +130,10 @@ def read_manifest(folder: Path, digest: str) -> dict[str, Any]:
         raise Damage("its manifest is not JSON") from None
     if not isinstance(record, dict) or not isinstance(record.get("files"), dict):
         raise Damage("its manifest was not written by this program")
+    form = record.get("format")
+    if isinstance(form, int) and form > FORMAT:
+        raise NewerFormat(f"Result {digest[:12]} was written by a newer version of Whichfluence (format {form}, where "
+                          f"this one reads up to {FORMAT}); update this one, or give it another WHICHFLUENCE_HOME.")
     if record.get("digest") != digest:
         raise Damage(f"its manifest belongs to another result ({str(record.get('digest'))[:12]})")
     return record

@@ -18,7 +18,7 @@ import torch
 
 from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
-from engine.basics.folders import home_folder
+from engine.basics.folders import shared_folder
 from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
 from engine.models.causal.narrow import narrow_matrices
 
@@ -243,7 +243,7 @@ def _converted(place: Place) -> Place:
     if not place.gguf:
         return place
     mark = content(Path(place.source) / place.gguf)[:12]
-    target = home_folder() / "models" / f"{place.name}-{mark}"
+    target = shared_folder() / "models" / f"{place.name}-{mark}"
     if not (target / "config.json").is_file():
         _convert(place, target)
     return Place(place.name, str(target))

@@ -268,15 +268,6 @@ def test_one_of_two_browsers_starts_the_worker(tmp_path, monkeypatch):
     assert len(started) == 1 and "engine.worker" in started[0]
 
 
-def test_a_worker_leaves_only_an_empty_queue(queue):
-    workers = Workers(queue.root)
-    workers.beat("w")
-    job = queue.submit("slow", {}).id
-    assert workers.leave("w", only_if_idle=True) is False and workers.alive() == ["w"]
-    queue.request_cancel(job)
-    assert workers.leave("w", only_if_idle=True) is True and workers.alive() == []
-
-
 def test_a_worker_that_cannot_start_is_not_started_over_and_over(tmp_path):
     workers = Workers(tmp_path)
     workers.fail(workers.reserve(), "It cannot.")

@@ -107,6 +107,19 @@ def test_cancel_within_a_chunk_then_resume(queue, payload):
     assert not list((queue.root / "chunks").glob(f"{job}*"))
 
 
+def test_a_job_that_comes_while_a_worker_leaves_is_its_own(queue, payload, monkeypatch):
+    leave, asked = Workers.leave, []
+
+    def late(workers, worker):
+        leave(workers, worker)
+        if not asked:
+            asked.append(queue.submit("slow", {**payload, "sleep": 0.0}).id)
+
+    monkeypatch.setattr(Workers, "leave", late)
+    serve(queue).join(10)
+    assert queue.get(asked[0]).state == "done" and Workers(queue.root).alive() == []
+
+
 def test_a_failing_chunk_fails_the_job_with_its_sentence(queue, payload, tmp_path):
     job = queue.submit("slow", {**payload, "sleep": 0.0, "fails_at": 1}).id
     serve(queue).join(5)
