@@ -81,7 +81,7 @@ def test_the_default_run_is_that_of_the_command_it_shows(empty):
     at = sound(open("noisy_labels"))
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     parsed = NoisySource.model_validate_json(line.split("'")[1])
-    assert (parsed.dataset, parsed.noise, parsed.model) == ("digits", 0.2, "cnn")
+    assert (parsed.dataset, parsed.noise, parsed.model) == ("fashion_small", 0.2, "cnn")
 
 
 def test_detection_shows_metrics_table_and_agreement(finished):

@@ -168,12 +168,12 @@ def test_texts_have_answers_and_no_labels(looked_at):
     assert frames and all("answer" in frame and "label" not in frame for frame in frames)
     assert says(at, "<br>answer <strong>") and not says(at, "<br>label <strong>") and not says(at, ">label</span>")
     assert not [button.label for button in at.button if "label" in button.label]
-    at = sound(open("compare", s=LISTED, ranks=2, **SMALL))
-    frames = [frame.value for frame in at.dataframe if "example" in frame.value.columns]
+    views = [sound(open("compare", s=LISTED, ranks=2, detail=detail, **SMALL)) for detail in ("dots", "top")]
+    frames = [frame.value for at in views for frame in at.dataframe if "example" in frame.value.columns]
     assert len(frames) == 2 and all("answer" in frame and "label" not in frame for frame in frames)
-    charts = [element.proto.spec for element in at.get("vega_lite_chart")]
+    charts = [element.proto.spec for element in views[1].get("vega_lite_chart")]
     assert sum('"Answer"' in spec for spec in charts) == 1 and '"Label"' not in "".join(charts)
-    dots, = at.get("plotly_chart")
+    dots, = views[0].get("plotly_chart")
     said = [text for trace in json.loads(dots.proto.spec)["data"] for text in trace["hovertext"]]
     assert len(said) == 24 and all("<br>answer " in text and "label" not in text for text in said)
 
