@@ -22,7 +22,7 @@ ROOMS = (
      "Find labels that are likely wrong, look at them, decide, and see what removing them does."),
     ("language_models", "Language models", ":material/forum:",
      "Find the training records that taught a language model what it says."),
-    ("learn", "Learn", ":material/school:", "Eight short steps from a counterfactual to why two rankings differ."),
+    ("learn", "Learn", ":material/school:", "Nine short steps from a counterfactual to why two rankings differ."),
     ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
     ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),
     ("guide", "Guide", ":material/menu_book:", "Commands, file formats, recipes, and how each thing works."),
@@ -30,7 +30,7 @@ ROOMS = (
 READERS = (
     ("You compare attribution methods", "Find out whether two methods disagree because one is inexact, or because they "
      "answer different questions.", "compare", "Compare the named methods", "table-1"),
-    ("You teach, or learn", "Eight live experiments, each with one control, one picture and one sentence to take "
+    ("You teach, or learn", "Nine live experiments, each with one control, one picture and one sentence to take "
      "away.", "learn", "Take the tour", None),
     ("You hunt bad training data", "Bring your own images or arrays, review the labels that look wrong, and see what "
      "removing them does.", "noisy_labels", "Find noisy labels", None),
