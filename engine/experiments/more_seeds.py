@@ -37,8 +37,8 @@ def together(standing: tuple[pd.DataFrame, Mapping[str, Any]], fresh: tuple[pd.D
     keys = [column for column in before.columns if column not in SUMMARY]
     joined = before.merge(after, on=keys, how="inner", suffixes=("", " of the fresh"), validate="one_to_one")
     if list(before.columns) != list(after.columns) or not len(joined) == len(before) == len(after):
-        raise InvalidInput("The rows of the new seeds are not those that are published; leave out --add to replace "
-                           "them.")
+        raise InvalidInput("The rows of the new seeds are not those that are published; publish them without "
+                           "adding, which replaces those.")
     table = joined[before.columns].assign(**_summaries(joined, len(old["seeds"]), len(new["seeds"])))
     return table, _manifest(old, new)
 
@@ -48,13 +48,13 @@ def check(standing: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
     already or would leave a gap, or what else decides the numbers differs."""
     seeds, more = standing["seeds"], payload["seeds"]
     if list(more) != list(range(seeds[-1] + 1, seeds[-1] + 1 + len(more))):
-        raise InvalidInput(f"Seeds {seeds[0]} to {seeds[-1]} are published, so that the next ones begin at "
-                           f"{seeds[-1] + 1}; give --first-seed {seeds[-1] + 1}, or leave out --add to replace them.")
+        raise InvalidInput(f"Seeds {seeds[0]} to {seeds[-1]} are published; give {seeds[-1] + 1} as the first seed, or "
+                           "publish without adding, which replaces those.")
     asked, before = (json.loads(json.dumps({key: one.get(key) for key in DECIDING}))
                      for one in (payload, standing["payload"]))
     if asked != before:
         raise InvalidInput("What is published was made with other settings, data or models, so that these seeds cannot "
-                           "be added to it; leave out --add to replace it.")
+                           "be added to it; publish without adding, which replaces it.")
 
 
 def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Sequence[Any]]:

@@ -67,7 +67,7 @@ def _standing(experiment: Experiment, scale: str, out_dir: Path | str | None) ->
     """What is published already."""
     found = published(experiment.name, scale, out_dir)
     if found is None:
-        raise InvalidInput(f"`{experiment.name}` is not published at the scale `{scale}` yet; leave out --add.")
+        raise InvalidInput(f"`{experiment.name}` is not published at the scale `{scale}` yet; publish without adding.")
     return found
 
 

@@ -65,15 +65,15 @@ def connected(address: str | None = None) -> ModuleType:
     try:
         import ray
     except ImportError:
-        raise InvalidInput("Ray is not installed; `pip install -r requirements-cluster.txt`, or leave --executor "
-                           "out.") from None
+        raise InvalidInput("Ray is not installed; `pip install -r requirements-cluster.txt`, or take the local "
+                           "executor.") from None
     if not ray.is_initialized():
         try:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             said = " ".join(str(error).split())[:200]
-            raise InvalidInput(f"No Ray cluster answers at `{address or 'this machine'}` ({said}); start one with "
-                               "`ray start --head`, and give its address.") from error
+            raise InvalidInput(f"No Ray cluster answers at `{address or 'this machine'}` ({said}); start its head node "
+                               "with `ray start`, and give its address.") from error
     return ray
 
 

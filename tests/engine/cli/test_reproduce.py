@@ -79,7 +79,7 @@ def test_a_seed_that_is_added_gives_the_table_of_both(tiny, tmp_path, capsys):
     assert "not published" in capsys.readouterr().err and not grown.exists()
     assert main(arguments) == 0
     assert main([*arguments, "--add"]) == 2
-    assert "--first-seed 1" in capsys.readouterr().err
+    assert "give 1 as the first seed (--first-seed)" in capsys.readouterr().err
     assert main([*arguments, "--first-seed", "1", "--add"]) == 0
     asked, found = (pd.read_csv(out / "tiny" / "small" / "results.csv") for out in (whole, grown))
     pd.testing.assert_frame_equal(found, asked, check_exact=False, rtol=1e-4, atol=2e-6)

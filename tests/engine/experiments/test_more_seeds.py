@@ -43,7 +43,7 @@ def test_shares_of_what_was_removed_are_means_over_all_seeds():
 
 @pytest.mark.parametrize("seeds", [[0], [1, 2], [3]])
 def test_seeds_that_stand_there_or_leave_a_gap_are_refused(seeds):
-    with pytest.raises(InvalidInput, match="--first-seed 2"):
+    with pytest.raises(InvalidInput, match="give 2 as the first seed"):
         more_seeds.together(published([0, 1]), published(seeds))
 
 
