@@ -22,7 +22,7 @@ def complete(page):
 @pytest.fixture(scope="module")
 def curves(opening):
     with opening() as open_page:
-        yield open_page(f"/approximation_error?{SMALL}&eta=0.9")
+        yield open_page(f"/approximation_error?{SMALL}&eta=0.9&data=digits")
 
 
 def test_curves_grow_to_the_end_and_have_a_text_alternative(curves, settle, screenshot):

@@ -19,7 +19,7 @@ def test_a_network_is_chosen_trained_and_compared(open_page, settle, screenshot)
     page.locator(".st-key-choice-model input").fill("Two-layer")
     page.keyboard.press("Enter")
     page.wait_for_url("**model=mlp**")
-    page.get_by_text("Different question", exact=False).first.wait_for(timeout=120_000)
+    page.locator("strong:visible", has_text="Different question").first.wait_for(timeout=120_000)
     settle(page)
     assert "model=mlp" in page.url and "parameters=all" in page.url
     screenshot(page, "compare-network")

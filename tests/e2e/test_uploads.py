@@ -12,9 +12,9 @@ def test_a_file_beyond_500_mb_is_refused_with_a_message(open_page, tmp_path):
         file.truncate(501 * 1024 * 1024)  # sparse: takes no room
     page = open_page("/compare")
     page.get_by_text("Use my own data").click()
-    page.locator('[data-testid="stFileUploader"] input[type="file"]').set_input_files(large)
+    page.locator('[data-testid="stSidebar"] [data-testid="stFileUploader"] input[type="file"]').set_input_files(large)
     page.get_by_text("500").last.wait_for()
-    said = page.locator('[data-testid="stFileUploader"]').inner_text()
+    said = page.locator('[data-testid="stSidebar"] [data-testid="stFileUploader"]').inner_text()
     assert "must be 500" in said or "exceeds" in said.lower(), said
     assert page.locator('[data-testid="stException"]').count() == 0
 
@@ -28,7 +28,7 @@ def arrays(path, **changes):
 
 
 def upload(page, path, settle):
-    page.locator('[data-testid="stFileUploader"] input[type="file"]').set_input_files(path)
+    page.locator('[data-testid="stSidebar"] [data-testid="stFileUploader"] input[type="file"]').set_input_files(path)
     page.wait_for_timeout(1_000)
     settle(page)
 
