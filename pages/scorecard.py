@@ -24,6 +24,7 @@ def main() -> None:
             panel.offer(chosen, asked)
         else:
             panel.show(chosen, found)
+        panel.published()
     except WhichfluenceError as error:
         st.error(sentence(error), icon=":material/error:")
 

@@ -95,3 +95,9 @@ def _dots(title: str, measure: str, own: pd.DataFrame, removes: bool) -> None:
          alt=f"{title} of {len(own)} methods. Largest: {best['title']} with {best['mean']:.3f}.")
     glossary.caption("Dashed: exact leave-one-out, the exact answer to the question that this benchmark asks."
                      if ceiling is not None else "There is no exact answer to a question here, so no ceiling is drawn.")
+
+
+def published() -> None:
+    """On to the cards that came with the program."""
+    st.page_link("../pages/paper.py", label="Published scorecards, with seeds, intervals and manifests",
+                 icon=":material/fact_check:", query_params={"experiment": "scorecard", "preset": "small"})

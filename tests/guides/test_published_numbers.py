@@ -65,3 +65,31 @@ def test_detection_with_the_embedded_model(row):
     own = table[(table["metric"] == "AUPRC") & (table["method"] == row[1])].set_index("behavior")
     for name, cell in zip(BEHAVIORS, row[2:], strict=True):
         assert cell == f"{own.loc[name, 'mean']:.2f} ± {own.loc[name, 'ci95']:.2f}"
+
+
+CARD = ("loo", "influence_function", "step", "nearest", "gradient_norm")
+BENCHMARKS = (ROOT / "assets" / "guides" / "benchmarks.md").read_text(encoding="utf-8")
+
+
+def card(model):
+    """The published scorecard of a model, by benchmark and method."""
+    table = pd.read_csv(ROOT / "assets" / "results" / "scorecard" / "small" / "results.csv")
+    return table[table["model"].str.startswith(model)].set_index(["benchmark", "method"])
+
+
+@pytest.mark.parametrize("row", rows("all others end at 1):", 6, BENCHMARKS), ids=lambda row: row[0])
+def test_a_published_scorecard(row):
+    table = card("softmax").loc[row[0].strip("`")]
+    for method, cell in zip(CARD, row[1:], strict=True):
+        told = f"{table.loc[method, 'mean']:.2f} ± {table.loc[method, 'ci95']:.2f}".replace("-", "−")
+        assert cell == told
+
+
+def test_what_the_published_scorecard_shows():
+    table, half = card("softmax")["mean"], card("softmax")["ci95"]
+    exact = ["loo", "influence_function", "step"]
+    first = {name: table[name][exact].idxmax() for name in ("leave_one_out", "lds", "removal")}
+    assert first == dict(zip(first, exact, strict=True))
+    assert table["lds"]["step"] < table["lds"][["loo", "influence_function"]].min() - half["lds"].loc["loo"]
+    assert table["mislabelled"][[*exact, "gradient_norm"]].min() > 0.9
+    assert table["mixed"].idxmax() == "nearest" and table["randomisation"]["loo"] == 1
