@@ -19,7 +19,7 @@ from tests.truth.naive_language import BEHAVIORS, NaiveLanguage
 DAMPING = 0.5
 RESPONSE = {"kind": "local_response", "damping": DAMPING}
 LAST_MLP = r"layers\.1\.mlp.*lora"
-NAMES = ["arnoldi", "cg", "cg_gauss_newton", "datainf", "ekfac", "lissa"]
+NAMES = ["arnoldi", "astra", "cg", "cg_gauss_newton", "datainf", "ekfac", "lissa"]
 
 
 def pair(**options):
@@ -68,6 +68,13 @@ def test_the_gauss_newton_matrix_is_that_of_the_tokens(case):
     assert torch.linalg.matrix_rank(expected - problem.l2 * torch.eye(len(expected))) > 100
     for name, found in scores(problem, "cg_gauss_newton"):
         near(found, answers(naive, expected, name), 0.03)
+
+
+def test_astra_comes_near_the_gauss_newton_matrix(small):
+    problem, naive = small
+    expected = naive.gauss_newton()
+    for name, found in scores(problem, "astra"):
+        near(found, answers(naive, expected, name), 0.05)
 
 
 def within_the_residual(problem, naive, matrix, solver):
