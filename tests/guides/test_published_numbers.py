@@ -93,3 +93,14 @@ def test_what_the_published_scorecard_shows():
     assert table["lds"]["step"] < table["lds"][["loo", "influence_function"]].min() - half["lds"].loc["loo"]
     assert table["mislabelled"][[*exact, "gradient_norm"]].min() > 0.9
     assert table["mixed"].idxmax() == "nearest" and table["randomisation"]["loo"] == 1
+
+
+@pytest.mark.parametrize("row", rows("mean ± 95% t interval over seeds:", 5, BENCHMARKS), ids=lambda row: row[0])
+def test_agreement_with_exact_answers_about_a_training(row):
+    table = pd.read_csv(ROOT / "assets" / "results" / "method-agreement" / "embedded" / "results.csv")
+    own = table[(table["metric"] == "Kendall tau") & (table["method"] == row[0])].set_index(["reference", "run"])
+    asked = [(reference, run) for reference in ("Exact replay", "Exact leave-one-out") for run in ("own run",
+                                                                                                  "other runs")]
+    for key, cell in zip(asked, row[1:], strict=True):
+        told = "—" if key not in own.index else f"{own.loc[key, 'mean']:.2f} ± {own.loc[key, 'ci95']:.2f}"
+        assert cell == told.replace("-", "−")
