@@ -116,6 +116,10 @@ class TrainingRecipe(Value, ABC):
         """What of the optimizer's state belongs to a checkpoint, by names that no parameter has; nothing by default."""
         return {}
 
+    def no_moments(self, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
+        """The same of an optimizer that has seen no step."""
+        return {}
+
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         """What is done to gradients before they are used; nothing by default."""
 

@@ -66,13 +66,16 @@ def _random_softmax(problem: SoftmaxProblem, seed: int) -> SoftmaxProblem:
 
 @with_random_weights.register
 def _random_module(problem: ModuleProblem, seed: int) -> ModuleProblem:
-    """The initial weights of a training with that seed; checkpoints are all there, with the rates of the problem's."""
-    _, build = problem.training()
+    """The initial weights of a training with that seed; checkpoints are all there, with the rates of the problem's, and
+    an optimizer that has seen nothing."""
+    recipe, build = problem.training()
     with own_randomness(problem.device):
         seed_generators(problem.device, seed)
         module = build().to(device=problem.device, dtype=problem.network.dtype)
+    recipe.free(module)
     found = _with_module(problem, module, problem.examples, problem.seed, **_texts(problem))
-    found.keep_checkpoints([(module.state_dict(), point.learning_rate) for point in problem.checkpoints])
+    state = module.state_dict() | recipe.no_moments(module.named_parameters())
+    found.keep_checkpoints([(state, point.learning_rate) for point in problem.checkpoints])
     return found
 
 

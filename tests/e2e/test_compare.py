@@ -166,6 +166,7 @@ def test_removing_and_presets(four, settle):
 def test_every_preset_opens(open_page, screenshot, preset):
     page = open_page(link(preset))
     answered(page)
+    page.locator('[data-testid="stPlotlyChart"]').first.wait_for()
     screenshot(page, f"compare-{preset}")
     assert page.locator('[data-testid="stPlotlyChart"]').count() == 1
     assert page.console_errors == []

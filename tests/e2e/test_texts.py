@@ -37,6 +37,6 @@ def test_words_are_marked_by_clicking_the_first_and_the_last(open_page, settle, 
     assert page.get_by_text("the log-likelihood of “The answer is” in the response").count() == 1
     screenshot(page, "span-marked")
     page.get_by_role("button", name="Add to the comparison").click()
-    page.get_by_text("No question to compare").first.wait_for(timeout=300_000)
+    page.locator("strong:visible", has_text="No question to compare").first.wait_for(timeout=300_000)
     settle(page)
     assert "span%3AThe" in page.url and page.console_errors == []

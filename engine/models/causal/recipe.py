@@ -89,6 +89,11 @@ class FineTuning(TrainingRecipe):
                 found |= {FIRST + name: state["exp_avg"], SECOND + name: state["exp_avg_sq"], STEPS: state["step"]}
         return {name: value.detach().to("cpu", copy=True) for name, value in found.items()}
 
+    def no_moments(self, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
+        zeros = {name: torch.zeros_like(own, device="cpu") for name, own in named if own.requires_grad}
+        return {STEPS: torch.tensor(0.0), **{FIRST + name: value for name, value in zeros.items()},
+                **{SECOND + name: value.clone() for name, value in zeros.items()}}
+
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         torch.nn.utils.clip_grad_norm_(parameters, self.clip)
 
