@@ -62,7 +62,7 @@ def test_a_list_that_was_emptied_stays_empty_until_something_is_chosen():
     assert len(address(at, "s")) == 4 and not says(at, "Nothing to compare yet")
 
 
-def test_a_network_is_not_asked_before_anything_is_chosen():
+def test_a_network_is_not_asked_before_anything_is_chosen(home):
     at = sound(open("compare", model="mlp", **SMALL))
     assert says(at, "Nothing to compare yet") and queued() == []
 
