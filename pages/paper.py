@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.paper import panel, state
 from app.paper.marks import TABLE_ANCHOR
-from app.widgets import glossary, published
+from app.widgets import glossary, published, top
 from engine.experiments import EXPERIMENTS
 
 st.title("Paper")
@@ -26,6 +26,7 @@ if experiment.note:
 panel.elsewhere(name)
 if found is None:
     panel.empty(name, preset, joined, model)
+    top.arrive(TABLE_ANCHOR)
     st.stop()
 
 measure = state.choose_measure(found.table if joined is None else joined)
@@ -36,3 +37,4 @@ else:
     panel.alone(name, preset, found)
 panel.curves(name, preset, measure, dataset, found)
 panel.manifest(name, preset, found)
+top.arrive(TABLE_ANCHOR)

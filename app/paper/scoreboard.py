@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from app.paper.marks import MARKS, TABLE_ANCHOR
+from app.paper.marks import MARKS, cells_address
 from app.widgets import glossary
 from app.widgets.reproductions import scale_title
 from engine.experiments import EXPERIMENTS, FULL
@@ -45,8 +44,8 @@ def summary(entries: Sequence[Entry]) -> str:
 
 
 def _row(entry: Entry) -> str:
-    address = escape(urlencode({"experiment": entry.name, **({"preset": entry.preset} if entry.preset else {})}))
-    return (f'<tr><th scope="row"><a href="?{address}#{TABLE_ANCHOR}" target="_self">{escape(entry.head)}</a>'
+    address = escape(cells_address(entry.name, entry.preset))
+    return (f'<tr><th scope="row"><a href="{address}" target="_self">{escape(entry.head)}</a>'
             f'<span class="wf-second wf-quiet">{escape(entry.shows)}</span></th>'
             f"<td>{_scale(entry)}</td><td>{_outcome(entry)}</td></tr>")
 

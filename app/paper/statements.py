@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from app.paper.marks import MARKS, TABLE_ANCHOR
+from app.paper.marks import MARKS, cells_address
 from app.widgets import glossary
 from engine.experiments.statements import told
 from engine.experiments.statements.statement import Finding
@@ -33,10 +32,10 @@ def show(found: Sequence[Finding]) -> None:
 def _row(finding: Finding) -> str:
     quiet = '<span class="wf-second wf-quiet">too small to show the effect</span>' if finding.short else ""
     lines = "".join(f"<p>{escape(line)}</p>" for line in (told.measured(finding), finding.why) if line)
-    address = urlencode({"experiment": finding.statement.needs[0], "preset": finding.preset})
+    address = cells_address(finding.statement.needs[0], finding.preset)
     return (f'<tr><th scope="row">{MARKS[finding.verdict]} {finding.verdict}{quiet}</th>'
             f"<td>{escape(finding.statement.sentence)}<details><summary>{escape(_short(finding))}</summary>{lines}"
-            f'<p><a href="?{escape(address)}#{TABLE_ANCHOR}" target="_self">See its table</a></p></details></td></tr>')
+            f'<p><a href="{escape(address)}" target="_self">See its table</a></p></details></td></tr>')
 
 
 def _short(finding: Finding) -> str:

@@ -106,7 +106,7 @@ STYLE = """
 [data-testid="stSidebarHeader"] > :has(> img)::after { content: "Whichfluence"; font-size: 1.12rem;
   font-weight: 650; letter-spacing: -.01em; }
 .st-key-wf-guide { max-width: 62rem; }
-.st-key-wf-top { position: absolute; }
+.st-key-wf-top, .st-key-wf-arrive { position: absolute; }
 .st-key-wf-guide [data-testid="stBaseButton-tertiary"] { text-align: left; }
 :is(.st-key-choice-find, .st-key-choice-guide, .st-key-choice-heading, .st-key-choice-experiment, .st-key-choice-preset,
   .st-key-choice-measure) { min-height: 4.25rem; }

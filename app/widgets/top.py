@@ -1,4 +1,4 @@
-"""Where a page begins again: what follows on what was read is read from its beginning.
+"""Where a page begins: what follows on what was read is read from its beginning, and a link may name a heading.
 
 Streamlit keeps how far a page is scrolled while its content is exchanged, and whoever pressed *Next* stands at the foot
 of what comes next.
@@ -22,3 +22,21 @@ def begin(shown: str) -> None:
     quoted = json.dumps(shown).replace("<", "\\u003c")
     with st.container(key="wf-top"):
         st.html(_BEGIN % {"shown": quoted}, unsafe_allow_javascript=True)
+
+
+AT = "at"
+"""The parameter of an address that names the heading at which the page shall open. Streamlit drops what stands behind
+a `#` as soon as a page writes into its address."""
+
+_ARRIVE = """<script>
+document.getElementById(%(anchor)s)?.scrollIntoView({block: 'start'});
+</script>"""
+
+
+def arrive(anchor: str) -> None:
+    """Scroll to this heading where the address asks for it, once; call it below everything that stands above it."""
+    if st.query_params.get(AT) != anchor:
+        return
+    st.query_params.pop(AT)
+    with st.container(key="wf-arrive"):
+        st.html(_ARRIVE % {"anchor": json.dumps(anchor)}, unsafe_allow_javascript=True)

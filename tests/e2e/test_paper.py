@@ -61,15 +61,14 @@ def test_notes_lead_from_a_cell_to_their_text(paper, settle):
     assert numbers == {f"#note-{number}" for number in range(1, page.locator(".wf-footnotes li").count() + 1)}
 
 
-def test_an_entry_of_the_scoreboard_leads_to_its_cells(paper, settle):
-    page = paper
+def test_an_entry_of_the_scoreboard_leads_to_its_cells(open_page, settle):
+    page = open_page("/paper?preset=paper")
     page.locator(".wf-scoreboard a", has_text="Table A-14").click()
-    settle(page)
-    assert "experiment=table-a14" in page.url
     page.wait_for_function("() => { const box = document.getElementById('cell-by-cell')?.getBoundingClientRect();"
                            " return box && box.top >= 0 && box.top < window.innerHeight; }")
-    page.go_back()
     settle(page)
+    assert "experiment=table-a14" in page.url and "at=" not in page.url
+    assert "reproduce table-a14" in main(page).inner_text().split("Cell by cell")[1]
 
 
 def test_the_table_and_the_manifest_can_be_kept(paper, settle):

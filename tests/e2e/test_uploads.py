@@ -13,8 +13,9 @@ def test_a_file_beyond_500_mb_is_refused_with_a_message(open_page, tmp_path):
     page = open_page("/compare")
     page.get_by_text("Use my own data").click()
     page.locator('[data-testid="stSidebar"] [data-testid="stFileUploader"] input[type="file"]').set_input_files(large)
-    page.get_by_text("500").last.wait_for()
-    said = page.locator('[data-testid="stSidebar"] [data-testid="stFileUploader"]').inner_text()
+    uploader = page.locator('[data-testid="stSidebar"] [data-testid="stFileUploader"]')
+    uploader.get_by_text("500").last.wait_for()
+    said = uploader.inner_text()
     assert "must be 500" in said or "exceeds" in said.lower(), said
     assert page.locator('[data-testid="stException"]').count() == 0
 

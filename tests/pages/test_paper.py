@@ -129,7 +129,7 @@ def test_the_scoreboard_has_every_entry_with_what_is_published_of_it(monkeypatch
     shown = unescape(html(sound(support.open("paper", settle=False))))
     board = shown[shown.index("wf-scoreboard"):shown.index("wf-statements\"><thead><tr><th scope=\"col\">Verdict")]
     for entry in scoreboard.entries(findings(STATEMENTS.values())):
-        assert f"experiment={entry.name}&preset={entry.preset}#cell-by-cell" in board
+        assert f"experiment={entry.name}&preset={entry.preset}&at=cell-by-cell" in board
         assert entry.shows in board and entry.short in board
     assert "25 of 25 cells within tolerance" in board and "A quick check; it is not meant to show the effect" in board
 
