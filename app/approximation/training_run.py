@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.approximation import behavior, run_errors
+from app.approximation import behavior, over_seeds, run_errors
 from app.charts import linear_range as chart
 from app.charts.draw import draw
 from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, pickers
@@ -50,6 +50,7 @@ def panel() -> None:
     else:
         _show(found, source, tried, process)
         run_errors.show(source, told, process)
+        over_seeds.show(source, told)
 
 
 def _descent(row) -> Replay:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,23 @@ class OverSeeds:
         return (f"After {int(last['seeds'])} seeds {end}: two halves of them agree with τ = {last['stability']:.2f}, "
                 f"and the standard error is {last['noise']:.2f} of what separates training examples.")
 
+    @cached_property
+    def agreement(self) -> pd.DataFrame:
+        """seed, tau: how the ranking of each run agrees with the mean over all others, mean over queries."""
+        runs = list(self.single.values())
+        kept = np.all([one.converged for one in runs], 0)
+        values = np.stack([one.values[:, kept] for one in runs])
+        others = (values.sum(0) - values) / (len(runs) - 1)
+        found = [_agreeing(own, mean) for own, mean in zip(values, others, strict=True)]
+        return pd.DataFrame({"seed": list(self.single), "tau": found})
+
+    @property
+    def run_sentence(self) -> str:
+        """What the ranking of a single run is worth for the others."""
+        tau = self.agreement["tau"]
+        return (f"The ranking of a single run agrees with the mean over the other {len(tau) - 1} with τ = "
+                f"{tau.mean():.2f} ({tau.min():.2f} to {tau.max():.2f}).")
+
 
 def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most: int = MOST,
                options: Options | None = None) -> OverSeeds:
@@ -71,17 +89,48 @@ def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most:
     rows: list[dict[str, float]] = []
     while len(single) < most:
         for _ in range(min(2, most - len(single))):
-            one = process.model_copy(update={"seeds": 1, "first": process.first + len(single)})
-            asked = Scoring.of(scoring.behavior, scoring.intervention, one)
-            single.append(compute(problem, asked, options.share(len(single), most))[0])
-        found = mean_of(single, process)
-        noise = np.nan if found.noise is None else found.noise
-        rows.append({"seeds": len(single), "stability": _stability(single), "noise": noise})
+            single.append(compute(problem, run_of(scoring, len(single)), options.share(len(single), most))[0])
+        rows.append(_row(single, process))
         if len(single) >= FEWEST and rows[-1]["stability"] >= stable:
             break
     options.progress(1.0)
-    seeds = process.model_copy(update={"seeds": len(single)}).runs(problem.seed)
-    return OverSeeds(found, pd.DataFrame(rows), bool(rows[-1]["stability"] >= stable),
+    return _found(single, process, problem.seed, rows, stable)
+
+
+def run_of(scoring: Scoring, place: int) -> Scoring:
+    """The question about run 0, 1, … of those that the scoring of a `Seeded` process begins with."""
+    process = _seeded(scoring)
+    one = process.model_copy(update={"seeds": 1, "first": process.first + place})
+    return Scoring.of(scoring.behavior, scoring.intervention, one.model_dump(), scoring.estimator)
+
+
+def seeds_of(scoring: Scoring, own: int) -> range:
+    """The seeds that the scoring of a `Seeded` process is about, for a problem that was trained with the seed `own`."""
+    return _seeded(scoring).runs(own)
+
+
+def _seeded(scoring: Scoring) -> Seeded:
+    assert isinstance(scoring.process, Seeded), "no other has runs"
+    return scoring.process
+
+
+def of_runs(single: Sequence[Scores], scoring: Scoring, seed: int, stable: float = STABLE) -> OverSeeds:
+    """What runs that are all done say: `single` are those of `run_of` 0, 1, …, two at least, of a problem that was
+    trained with `seed`."""
+    process = _seeded(scoring)
+    sizes = sorted({*range(2, len(single), 2), len(single)})
+    return _found(single, process, seed, [_row(single[:size], process) for size in sizes], stable)
+
+
+def _row(single: Sequence[Scores], process: Seeded) -> dict[str, float]:
+    noise = mean_of(single, process).noise
+    return {"seeds": len(single), "stability": _stability(single), "noise": np.nan if noise is None else noise}
+
+
+def _found(single: Sequence[Scores], process: Seeded, seed: int, rows: Sequence[dict[str, float]], stable: float
+           ) -> OverSeeds:
+    seeds = process.model_copy(update={"seeds": len(single)}).runs(seed)
+    return OverSeeds(mean_of(single, process), pd.DataFrame(rows), bool(rows[-1]["stability"] >= stable),
                      dict(zip(seeds, single, strict=True)))
 
 
@@ -101,23 +150,35 @@ def _stability(single: Sequence[Scores]) -> float:
     """Mean over queries of τ between the means over every second seed and over the others."""
     kept = np.all([one.converged for one in single], 0)
     halves = [np.mean([one.values[:, kept] for one in single[start::2]], 0) for start in (0, 1)]
-    return float(np.nanmean(kendall_tau(*halves)))
+    return _agreeing(*halves)
+
+
+def _agreeing(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.nanmean(kendall_tau(a, b)))
 
 
 def distribution(problem: Problem, found: OverSeeds, options: Options | None = None) -> pd.DataFrame:
-    """query, candidate, variance, wasserstein: a row a pair, of the problem that was averaged; Wasserstein NaN for a
-    derivative."""
-    options, scoring = options or Options(), found.scores.scoring
+    """As `spread` says, of the problem that was averaged."""
+    return spread(found, outcomes(problem, found.scores.scoring, list(found.single), options))
+
+
+def outcomes(problem: Problem, scoring: Scoring, seeds: Sequence[int], options: Options | None = None) -> np.ndarray:
+    """B(q; θ^s) of the trainings with these seeds, (s, m)."""
     held, read = problem.double().asking([scoring.readout])
     assert isinstance(held, ModuleProblem), "no other is averaged over seeds"
-    before = np.stack([read[0].value(logits, held.query_labels).cpu().numpy()
-                       for logits in factual_logits(held, list(found.single), options)])  # (s, m)
+    return np.stack([read[0].value(logits, held.query_labels).cpu().numpy()
+                     for logits in factual_logits(held, seeds, options or Options())])
+
+
+def spread(found: OverSeeds, before: np.ndarray) -> pd.DataFrame:
+    """query, candidate, variance, wasserstein: a row a pair; Wasserstein NaN for a derivative. before: `outcomes`."""
+    scoring = found.scores.scoring
     change = np.stack([one.values for one in found.single.values()])  # (s, m, k)
-    spread = _spread_rate(before, change) if scoring.process.derivative else _spread_change(before, change)
-    far = np.full(spread.shape, np.nan) if scoring.process.derivative else _wasserstein(before, change)
-    queries, candidates = np.indices(spread.shape)
+    wider = _spread_rate(before, change) if scoring.process.derivative else _spread_change(before, change)
+    far = np.full(wider.shape, np.nan) if scoring.process.derivative else _wasserstein(before, change)
+    queries, candidates = np.indices(wider.shape)
     return pd.DataFrame({"query": queries.ravel(), "candidate": found.scores.candidates[candidates.ravel()],
-                         "variance": spread.ravel(), "wasserstein": far.ravel()})
+                         "variance": wider.ravel(), "wasserstein": far.ravel()})
 
 
 def _spread_rate(before: np.ndarray, rate: np.ndarray) -> np.ndarray:

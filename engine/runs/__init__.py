@@ -10,6 +10,7 @@ from engine.runs import (
     linear_range,
     noisy_labels,
     noisy_retraining,
+    over_seeds,
     run_errors,
     scorecard,
     scores,
@@ -18,7 +19,7 @@ from engine.runs import (
 )
 
 for _kind in (
-        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, linear_range.JOB, run_errors.JOB, embedding.JOB,
-        error_surface.JOB, groups.GROUP_JOB, groups.CURVE_JOB, scorecard.JOB, noisy_labels.JOB, noisy_retraining.JOB,
-        noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB):
+        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, linear_range.JOB, run_errors.JOB, over_seeds.JOB,
+        embedding.JOB, error_surface.JOB, groups.GROUP_JOB, groups.CURVE_JOB, scorecard.JOB, noisy_labels.JOB,
+        noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB):
     KINDS.add(_kind.name, _kind)

@@ -32,10 +32,21 @@ def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int 
 def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
     """The scores of a finished run, in the order of its scorings."""
     arrays, runs = result.arrays(), result.manifest["runs"]
-    return [Scores(scoring, arrays[f"{place}|values"], arrays["candidates"], arrays[f"{place}|converged"],
-                   arrays[f"{place}|residual"], runs[place], arrays[f"{place}|resolved"],
-                   arrays.get(f"{place}|standard_error"))
-            for place, scoring in enumerate(scorings)]
+    return [read_scores(scoring, arrays, place, runs[place]) for place, scoring in enumerate(scorings)]
+
+
+def kept_arrays(scores: Scores, place: int) -> dict[str, np.ndarray]:
+    """What a result keeps of the scores of its scoring 0, 1, …, besides the candidates and where they are from."""
+    found = {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
+             f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution}
+    return found if scores.standard_error is None else {**found, f"{place}|standard_error": scores.standard_error}
+
+
+def read_scores(scoring: Scoring, arrays: Mapping[str, np.ndarray], place: int, told: dict[str, Any]) -> Scores:
+    """The scores of which `kept_arrays` were kept; told: where they are from."""
+    return Scores(scoring, arrays[f"{place}|values"], arrays["candidates"], arrays[f"{place}|converged"],
+                  arrays[f"{place}|residual"], told, arrays[f"{place}|resolved"],
+                  arrays.get(f"{place}|standard_error"))
 
 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
@@ -94,10 +105,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
                     context.computing(scorings[members[0]].title, 0.05))
     arrays: dict[str, np.ndarray] = {"candidates": found[0].candidates}
     for place, scores in zip(members, found, strict=True):
-        arrays |= {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
-                   f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution}
-        if scores.standard_error is not None:
-            arrays[f"{place}|standard_error"] = scores.standard_error
+        arrays |= kept_arrays(scores, place)
     fingerprint = whole.fingerprint if part == 0 else found[0].provenance["data"]  # of all slices, told by the first
     return Output(arrays=arrays, manifest={"runs": {str(place): {**scores.provenance, "data": fingerprint}
                                                     for place, scores in zip(members, found, strict=True)}})

@@ -12,11 +12,14 @@ from engine.curvature import solvers_for
 from engine.jobs import run_job
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
-from engine.question.processes import Replay
+from engine.question.interventions import Remove
+from engine.question.processes import Replay, Retrain
 from engine.runs import error_surface as surface_runs
 from engine.runs import linear_range as linear_runs
+from engine.runs import over_seeds as over_seeds_runs
 from engine.runs import run_errors as approximated_runs
 from engine.runs.scores import KIND, payload
+from engine.scoring.scoring import Scoring
 from tests.pages.support import open, says, sound, texts
 
 HESSIANS = solvers_for(SoftmaxProblem)
@@ -221,6 +224,27 @@ def test_a_run_without_a_derivative_says_so(monkeypatch):
     run_job(linear_runs.KIND, asked_run(process=Replay(eta=0.5, steps=1)))
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=1))
     assert says(at, "not differentiable") and says(at, "choose a smaller η")
+
+
+def test_runs_are_all_one_where_nothing_is_drawn():
+    run_job(linear_runs.KIND, asked_run(process=Replay(eta=0.5, steps=9)))
+    at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=9, runs=1))
+    assert at.toggle(key="choice:runs").disabled and "draws nothing" in at.toggle(key="choice:runs").help
+
+
+@pytest.mark.slow  # a network is trained a dozen times
+def test_a_network_is_asked_of_several_runs():
+    run_job(linear_runs.KIND, asked_run(model="mlp"))
+    at = sound(open("approximation_error", **NETWORK, runs=1, runs_of="removal"))
+    assert says(at, "over 4 seeds on")
+    scoring = Scoring.of("query_loss", Remove(), Retrain(seeds=4))
+    run_job(over_seeds_runs.KIND, over_seeds_runs.payload(
+        ProblemSource(n_train=60, n_queries=20, n_test=500, model="mlp"), scoring, 20, 4))
+    at = sound(at.run())
+    assert says(at, "two halves of them agree") and says(at, "The ranking of a single run agrees with the mean over")
+    frame = next(one.value for one in at.dataframe if "± standard error" in one.value.columns)
+    assert len(frame) == 20 and "Wasserstein distance" in frame.columns
+    assert any("over-seeds" in code.value and "--stable 1" in code.value for code in at.code)
 
 
 @pytest.mark.slow  # a network is trained a dozen times

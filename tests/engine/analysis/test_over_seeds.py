@@ -47,6 +47,15 @@ def test_stability_is_tau_between_halves_of_the_seeds(found):
     assert found.table["stability"][1] == pytest.approx(expected)
 
 
+def test_a_run_is_worth_its_tau_with_the_mean_of_the_others(found):
+    values = np.stack([one.values for one in found.single.values()])
+    for place, (seed, tau) in enumerate(found.agreement.itertuples(index=False)):
+        others = np.delete(values, place, 0).mean(0)
+        expected = np.mean([kendalltau(*rows).statistic for rows in zip(values[place], others, strict=True)])
+        assert seed == list(found.single)[place] and tau == pytest.approx(expected)
+    assert f"{found.agreement['tau'].mean():.2f}" in found.run_sentence
+
+
 def test_it_ends_as_soon_as_the_ranking_is_stable(network):
     early = over_seeds(network, REMOVED, stable=-1.0)
     assert early.stable and early.table["seeds"].tolist() == [2, 4] and "is stable" in early.sentence

@@ -11,7 +11,7 @@ def test_every_kind_of_the_room_is_registered_once():
     names = [module.name for module in pkgutil.iter_modules(runs.__path__, "engine.runs.")]
     kinds = [thing for name in names for thing in vars(importlib.import_module(name)).values()
              if isinstance(thing, JobKind)]
-    assert len(kinds) == 16 and all(KINDS[kind.name] is kind for kind in kinds)
+    assert len(kinds) == 17 and all(KINDS[kind.name] is kind for kind in kinds)
 
 
 def test_a_worker_loads_both_rooms_of_kinds():

@@ -1,0 +1,105 @@
+"""Through the training: this run, the mean over runs, and how the runs are spread."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from app.charts import over_seeds as chart
+from app.charts.draw import draw
+from app.widgets import chips, choice, downloads, glossary, inputs, job_panel
+from app.widgets.desk import desk
+from app.widgets.plain_text import sentence
+from app.widgets.selectors import pick, segments
+from engine.analysis.over_seeds import STABLE, spread
+from engine.desk import Waiting
+from engine.desk.over_seeds import asked_over_seeds
+from engine.problems import ProblemSource
+from engine.question.interventions import Infinitesimal, Remove
+from engine.question.processes import Replay, Retrain
+from engine.runs.over_seeds import Asked
+from engine.scoring.scoring import Scoring
+
+NAME, MANY, ASKED = "runs", "nruns", "runs_of"
+SCORED = 20
+COUNTS = (4, 8, 16)
+DERIVATIVE, REMOVAL = "derivative", "removal"
+TITLES = {DERIVATIVE: "derivative of the training", REMOVAL: "training without the example"}
+
+
+def show(source: ProblemSource, told: str) -> None:
+    """A switch, and below it what several runs say, or the job that asks them."""
+    drawn = source.problem_class.kept_checkpoints
+    key = choice.bound(NAME, False, choice.on_off)
+    on = inputs.toggle("This run against other runs of the same training", key=key, disabled=not drawn,
+                       help="The same question of trainings with other seeds: whether their mean has a stable ranking, "
+                            "and what one run's ranking is worth for the others." if drawn else
+                            "The descent of softmax regression draws nothing, so that all of its runs are one; choose "
+                            "a network.")
+    choice.keep(NAME, int(on))
+    if not on or not drawn:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        kind = segments(ASKED, "Asked of each run", (DERIVATIVE, REMOVAL), DERIVATIVE, TITLES.__getitem__)
+        seeds = pick(MANY, "Runs", COUNTS, COUNTS[0], str, int, width=110)
+    scoring = (Scoring.of(told, Infinitesimal(), Replay(seeds=seeds)) if kind == DERIVATIVE
+               else Scoring.of(told, Remove(), Retrain(seeds=seeds)))
+    chips.question(scoring)
+    found = asked_over_seeds(desk(), source, scoring, SCORED, seeds)
+    if isinstance(found, Waiting):
+        job_panel.watch(found)
+    elif isinstance(found, str):
+        st.warning(sentence(found), icon=":material/block:")
+    else:
+        _show(found, source)
+
+
+def _show(asked: Asked, source: ProblemSource) -> None:
+    found = asked.found
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.subheader("Is the mean over runs stable?")
+        glossary.markdown(found.sentence)
+        steps = ", ".join(f"{row.stability:.2f} with {row.seeds}" for row in found.table.itertuples())
+        draw(chart.growth, found.table, STABLE, key="over-seeds",
+             alt=f"Kendall's τ between two halves of the runs: {steps}. Stable from {STABLE:g}.")
+    with right:
+        st.subheader("What is one run worth?")
+        glossary.markdown(found.run_sentence)
+        frame = _examples(asked)
+        st.dataframe(frame, hide_index=True, width="stretch", key="over-seeds-table",
+                     column_config={name: st.column_config.NumberColumn(format="%.3g") for name in frame.columns[1:]})
+        glossary.caption(f"Means over all queries, for the first {len(frame)} candidates; “this run” is seed "
+                         f"{next(iter(found.single))}. The variance is that of the behavior over runs, and what the "
+                         f"intervention does to it.{_distance(found.scores.scoring)}")
+    downloads.chart_extras("over-seeds", frame, command=_command(found.scores.scoring, source, len(found.single)))
+
+
+def _examples(asked: Asked) -> pd.DataFrame:
+    """A row a candidate, the strongest mean first."""
+    found = asked.found
+    runs = np.stack([one.values.mean(0) for one in found.single.values()])  # (s, k)
+    apart = spread(found, asked.outcomes).groupby("candidate", sort=False)[["variance", "wasserstein"]].mean()
+    frame = pd.DataFrame({"training example": found.scores.candidates, "this run": runs[0], "mean": runs.mean(0),
+                          "± standard error": runs.std(0, ddof=1) / len(runs) ** 0.5,
+                          "variance over runs": apart["variance"].to_numpy(),
+                          "Wasserstein distance": apart["wasserstein"].to_numpy()})
+    frame = frame.dropna(axis=1, how="all")
+    return frame.iloc[np.argsort(-frame["mean"].abs().to_numpy(), kind="stable")]
+
+
+def _distance(scoring: Scoring) -> str:
+    return "" if scoring.process.derivative else (" The Wasserstein distance is that between the behavior's values "
+                                                  "over runs with and without the change.")
+
+
+def _command(scoring: Scoring, source: ProblemSource, seeds: int) -> str:
+    file, write = downloads.problem_file(source.model_copy(update={"n_candidates": SCORED}))
+    one = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"seeds": 1}))
+    spec = shlex.quote(json.dumps(one.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False))
+    return (f"{write}\necho {spec} > spec.json\npython -m engine over-seeds --data {file} --spec spec.json "
+            f"--most {seeds} --stable 1 --out over-seeds.npz --spread spread.csv")

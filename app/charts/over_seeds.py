@@ -1,0 +1,30 @@
+"""How stable a ranking becomes as training runs are added."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from app.charts import ink
+from app.widgets.theme import SERIES
+
+HEIGHT = 260
+
+
+def growth(frame: pd.DataFrame, stable: float) -> alt.LayerChart:
+    """frame: seeds, stability, noise; stable: a line at the τ from which a ranking counts as stable."""
+    low = min(0.0, float(frame["stability"].min()))
+    x = alt.X("seeds:Q", title="training runs", scale=alt.Scale(domain=[0, int(frame["seeds"].max())], padding=12),
+              axis=alt.Axis(values=[0, *frame["seeds"].tolist()], format="d", grid=False))
+    y = alt.Y("stability:Q", title="Kendall's τ between two halves", scale=alt.Scale(domain=[low, 1.0], nice=True))
+    tip = [alt.Tooltip("seeds:Q", title="training runs"), alt.Tooltip("stability:Q", title="τ", format=".3f"),
+           alt.Tooltip("noise:Q", title="standard error / spread", format=".3f")]
+    base = alt.Chart(frame)
+    line = base.mark_line(strokeWidth=2, color=SERIES[0], tooltip=None).encode(x=x, y=y)
+    dots = base.mark_point(filled=True, size=70, color=SERIES[0], opacity=1).encode(x=x, y=y, tooltip=tip)
+    limit = pd.DataFrame({"stability": [stable], "label": [f"stable from {stable:g}"]})
+    rule = ink.paint(alt.Chart(limit).mark_rule(strokeDash=[2, 3], strokeWidth=1.4), ink.QUIET, alt.Stroke)
+    label = ink.paint(alt.Chart(limit).mark_text(align="left", baseline="bottom", dx=4, dy=-2, fontSize=11).encode(
+        x=alt.value(0), text="label:N"))
+    return alt.layer(line, dots, rule.encode(y=y), label.encode(y=y)).resolve_scale(stroke="independent").properties(
+        height=HEIGHT)
