@@ -74,8 +74,8 @@ def _show(asked: Asked, source: ProblemSource) -> None:
         st.dataframe(frame, hide_index=True, width="stretch", key="over-seeds-table",
                      column_config={name: st.column_config.NumberColumn(format="%.3g") for name in frame.columns[1:]})
         glossary.caption(f"Means over all queries, for the first {len(frame)} candidates; “this run” is seed "
-                         f"{next(iter(found.single))}. The variance is that of the behavior over runs, and what the "
-                         f"intervention does to it.{_distance(found.scores.scoring)}")
+                         f"{next(iter(found.single))}. The change of variance is what the intervention does to how the "
+                         f"behavior varies over runs.{_distance(found.scores.scoring)}")
     downloads.chart_extras("over-seeds", frame, command=_command(found.scores.scoring, source, len(found.single)))
 
 
@@ -86,8 +86,8 @@ def _examples(asked: Asked) -> pd.DataFrame:
     apart = spread(found, asked.outcomes).groupby("candidate", sort=False)[["variance", "wasserstein"]].mean()
     frame = pd.DataFrame({"training example": found.scores.candidates, "this run": runs[0], "mean": runs.mean(0),
                           "± standard error": runs.std(0, ddof=1) / len(runs) ** 0.5,
-                          "variance over runs": apart["variance"].to_numpy(),
-                          "Wasserstein distance": apart["wasserstein"].to_numpy()})
+                          "variance, change": apart["variance"].to_numpy(),
+                          "Wasserstein": apart["wasserstein"].to_numpy()})
     frame = frame.dropna(axis=1, how="all")
     return frame.iloc[np.argsort(-frame["mean"].abs().to_numpy(), kind="stable")]
 

@@ -243,7 +243,7 @@ def test_a_network_is_asked_of_several_runs():
     at = sound(at.run())
     assert says(at, "two halves of them agree") and says(at, "The ranking of a single run agrees with the mean over")
     frame = next(one.value for one in at.dataframe if "± standard error" in one.value.columns)
-    assert len(frame) == 20 and "Wasserstein distance" in frame.columns
+    assert len(frame) == 20 and "Wasserstein" in frame.columns
     assert any("over-seeds" in code.value and "--stable 1" in code.value for code in at.code)
 
 
