@@ -14,16 +14,21 @@ from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
 from engine.jobs.executor import Executor, LocalExecutor
 from engine.jobs.loop import BEAT, Worker
 from engine.jobs.queue import DEAD_AFTER
+from engine.jobs.ray_cluster import connected
 from engine.jobs.ray_executor import RayExecutor
 from engine.jobs.workers import Workers, new_worker_id
 
 KINDS = (f"{__package__}.runs", f"{__package__}.experiments")
 
 
-EXECUTORS: dict[str, Callable[[argparse.Namespace], Executor]] = {
-    "local": lambda options: LocalExecutor(),
-    "ray": lambda options: RayExecutor(options.address, gpus=options.gpus),
-}
+def _ray(options: argparse.Namespace) -> RayExecutor:
+    """Connected before a job is claimed, so that none fails for want of a cluster."""
+    connected(options.address)
+    return RayExecutor(options.address, options.cores, options.gpus)
+
+
+EXECUTORS: dict[str, Callable[[argparse.Namespace], Executor]] = {"local": lambda options: LocalExecutor(),
+                                                                  "ray": _ray}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -73,7 +78,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--executor", choices=sorted(EXECUTORS), default="local", help="where chunks are computed: in "
                         "this process, or on a Ray cluster whose nodes all see the home folder (default: local)")
     parser.add_argument("--address", help="of the Ray cluster (default: RAY_ADDRESS, else this machine alone)")
-    parser.add_argument("--gpus", type=float, default=0.0, help="GPUs that a chunk takes on the cluster, such as 0.5")
+    parser.add_argument("--cores", type=float, default=1.0, help="cores that a chunk takes on the cluster (default: 1)")
+    parser.add_argument("--gpus", type=float, help="GPUs that a chunk takes on the cluster, such as 0.5 (default: by "
+                        "the memory that it is expected to hold, and none where no node has a GPU)")
     parser.add_argument("--id", help=argparse.SUPPRESS)
     parser.add_argument("--beat", type=float, default=BEAT, help=argparse.SUPPRESS)
     parser.add_argument("--dead-after", type=float, default=DEAD_AFTER, help=argparse.SUPPRESS)

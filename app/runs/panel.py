@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app.runs import state
+from app.runs import cluster, state
 from app.widgets import glossary, job_panel
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain, sentence
@@ -51,6 +51,7 @@ def _listed(active: bool) -> None:
         return
     kept = _filter(jobs)
     _workers(jobs)
+    cluster.show()
     for job in kept[:SHOWN]:
         _card(job)
     if len(kept) > SHOWN:

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.desk.waiting import Waiting
 from engine.jobs import Job, JobQueue, Workers, ensure_worker, job_digest
+from engine.jobs.cluster import Node, nodes_seen
 from engine.store.results import Result, Store, home
 
 
@@ -88,3 +89,7 @@ class Jobs:
     def workers(self) -> int:
         """How many workers are up."""
         return len(Workers(self.root).alive())
+
+    def nodes(self) -> list[Node]:
+        """The nodes that a cluster computes on now; [] where chunks are computed on this machine alone."""
+        return nodes_seen(self.root)

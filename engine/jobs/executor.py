@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,6 +13,13 @@ from engine.basics.errors import StoreError
 from engine.basics.noted import manifest_part, noting
 from engine.jobs.kinds import Context, JobKind, Output, Progress, Watch, job_digest
 from engine.store.results import Store, digest_of
+
+Tell = Callable[[float, str], None]
+"""Called with the fraction of a chunk that is done, and what it is at."""
+
+
+def unheard(fraction: float, message: str) -> None:
+    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +45,9 @@ class ChunkWork:
         """The digest under which a chunk is stored; any text can be a key."""
         return digest_of({"job": self.job, "chunk": key})
 
-    def context(self, ledger: Ledger | None = None, key: str = "") -> Context:
-        """The surroundings of chunk `key`; without a ledger its progress is not heard."""
-        if ledger is None:
-            return Context(Store(self.root), self.options)
-        return Context(Store(self.root), self.options, ledger.watch.check,
-                       lambda fraction, message: ledger.tell(key, fraction, message))
+    def context(self, tell: Tell = unheard, check: Callable[[], None] = lambda: None) -> Context:
+        """The surroundings of a chunk."""
+        return Context(Store(self.root), self.options, check, tell)
 
     def stored_seconds(self, key: str) -> float | None:
         """How long chunk `key` took, if it is stored and verifies; None otherwise."""
@@ -53,11 +58,12 @@ class ChunkWork:
         except StoreError:
             return None  # set aside by now
 
-    def __call__(self, key: str, ledger: Ledger | None = None) -> float:
-        """Compute chunk `key` and store it; return the seconds that it took."""
+    def __call__(self, key: str, tell: Tell = unheard, check: Callable[[], None] = lambda: None) -> float:
+        """Compute chunk `key` and store it; return the seconds that it took. It tells how far it is, and may be asked
+        to stop by what `check` raises."""
         started = time.perf_counter()
         with noting() as told:
-            output = Output.of(self.kind.run_chunk(self.payload, key, self.context(ledger, key)))
+            output = Output.of(self.kind.run_chunk(self.payload, key, self.context(tell, check)))
         seconds = time.perf_counter() - started
         facts = {**manifest_part(told), **output.manifest, "kind": self.kind.name, "payload": self.payload,
                  "chunk": key, "seconds": seconds}
@@ -71,7 +77,8 @@ class Ledger:
     def __init__(self, weights: Mapping[str, float], watch: Watch) -> None:
         self.weights, self.watch = dict(weights), watch
         self._seconds: dict[str, float] = {}
-        self._within: dict[str, tuple[float, float]] = {}  # key: (when it started, fraction done)
+        self._within: dict[str, float] = {}  # key: fraction done
+        self._since = 0.0  # when the last chunk was finished, or the first one began
 
     def recall(self, key: str, seconds: float) -> None:
         """Chunk `key` was stored by an earlier attempt and took `seconds`; nothing is reported."""
@@ -79,19 +86,22 @@ class Ledger:
 
     def begin(self, key: str) -> None:
         """Chunk `key` is being computed from now on."""
-        self._within[key] = (time.monotonic(), 0.0)
+        if not self._within:
+            self._since = time.monotonic()
+        self._within[key] = 0.0
         self._report(key)
 
     def tell(self, key: str, fraction: float, message: str = "") -> None:
         """`fraction` of chunk `key` is done."""
         if key in self._within:
-            self._within[key] = (self._within[key][0], fraction)
+            self._within[key] = fraction
         self._report(message or key)
 
     def finish(self, key: str, seconds: float, message: str = "") -> None:
         """Chunk `key` is stored and took `seconds`."""
         self._within.pop(key, None)
         self._seconds[key] = seconds
+        self._since = time.monotonic()
         self._report(message or key)
 
     @property
@@ -100,15 +110,14 @@ class Ledger:
         return sum(self._seconds.values())
 
     def _report(self, message: str) -> None:
-        now = time.monotonic()
         total = sum(self.weights.values())
         finished = sum(self.weights[key] for key in self._seconds)
-        partial = sum(self.weights[key] * fraction for key, (_, fraction) in self._within.items())
-        spent = self.spent + sum(now - begun for begun, part in self._within.values() if part)
+        begun = sum(self.weights[key] * fraction for key, fraction in self._within.items())
+        spent = self.spent + (time.monotonic() - self._since if any(self._within.values()) else 0.0)
         self.watch.report(Progress(
             done=len(self._seconds), total=len(self.weights), message=message,
-            share=(finished + partial) / total if total else 1.0,
-            seconds_left=time_left(spent, finished + partial, total)))
+            share=(finished + begun) / total if total else 1.0,
+            seconds_left=time_left(spent, finished + begun, total)))
 
 
 def time_left(spent: float, finished: float, total: float) -> float | None:
@@ -135,4 +144,4 @@ class LocalExecutor:
         """Yield (key, seconds) after each chunk was stored."""
         for key in keys:
             ledger.begin(key)
-            yield key, work(key, ledger)
+            yield key, work(key, partial(ledger.tell, key), ledger.watch.check)

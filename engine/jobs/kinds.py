@@ -107,6 +107,8 @@ class JobKind:
         Put spec, data fingerprint, seeds, device, convergence and command into its manifest; kind, payload,
         versions and wall seconds are added.
     weight(payload, key) -> relative duration of a chunk, for the time that is left (default: all alike).
+    memory(payload, key) -> bytes that a process holds while it computes a chunk, roughly: what a cluster reserves for
+        it (default: not known, nothing is reserved).
     """
 
     name: str
@@ -114,6 +116,7 @@ class JobKind:
     run_chunk: Callable[[Mapping[str, Any], str, Context], Output | Mapping[str, Any]]
     finish: Callable[[Mapping[str, Any], Mapping[str, Result], Context], Output | Mapping[str, Any]]
     weight: Callable[[Mapping[str, Any], str], float] | None = None
+    memory: Callable[[Mapping[str, Any], str], int] | None = None
 
 
 KINDS: Registry[JobKind] = Registry("job kind")

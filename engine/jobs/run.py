@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,8 @@ def _finish(work: ChunkWork, ledger: Ledger) -> Result:
     started = time.perf_counter()
     chunks = Chunks(work, list(ledger.weights))
     with noting() as told:
-        output = Output.of(work.kind.finish(work.payload, chunks, work.context(ledger)))
+        context = work.context(partial(ledger.tell, ""), ledger.watch.check)
+        output = Output.of(work.kind.finish(work.payload, chunks, context))
     told.update(chunks.passes())
     seconds = ledger.spent + time.perf_counter() - started
     facts = {"versions": versions(), **manifest_part(told), **output.manifest, "kind": work.kind.name,

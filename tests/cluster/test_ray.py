@@ -1,14 +1,21 @@
 """The same results from a Ray cluster as from one process, and after a node was lost in the middle of a job."""
 
+import os
+import secrets
+import subprocess
+import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.basics.errors import Cancelled, InvalidInput
-from engine.jobs import Watch, run_job
-from engine.jobs.ray_executor import RayExecutor, connected
+from engine.jobs import KINDS, JobQueue, Watch, run_job
+from engine.jobs.cluster import nodes_seen
+from engine.jobs.ray_cluster import connected
+from engine.jobs.ray_executor import RayExecutor
 from engine.problems import ProblemSource
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
@@ -22,13 +29,17 @@ SCORINGS = [Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(tmp_path_factory):
     """Two nodes on this machine, each with one core; a third is added where one is to be lost."""
-    ray = pytest.importorskip("ray", reason="Ray is not installed (requirements-cluster.txt)")
-    from ray.cluster_utils import Cluster
-
+    token = tmp_path_factory.mktemp("ray") / "token"
+    token.write_text(secrets.token_hex(32))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))  # where the nodes find the kinds of these tests
+        patch.setenv("RAY_AUTH_MODE", "token")  # read where the library is imported
+        patch.setenv("RAY_AUTH_TOKEN_PATH", str(token))
+        ray = pytest.importorskip("ray", reason="Ray is not installed (requirements-cluster.txt)")
+        from ray.cluster_utils import Cluster
+
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)  # where the nodes find the kinds of these tests
         made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         made.add_node(num_cpus=1)
         connected(made.address)
@@ -91,3 +102,68 @@ def test_a_cancelled_job_stops_its_tasks_and_is_resumed(cluster, tmp_path):
     assert tally(data) == found and "finish" not in found
     run_job("slow", data, tmp_path / "home", executor=RayExecutor())
     assert set(tally(data)) == {*"012345", "finish"}
+
+
+def worker(home, address, *more):
+    return subprocess.run([sys.executable, "-m", "engine.worker", "--home", str(home), "--executor", "ray", "--once",
+                           "--address", address, *more], cwd=ROOT, capture_output=True, text=True, timeout=200)
+
+
+def test_a_worker_started_from_the_command_line_completes_a_job(cluster, tmp_path):
+    data = score_runs.payload(SOURCE, SCORINGS)
+    queue = JobQueue(tmp_path / "queued")
+    job = queue.submit(score_runs.KIND, data)
+    found = worker(queue.root, cluster.address)
+    assert (found.returncode, found.stderr) == (0, "") and queue.get(job.id).state == "done"
+    assert contents(queue.store.read(job.id)) == contents(run_job(score_runs.KIND, data, tmp_path / "local"))
+
+
+def test_a_worker_without_a_cluster_claims_no_job(cluster, tmp_path):
+    queue = JobQueue(tmp_path)
+    job = queue.submit("scores", score_runs.payload(SOURCE, SCORINGS))
+    found = worker(tmp_path, "127.0.0.1:1")
+    assert found.returncode == 2 and "No Ray cluster answers at `127.0.0.1:1`" in found.stderr
+    assert "Traceback" not in found.stderr and queue.get(job.id).state == "queued"
+
+
+def test_what_runs_where_and_how_far_is_seen_meanwhile(cluster, tmp_path):
+    class Look(Watch):
+        def report(self, progress):
+            told.append((progress.message, progress.share))
+            seen.extend(nodes_seen(home))
+
+        def check(self):
+            if any(message == "stuck" and share > 0 for message, share in told) and running():
+                raise Cancelled("Seen.")
+
+    def running():
+        seen.extend(nodes_seen(home))
+        return [one for node in seen for one in node.running if one.share == 0.5]
+
+    home, told, seen, data = tmp_path / "home", [], [], payload(tmp_path, chunks=2, stops_at=1)
+    with pytest.raises(Cancelled):
+        run_job("slow", data, home, executor=RayExecutor(), watch=Look())
+    assert {node.cores for node in seen} == {1.0} and len({node.name for node in seen}) >= 2
+    assert {one.chunk for one in running()} == {"seed=1/α"} and nodes_seen(home) == []
+
+
+def test_a_chunk_reserves_what_it_is_expected_to_hold(cluster, tmp_path):
+    """Half a core a chunk lets two stand on a node, its memory only one; more than any node has is no obstacle."""
+    kind, most = KINDS["slow"], [0]
+
+    class Look(Watch):
+        def report(self, progress):
+            most.append(max((len(node.running) for node in nodes_seen(tmp_path / "home")), default=0))
+
+    KINDS.add("slow", replace(kind, memory=lambda data, key: 1 << 50), replace=True)
+    try:
+        run_job("slow", payload(tmp_path, chunks=4, sleep=1.0), tmp_path / "home", executor=RayExecutor(cores=0.5),
+                watch=Look())
+    finally:
+        KINDS.add("slow", kind, replace=True)
+    assert max(most) == 1
+
+
+def test_a_gpu_that_no_node_has_is_said(cluster, tmp_path):
+    with pytest.raises(InvalidInput, match="No node of the Ray cluster has a GPU"):
+        run_job("slow", payload(tmp_path), tmp_path / "home", executor=RayExecutor(gpus=1.0))

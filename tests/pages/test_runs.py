@@ -5,6 +5,7 @@ import pytest
 from app.widgets.desk import desk
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
+from engine.jobs.cluster import Node, Running, Sighting
 from engine.problems import ProblemSource
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
@@ -138,3 +139,16 @@ def test_a_damaged_queue_is_a_sentence(home):
     (home / "queue.sqlite").write_bytes(b"this is not a database at all" * 100)
     at = sound(support.open("runs"))
     assert any("is damaged" in error.value for error in at.error)
+
+
+def test_the_nodes_of_a_cluster_and_what_they_compute_are_shown():
+    job, gigabyte = submit(), 10**9
+    assert not sound(support.open("runs")).dataframe
+    Sighting(desk().jobs.root).write([
+        Node("first", 8.0, 1.0, 64 * gigabyte, (Running(job.id, "0/0", 0.2), Running(job.id, "0/1", 0.4))),
+        Node("second", 4.0, 0.0, 16 * gigabyte, (Running("f" * 64, "0", 0.0),)), Node("third", 4.0, 0.0, gigabyte)])
+    at = sound(support.open("runs"))
+    assert says(at, "A cluster computes: 3 nodes, 2 of them at work.")
+    assert list(at.dataframe[0].value["computes"]) == [
+        "Two specifications: 2 parts, 30% done", "a run of somebody else: 1 part, 0% done", "nothing"]
+    assert list(at.dataframe[0].value["memory"]) == ["64 GB", "16 GB", "1.0 GB"]

@@ -1,0 +1,164 @@
+"""A Ray cluster as chunks see it: how it is found, what its nodes offer, and how far each chunk on it is."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+from engine.basics.errors import InvalidInput
+from engine.jobs.cluster import Node, Running
+
+OFTEN = 0.5  # seconds between two words of one chunk
+PATIENCE = 5.0  # seconds that a question to the cluster may take
+LEAST_SHARE = 0.05  # of a GPU
+HEADROOM = 1.25
+"""How much more of a GPU a chunk is given than it is expected to hold, for fragments and the library itself."""
+
+
+def connected(address: str | None = None) -> ModuleType:
+    """The library, connected to the cluster. Raises `InvalidInput` where it is not installed or no cluster answers."""
+    try:
+        import ray
+    except ImportError:
+        raise InvalidInput("Ray is not installed; `pip install -r requirements-cluster.txt`, or take the local "
+                           "executor.") from None
+    if not ray.is_initialized():
+        _knock(address)
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise InvalidInput(f"The Ray cluster at `{address or 'this machine'}` does not let us in ({said}). Where "
+                               "its nodes ask for a token, as those on a machine with a token of Ray do, set "
+                               "RAY_AUTH_MODE=token here too; else look at its log.") from error
+    return ray
+
+
+def _knock(address: str | None) -> None:
+    """Raises `InvalidInput` where nobody answers at HOST:PORT, which the library would try for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise InvalidInput(f"No Ray cluster answers at `{address}` ({error}); start its head node with `ray start`, "
+                           "and give its address.") from None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One chunk under way. node: the id of its node."""
+
+    key: str
+    node: str
+    share: float = 0.0
+    message: str = ""
+
+
+class _Board:
+    """An actor that chunks tell where they are and how far."""
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+
+    def put(self, entry: Entry) -> None:
+        self.entries[entry.key] = entry
+
+    def read(self) -> list[Entry]:
+        return list(self.entries.values())
+
+
+class Teller:
+    """The board as one chunk sees it, in the chunk's own process."""
+
+    def __init__(self, actor: Any, key: str, node: str) -> None:
+        self.actor, self.key, self.node, self._last = actor, key, node, 0.0
+        actor.put.remote(Entry(key, node))
+
+    def tell(self, share: float, message: str) -> None:
+        """So much of the chunk is done; said at most twice a second."""
+        now = time.monotonic()
+        if now - self._last >= OFTEN:
+            self._last = now
+            self.actor.put.remote(Entry(self.key, self.node, share, message))
+
+
+class RayCluster:
+    """The cluster that this process is connected to, for the chunks of one job."""
+
+    def __init__(self, ray: ModuleType) -> None:
+        self.ray = ray
+
+    @cached_property
+    def board(self) -> Any:
+        """The actor, on this node; it takes no core."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        here = NodeAffinitySchedulingStrategy(self.ray.get_runtime_context().get_node_id(), soft=True)
+        return self.ray.remote(_Board).options(num_cpus=0, scheduling_strategy=here).remote()
+
+    def entries(self, pending: Iterable[str]) -> list[Entry]:
+        """The chunks of `pending` that were begun; none where the board does not answer."""
+        keys = set(pending)
+        with suppress(self.ray.exceptions.RayError):
+            told = self.ray.get(self.board.read.remote(), timeout=PATIENCE)
+            return [entry for entry in told if entry.key in keys]
+        return []
+
+    def nodes(self, job: str, entries: Iterable[Entry] = ()) -> list[Node]:
+        """The nodes that stand, with the chunks of `job` that run on them."""
+        told = list(entries)
+        return [Node(f"{node['NodeManagerHostname']} ({node['NodeID'][:6]})", node["Resources"].get("CPU", 0.0),
+                     node["Resources"].get("GPU", 0.0), int(node["Resources"].get("memory", 0)),
+                     tuple(Running(job, entry.key, entry.share) for entry in told if entry.node == node["NodeID"]))
+                for node in self.ray.nodes() if node["Alive"]]
+
+    def gpu_memory(self) -> int:
+        """Bytes of the smallest GPU that a look at each node with GPUs finds; 0 where none can be used."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        looks = [self.ray.remote(_gpu_bytes).options(
+            num_cpus=0, num_gpus=LEAST_SHARE,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote()
+            for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("GPU", 0.0)]
+        with suppress(self.ray.exceptions.RayError):
+            return min(self.ray.get(looks), default=0)
+        return 0
+
+    def close(self) -> None:
+        """End the board."""
+        with suppress(self.ray.exceptions.RayError):
+            self.ray.kill(self.board)
+
+
+def share_of_gpu(memory: int, whole: int) -> float:
+    """What a chunk that holds `memory` bytes takes of a GPU with `whole` bytes, in hundredths; all of it where either
+    is not known.
+
+    >>> share_of_gpu(8 << 30, 80 << 30)
+    0.13
+    """
+    if not memory or not whole:
+        return 1.0
+    share = -(-100 * HEADROOM * memory // whole) / 100
+    return 1.0 if share > 0.5 else max(LEAST_SHARE, share)
+
+
+def _gpu_bytes() -> int:
+    import torch
+
+    return torch.cuda.get_device_properties(0).total_memory if torch.cuda.is_available() else 0
+
+
+def surroundings() -> dict[str, str]:
+    """The variables that name folders and modules of this program, for processes on other nodes."""
+    return {name: value for name, value in os.environ.items() if name.startswith("WHICHFLUENCE_")}
