@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 if (ROOT / "pyproject.toml").is_file() and str(ROOT) not in sys.path:  # a checkout; what is installed is found
     sys.path.insert(0, str(ROOT))
 
-from app.widgets import account, base, choice, door, glossary, job_panel, pickers, shell, theme  # noqa: E402
+from app.widgets import account, base, choice, door, glossary, job_panel, pickers, shell, theme, trail  # noqa: E402
 from app.widgets.guard import guarded  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
@@ -26,13 +26,14 @@ PAGES = (
     ("language_models", "Language models", ":material/forum:"),
     ("learn", "Learn", ":material/school:"),
     ("paper", "Paper", ":material/article:"),
+    ("library", "Library", ":material/bookmarks:"),
     ("runs", "Runs", ":material/list_alt:"),
     ("guide", "Guide", ":material/menu_book:"),
 )
 
 
 # what these pages show does not depend on the data that is chosen, or they choose it themselves
-WITHOUT_DATA = ("noisy_labels", "language_models", "learn", "paper", "runs", "guide")
+WITHOUT_DATA = ("noisy_labels", "language_models", "learn", "paper", "library", "runs", "guide")
 
 
 def main() -> None:
@@ -46,7 +47,8 @@ def main() -> None:
     pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
                      default=name == "home") for name, title, icon in PAGES]
     page = st.navigation(pages)
-    choice.arrive()
+    choice.arrive(page.url_path)
+    trail.begin(page.url_path)
     choice.remind()
     try:
         with guarded("This page"):
@@ -54,8 +56,9 @@ def main() -> None:
             if page.url_path not in WITHOUT_DATA:
                 pickers.problem_picker()
             page.run()
+            trail.remember()
     finally:
-        choice.leave()
+        choice.leave(page.url_path)
 
 
 if __name__ == "__main__":  # Streamlit runs this file for every visitor

@@ -24,6 +24,7 @@ ROOMS = (
      "Find the training records that taught a language model what it says."),
     ("learn", "Learn", ":material/school:", "Nine short steps from a counterfactual to why two rankings differ."),
     ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
+    ("library", "Library", ":material/bookmarks:", "What you saved, computed and brought: find it, open it."),
     ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),
     ("guide", "Guide", ":material/menu_book:", "Commands, file formats, recipes, and how each thing works."),
 )

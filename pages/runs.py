@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from app.compare import saved as saved_panel
 from app.runs import panel, result, start, state
 from app.widgets import glossary
 from app.widgets.desk import desk
@@ -18,5 +17,3 @@ else:
     start.show(expanded=not desk().jobs.queue.jobs(limit=1))
     with guarded("The list of runs"):
         panel.show()
-    with guarded("The saved comparisons"):
-        saved_panel.listing()

@@ -1,4 +1,4 @@
-"""Saved comparisons: keep the view of the Compare page, list what was kept, and export a report."""
+"""Saved comparisons: keep the view of the Compare page, and export a report. The Library lists what was kept."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.compare import explanation as explanation_panel
 from app.compare import report
 from app.compare.bring import Shown
 from app.widgets import downloads, glossary, job_panel
-from app.widgets.plain_text import plain, sentence
-from app.widgets.times import written
+from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.data import title
 from engine.desk import Waiting
 from engine.desk.compared import Compared
 from engine.store import comparisons as saved
-from engine.store.comparisons import Entry, Saved
+from engine.store.comparisons import Saved
+from engine.store.sketch import Grid
 
 PAGE = "compare"
 FAULT, DONE = "saved:fault", "saved:done"
@@ -39,24 +39,12 @@ def keep(found: Compared, names: Sequence[str], pair: tuple[int, int], brought: 
         summary = _summary(found, names, brought)
         row = st.container(horizontal=True)
         row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=_save,
-                   args=(name, note, query, summary))
+                   args=(name, note, query, summary, _matrix(found)))
         _report_button(row, found, pair, name, note, query, summary, brought, place)
         _said()
         glossary.caption("The link reopens this view, for everybody who reaches this server"
                          + (", where the file with the brought scores is kept:" if brought else ":"))
         st.code(link(query), language=None, wrap_lines=True)
-
-
-def listing() -> None:
-    """The saved comparisons, each to be opened, changed or deleted."""
-    st.subheader("Saved comparisons")
-    _said()
-    found = saved.entries()
-    if not found:
-        glossary.caption(
-            "None yet. *Save, share or export this comparison* at the foot of the Compare page keeps one here.")
-    for entry in found:
-        _card(entry)
 
 
 def link(query: str) -> str:
@@ -89,13 +77,20 @@ def _summary(found: Compared, names: Sequence[str], brought: Shown | None) -> st
                        f"{len(found.scores[0][0].candidates):,} candidates", *theirs, ", ".join(names)])[:500]
 
 
-def _save(name: str, note: str, query: str, summary: str) -> None:
+def _matrix(found: Compared) -> saved.Rows:
+    """Mean Kendall τ of every pair, for the small picture in the library."""
+    places = range(len(found.scorings))
+    means = [[found.comparison.agreement("kendall_tau", row, column).mean for column in places] for row in places]
+    return Grid.of(means, -1.0, 1.0, "").rows
+
+
+def _save(name: str, note: str, query: str, summary: str, matrix: saved.Rows) -> None:
     try:
-        entry = saved.save(name, note, query, summary)
+        entry = saved.save(name, note, query, summary, matrix)
     except WhichfluenceError as error:
         st.session_state[FAULT] = str(error)
     else:
-        st.session_state[DONE] = f"Saved as “{entry.saved.name}”; it is on the Runs page."
+        st.session_state[DONE] = f"Saved as “{entry.saved.name}”; it is in the Library."
 
 
 def _said() -> None:
@@ -137,41 +132,3 @@ def _written(asked: tuple, _found: Compared, pair: tuple[int, int], name: str, n
     described = Saved.parse({"name": name, "note": note, "address": query, "summary": summary,
                              "created": datetime.now(UTC).isoformat(timespec="seconds")})
     return report.report(_found, pair, described, _explained, link(query), _brought, place)
-
-
-def _card(entry: Entry) -> None:
-    kept = entry.saved
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{plain(kept.name)}**", width="stretch")
-            st.page_link(f"../pages/{PAGE}.py", label="Open", icon=":material/open_in_new:",
-                         query_params=kept.parameters)
-        if kept.note:
-            st.text(kept.note)
-        when = written(kept.created, st.context.timezone)
-        st.caption(f"{when} · {plain(kept.summary)}")
-        with st.expander("Link, name and note"):
-            st.code(link(kept.address), language=None, wrap_lines=True)
-            name = st.text_input("Name", kept.name, key=f"saved:name:{entry.key}", max_chars=saved.LONGEST_NAME)
-            note = st.text_area("Note", kept.note, key=f"saved:note:{entry.key}", max_chars=saved.LONGEST_NOTE)
-            row = st.container(horizontal=True)
-            row.button("Keep the changes", key=f"saved:change:{entry.key}", on_click=_change,
-                       args=(entry.key, name, note))
-            row.button("Delete", key=f"saved:delete:{entry.key}", icon=":material/delete:", on_click=_delete,
-                       args=(entry.key, kept.name))
-
-
-def _change(key: str, name: str, note: str) -> None:
-    try:
-        saved.change(key, name, note)
-    except WhichfluenceError as error:
-        st.session_state[FAULT] = str(error)
-
-
-def _delete(key: str, name: str) -> None:
-    try:
-        saved.delete(key)
-    except WhichfluenceError as error:
-        st.session_state[FAULT] = str(error)
-    else:
-        st.session_state[DONE] = f"“{name}” was deleted."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.widgets import published
+from engine.experiments import publish
 from engine.experiments.scoreboard import Entry, entries
 from engine.experiments.statements import STATEMENTS
 from engine.experiments.statements.findings import findings
@@ -16,7 +17,7 @@ def read() -> tuple[list[Entry], list[Finding]]:
 
     Raises `StoreError` where files do not match their manifest.
     """
-    return _read(str(published.folder()), published.changed())
+    return _read(str(publish.folder()), published.changed())
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -40,9 +40,7 @@ def is_study(job: Job) -> bool:
 
 def reproduced(job: Job) -> dict[str, Experiment]:
     """Tables and figures that a study's job is the very reproduction of; empty where its settings are others."""
-    preset = job.payload.get("preset", "")
-    return {name: experiment for name, experiment in of_study(job).items()
-            if preset in experiment.presets and reproduction.digest(name, preset) == job.id}
+    return reproduction.of_job(job.id, job.kind, job.payload)
 
 
 def of_study(job: Job) -> dict[str, Experiment]:

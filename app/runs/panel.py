@@ -25,8 +25,9 @@ STATES: Mapping[str, tuple[str, str, str]] = {
     "failed": ("Failed", "red", ":material/error:"),
     "cancelled": ("Cancelled", "orange", ":material/pause_circle:"),
 }
-FILTERS = {"all": tuple(STATES), "active": ("running", "queued"), "finished": ("done",),
-           "failed": ("failed",), "cancelled": ("cancelled",)}
+FILTERS = {"all": tuple(STATES), "active": ("running", "queued"), "failed": ("failed",), "cancelled": ("cancelled",)}
+JUST = 3
+"""Finished runs that stay on this page; all of them are in the library."""
 
 
 def show() -> None:
@@ -49,7 +50,7 @@ def _listed(active: bool) -> None:
     if not jobs:
         _empty()
         return
-    kept = _filter(jobs)
+    kept = _filter(_standing(jobs))
     _workers(jobs)
     cluster.show()
     for job in kept[:SHOWN]:
@@ -67,6 +68,14 @@ def _empty() -> None:
                          "To begin with, reproduce a table of the paper above: the small scale takes a few minutes.")
 
 
+def _standing(jobs: list[Job]) -> list[Job]:
+    """What this page keeps: all but finished runs, those that finished last, and those that lack their result."""
+    done = [job for job in jobs if job.state == "done"]
+    last = {job.id for job in sorted(done, key=_latest, reverse=True)[:JUST]}
+    store = Store(home())
+    return [job for job in jobs if job.state != "done" or job.id in last or not store.has(job.id)]
+
+
 def _filter(jobs: list[Job]) -> list[Job]:
     chosen = FILTERS[state.filter_of(list(FILTERS))]
     return [job for job in jobs if job.state in chosen]
@@ -80,6 +89,9 @@ def _workers(jobs: list[Job]) -> None:
     alive = desk().jobs.workers()
     counts = {name.lower(): sum(job.state == one for job in jobs) for one, (name, _, _) in STATES.items()}
     counted = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    if any(job.state == "done" for job in jobs):
+        st.page_link("../pages/library.py", label="All finished runs are in the Library", icon=":material/bookmarks:",
+                     query_params={"shelf": "runs"})
     glossary.caption(f"{counted}. " + (f"{alive} worker{'s are' if alive > 1 else ' is'} up." if alive else
                                        "No worker is up; one starts by itself when a run waits for it."))
 

@@ -8,7 +8,7 @@ address is checked by whoever reads it: what does not parse is dropped with a me
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -22,6 +22,7 @@ _STORE, _SAID = "_choices", "_ignored"
 _SAID_SECONDS = 30.0
 _REPLACED, _ECHO_SECONDS = "_replaced", 3.0
 _LINKED, _SHOWN = "_linked", "_shown"
+WHOLE, _OF_PAGE = "whole", "_of_page"
 """Names of choices that a link made and that no page has taken over yet: of these alone a reader is told that the
 address was at fault. What a page itself kept, and what fits no longer, gives way without a word."""
 
@@ -38,23 +39,34 @@ def _replaced() -> dict[str, list[tuple[list[str], float]]]:
     return st.session_state.setdefault(_REPLACED, {})
 
 
-def arrive() -> None:
-    """Take the address at its word where the reader went back or forward to it; call it before any page is drawn.
+def arrive(page: str = "") -> None:
+    """Take the address at its word where the reader went back or forward to it, or where it says that it is the whole
+    of a kept view; call it before any page is drawn.
 
-    What the address had said and says no more is undone; what it never said, choices of other pages, holds on.
+    What the address had said and says no more is undone, and in a kept view whatever else the page has ever said;
+    what it never said, choices of other pages, holds on.
     """
     if history.GONE in st.query_params:
         st.query_params.pop(history.GONE)
-        _replaced().clear()
-        for name in st.session_state.get(_SHOWN, ()):
-            if name not in st.query_params:
-                _stored().pop(name, None)
-                st.session_state.pop(widget(name), None)
+        _undo(st.session_state.get(_SHOWN, ()))
+    if WHOLE in st.query_params:
+        st.query_params.pop(WHOLE)
+        _undo(st.session_state.get(_OF_PAGE, {}).get(page, ()))
 
 
-def leave() -> None:
+def _undo(names: Iterable[str]) -> None:
+    """Forget those of the choices that the address does not tell."""
+    _replaced().clear()
+    for name in names:
+        if name not in st.query_params:
+            _stored().pop(name, None)
+            st.session_state.pop(widget(name), None)
+
+
+def leave(page: str = "") -> None:
     """Remember which choices the address tells, once the page is drawn."""
     st.session_state[_SHOWN] = tuple(st.query_params)
+    st.session_state.setdefault(_OF_PAGE, {}).setdefault(page, set()).update(st.query_params)
 
 
 def _echo(name: str, address: list[str]) -> bool:
@@ -96,6 +108,13 @@ def keep(name: str, values: Sequence[str] | str | int | float) -> None:
 def hold(name: str, value: int | str) -> None:
     """Remember a choice of another page, which writes it into its own address."""
     _stored()[name] = [str(value)]
+    st.session_state.pop(widget(name), None)
+
+
+def forget(name: str) -> None:
+    """A choice that cannot be made any more, in this page and the others."""
+    _stored().pop(name, None)
+    st.query_params.pop(name, None)
     st.session_state.pop(widget(name), None)
 
 

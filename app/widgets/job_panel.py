@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from app.widgets import glossary
+from app.widgets import glossary, trail
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain, sentence
 from app.widgets.times import spell
@@ -45,6 +45,7 @@ def watch(waiting: Waiting) -> None:
             glossary.caption("This waits for the run that is shown above.")
             return
         st.session_state[_WATCHED] = (*watched, waiting.job)
+        trail.waits(waiting.job)
     with st.container(border=True):
         if waiting.job is not None:
             _job(waiting.job)

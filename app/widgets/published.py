@@ -5,10 +5,8 @@ WHICHFLUENCE_RESULTS names another folder in place of assets/results.
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,7 +17,7 @@ from engine.experiments.enough import Evidence
 from engine.jobs import job_digest
 from engine.store.results import Store, home
 
-FOLDER = "WHICHFLUENCE_RESULTS"
+FOLDER = publish.FOLDER
 FRESH = 5.0
 """Seconds for which the list of finished runs is not read again."""
 
@@ -33,15 +31,9 @@ class Published:
     here: bool
 
 
-def folder() -> Path:
-    """Where published results lie."""
-    named = os.environ.get(FOLDER, "").strip()
-    return Path(named) if named else publish.RESULTS
-
-
 def changed() -> tuple[int, ...]:
     """When each published file was written last: what is read from them stays right until this differs."""
-    return tuple(path.stat().st_mtime_ns for path in sorted(folder().glob("*/*/*")))
+    return tuple(path.stat().st_mtime_ns for path in sorted(publish.folder().glob("*/*/*")))
 
 
 def results(name: str, preset: str) -> pd.DataFrame | None:
@@ -67,7 +59,7 @@ def reproduction(name: str, preset: str) -> Published | None:
 def scales(name: str) -> dict[str, Published]:
     """Every result of a study of language models: the name of its folder, the preset's with that of another model, ->
     what was published there, else what this machine has computed."""
-    experiment, root = EXPERIMENTS[name], folder() / name
+    experiment, root = EXPERIMENTS[name], publish.folder() / name
     names = sorted(path.parent.name for path in root.glob(f"*/{publish.TABLE}")) if root.is_dir() else []
     found = {place: result for place in names if (result := _published(name, place)) is not None}
     for preset in experiment.presets:
@@ -127,10 +119,10 @@ def with_paper(experiment: Experiment, table: pd.DataFrame | None, model: str = 
 
 
 def _published(name: str, preset: str) -> Published | None:
-    files = [folder() / name / preset / file for file in (publish.TABLE, publish.MANIFEST)]
+    files = [publish.folder() / name / preset / file for file in (publish.TABLE, publish.MANIFEST)]
     if not all(file.is_file() for file in files):
         return None
-    return _read(str(folder()), name, preset, *(file.stat().st_mtime_ns for file in files))
+    return _read(str(publish.folder()), name, preset, *(file.stat().st_mtime_ns for file in files))
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

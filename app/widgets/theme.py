@@ -80,6 +80,23 @@ STYLE = """
 @media (max-width: 900px) { .wf-cards { grid-template-columns: 1fr; } }
 .wf-group { display: flex; flex-wrap: wrap; gap: .3rem; align-items: center; margin: .2rem 0 .6rem; }
 .wf-num { font-variant-numeric: tabular-nums; }
+.wf-entry { display: flex; gap: .9rem; align-items: flex-start; min-height: 96px; overflow-wrap: anywhere; }
+.wf-entry > div:last-child { min-width: 0; } .wf-entry p { margin: .25rem 0 0; }
+.wf-entry h2 { font-size: 1.02rem; font-weight: 600; line-height: 1.35; padding: 0; margin: 0; letter-spacing: 0; }
+.wf-entry-facts { font-size: .85rem; opacity: .88; } .wf-entry-note { white-space: pre-line; font-size: .93rem; }
+.wf-tag { display: inline-block; padding: .05rem .5rem; margin: 0 .3rem .2rem 0; border-radius: 999px;
+  font-size: .82rem; background: color-mix(in srgb, currentColor 9%, transparent); }
+.wf-thumb { flex: none; width: 96px; min-height: 72px; border-radius: 6px; overflow: hidden; }
+.wf-thumb q { font-size: .74rem; line-height: 1.35; display: block; }
+.wf-bars { display: flex; gap: 1px; width: 96px; height: 72px; } .wf-bars i { flex: 1; position: relative; }
+.wf-bars b { position: absolute; left: 0; right: 0; background: light-dark(#0072B2, #56B4E9); }
+.wf-thumb-kind { display: grid; place-items: center; text-align: center; font-size: .76rem; padding: .3rem;
+  background: color-mix(in srgb, currentColor 7%, transparent); box-sizing: border-box; }
+.wf-thumb-pictures { display: grid; grid-template-columns: 46px 46px; gap: 4px; }
+.wf-thumb-pictures img { object-fit: contain; image-rendering: pixelated; border-radius: 3px; }
+.wf-mini { display: grid; gap: 1px; width: 96px; aspect-ratio: 1; }
+.wf-mini i { border-radius: 1px; background: color-mix(in srgb, currentColor 7%, transparent); }
+.wf-mini i.wf-shade { background: light-dark(var(--l), var(--d)); }
 .wf-lead { font-size: 1.15rem; line-height: 1.55; max-width: 54rem; margin: 0; }
 .wf-keys { display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; font-size: .88rem; margin: 0 0 .5rem; }
 .wf-key { display: inline-flex; align-items: center; gap: .4rem; }

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,11 @@ def keep(table: Table, file: str) -> str:
                              "first_row": table.first_row.kind, "remark": table.first_row.remark,
                              "order": table.remark}, arrays=arrays)
     return digest
+
+
+def has(digest: str) -> bool:
+    """Whether a table is on this machine."""
+    return bool(re.fullmatch("[0-9a-f]{64}", digest)) and _shelf().has(digest)
 
 
 def require(digest: str) -> None:

@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 
 from engine.basics.errors import InvalidInput
-from engine.basics.files import atomic_write, make_folder
+from engine.basics.files import atomic_write, disk_errors, make_folder
 from engine.basics.quota import require_room
 from engine.data.records import parse_lines, split_lines
 from engine.store.results import home
+
+_NAME = re.compile(r"records-[0-9a-f]{24}\.jsonl")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """written: seconds since 1970; size: bytes."""
+
+    name: str
+    written: float
+    size: int
+
+
+def entries() -> list[Kept]:
+    """All kept files of whoever asks."""
+    return [Kept(path.name, path.stat().st_mtime, path.stat().st_size)
+            for path in sorted((home() / "uploads").glob("records-*.jsonl")) if _NAME.fullmatch(path.name)]
+
+
+def first(name: str) -> str:
+    """The prompt of its first record. Raises `InvalidInput` where it cannot be read."""
+    with Path(path_of(name)).open("rb") as file:
+        lines = b"".join(islice(file, 1))
+    return parse_lines(split_lines(lines))[0].prompt
+
+
+def delete(name: str) -> None:
+    """Forget a kept file; one that is gone already is fine. Raises `InvalidInput` for what is none."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f"`{name[:60]}` is not the name of a kept file of records; choose one from the list.")
+    with disk_errors(f"the records `{name}`"):
+        (home() / "uploads" / name).unlink(missing_ok=True)
 
 
 def keep(content: bytes) -> str:

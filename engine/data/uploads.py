@@ -6,12 +6,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from engine.basics.contents import content as file_content
 from engine.basics.errors import InvalidInput, MissingData
-from engine.basics.files import atomic_write, make_folder
+from engine.basics.files import atomic_write, disk_errors, make_folder
 from engine.basics.folders import home_folder
 from engine.basics.quota import require_room
 from engine.basics.strict_json import parse_object
@@ -26,12 +28,24 @@ from engine.data.tables import load_table
 
 PREFIX = "upload-"
 MOST_BYTES = 500_000_000
+LONGEST_FILE = 200
 TITLES = {".npz": "Your arrays (npz)", ".zip": "Your images (zip)", ".parquet": "Your table (Parquet)",
           ".jsonl": "Your records (JSONL)"}
 RECORDS, PICTURES, ARRAYS, TABLE, READ = ".jsonl", ".zip", ".npz", ".parquet", ".reading"
 COLOUR = "colour kept"
 """Part of what pictures are told by, since they are read as they are: before, all were read in grey."""
 _NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip|parquet|jsonl|reading)")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is known of an upload without loading it. file: its name when it was brought, empty where it was not told;
+    written: seconds since 1970; size: bytes."""
+
+    name: str
+    file: str
+    written: float
+    size: int
 
 
 def is_upload(name: str) -> bool:
@@ -64,7 +78,42 @@ def keep(file: BinaryIO, filename: str) -> str:
     content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
-    return _kept(content, suffix)
+    name = _kept(content, suffix)
+    atomic_write(_named(name), Path(filename).name[:LONGEST_FILE])
+    return name
+
+
+def entries() -> list[Kept]:
+    """All uploads of whoever asks, and the readings of them."""
+    found = []
+    for path in _folder().glob(f"{PREFIX}*") if _folder().is_dir() else ():
+        with suppress(OSError):  # removed meanwhile
+            if _NAME.fullmatch(path.name):
+                told = path.stat()
+                found.append(Kept(path.name, _file(path.name), told.st_mtime, told.st_size))
+    return found
+
+
+def delete(name: str) -> None:
+    """Forget an upload; one that is gone already is fine. Raises `InvalidInput` for what is no upload's name."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(f"`{name[:60]}` is not the name of an upload; choose one from the list.")
+    with disk_errors(f"the upload `{name}`"):
+        (_folder() / name).unlink(missing_ok=True)
+        _named(name).unlink(missing_ok=True)
+
+
+def _file(name: str) -> str:
+    """What the file of an upload, or that of a reading, was called; empty where it was not told."""
+    with suppress(InvalidInput, MissingData, OSError, UnicodeDecodeError):
+        called = _named(reading(name).of).read_text("utf-8")
+        return "".join(letter for letter in called if letter.isprintable())[:LONGEST_FILE]
+    return ""
+
+
+def _named(name: str) -> Path:
+    """Where the name of its file is kept."""
+    return _folder() / f"{name}.called"
 
 
 def _kept(content: bytes, suffix: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ import pandas as pd
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors, write_together
+from engine.basics.strict_json import parse_object
 from engine.experiments import more_seeds
 from engine.store.results import Result
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 ASSETS = Path(__file__).parents[2] / "assets"
 RESULTS, PAPER = ASSETS / "results", ASSETS / "paper"
+FOLDER = "WHICHFLUENCE_RESULTS"
 TABLE, MANIFEST = "results.csv", "manifest.json"
 VALUES = ("mean", "spread")
 NUMBERS, COUNTS = (*VALUES, "ci95"), ("n_seeds", "n_queries", "n_candidates", "n_dropped")
@@ -128,6 +131,21 @@ def published(name: str, preset: str, out_dir: Path | str | None = None) -> tupl
         raise StoreError(f"The published results {name}/{preset} do not match their manifest; "
                          f"reproduce `{name}` again with the preset `{preset}`.")
     return read_table(folder / TABLE), record
+
+
+def folder() -> Path:
+    """Where published results are read from: `WHICHFLUENCE_RESULTS`, else assets/results."""
+    named = os.environ.get(FOLDER, "").strip()
+    return Path(named) if named else RESULTS
+
+
+def kept_manifest(name: str, scale: str, out_dir: Path | str) -> dict[str, Any]:
+    """The manifest of a published result, alone. Raises `StoreError` where it cannot be read."""
+    try:
+        return parse_object((Path(out_dir) / name / scale / MANIFEST).read_bytes(), "The manifest")
+    except (OSError, InvalidInput):
+        raise StoreError(f"The manifest of the published results {name}/{scale} cannot be read; reproduce `{name}` "
+                         "again.") from None
 
 
 def scales(name: str, out_dir: Path | str | None = None) -> list[str]:

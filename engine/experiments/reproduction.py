@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 from engine import data
 from engine.data import questions
-from engine.experiments import EXPERIMENTS
+from engine.experiments import EXPERIMENTS, Experiment
 from engine.jobs import KINDS, job_digest
 from engine.models.causal import catalogue
 
@@ -15,6 +17,13 @@ def digest(name: str, preset: str, model: str | None = None) -> str:
     """The id of its job. model: another language model than the preset's."""
     experiment = EXPERIMENTS[name]
     return job_digest(experiment.study, experiment.payload(preset, model=model))
+
+
+def of_job(job: str, kind: str, payload: Mapping[str, Any]) -> dict[str, Experiment]:
+    """Tables and figures that a study's job is the very reproduction of; empty where its settings are others."""
+    preset = payload.get("preset", "")
+    return {name: experiment for name, experiment in EXPERIMENTS.items()
+            if experiment.study == kind and preset in experiment.presets and digest(name, preset) == job}
 
 
 def title(name: str, preset: str, model: str | None = None) -> str:

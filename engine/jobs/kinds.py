@@ -11,6 +11,7 @@ from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.basics.values import canonical_json
 from engine.store.results import Result, Store, digest_of
+from engine.store.sketch import Bars, Sketch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,6 +97,16 @@ class Context:
         self._tell(min(max(float(fraction), 0.0), 1.0), message)
 
 
+def of_table(result: Result) -> Sketch | None:
+    """The column `mean` of the first table that has one, as far as it is of the first metric."""
+    for name in result.tables:
+        table = result.table(name)
+        if "mean" in table and len(table):
+            kept = table[table["metric"] == table["metric"].iloc[0]] if "metric" in table else table
+            return Bars.of(kept["mean"], f"The first values of the table {name.replace('_', ' ')}")
+    return None
+
+
 @dataclass(frozen=True)
 class JobKind:
     """A kind of job, by pure functions of its payload (plain data).
@@ -106,6 +117,7 @@ class JobKind:
     finish(payload, chunks, context) -> the Output to store; `chunks[key]` is the verified `Result` of a chunk.
         Put spec, data fingerprint, seeds, device, convergence and command into its manifest; kind, payload,
         versions and wall seconds are added.
+    sketch(result) -> what a small picture of the finished result is drawn from, or None.
     weight(payload, key) -> relative duration of a chunk, for the time that is left (default: all alike).
     memory(payload, key) -> bytes that a process holds while it computes a chunk, roughly: what a cluster reserves for
         it (default: not known, nothing is reserved).
@@ -117,6 +129,7 @@ class JobKind:
     finish: Callable[[Mapping[str, Any], Mapping[str, Result], Context], Output | Mapping[str, Any]]
     weight: Callable[[Mapping[str, Any], str], float] | None = None
     memory: Callable[[Mapping[str, Any], str], int] | None = None
+    sketch: Callable[[Result], Sketch | None] = of_table
 
 
 KINDS: Registry[JobKind] = Registry("job kind")

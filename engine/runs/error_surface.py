@@ -14,6 +14,7 @@ from engine.metrics.agreement import METRICS
 from engine.problems import ProblemSource
 from engine.runs.prepared import first_candidates
 from engine.store.results import Result
+from engine.store.sketch import Grid, Sketch
 
 KIND = "error-surface"
 NUMERICS = 1
@@ -28,6 +29,11 @@ def payload(source: ProblemSource, surface: str, behavior: str, candidates: int)
 def load(result: Result) -> dict[str, np.ndarray]:
     """metric -> (rows, columns, m), of a finished run."""
     return {metric: result.array(metric) for metric in METRICS}
+
+
+def sketch(result: Result) -> Sketch:
+    """Mean Kendall τ over queries, as a grid."""
+    return Grid.of(result.array("kendall_tau").mean(-1), -1.0, 1.0, "Error surface: mean Kendall τ")
 
 
 def plan(data: Mapping[str, Any]) -> list[str]:
@@ -48,4 +54,4 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
                             "source": data["source"], "seeds": [data["source"]["seed"]]})
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish)
+JOB = JobKind(KIND, plan, run_chunk, finish, sketch=sketch)

@@ -10,6 +10,7 @@ import numpy as np
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.jobs import Context, JobKind, Output
+from engine.metrics.agreement import constant, pairwise
 from engine.problems import ProblemSource
 from engine.runs.prepared import drawn_problem
 from engine.scoring.compute import compute
@@ -17,9 +18,12 @@ from engine.scoring.convergence import Convergence
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
+from engine.store.sketch import MOST, Grid, Sketch
 
 KIND = "scores"
 SLICE = 100
+LOOKED_AT = 20
+"""Queries over which the small picture of a run takes its means."""
 NUMERICS = 3
 
 
@@ -52,6 +56,22 @@ def read_scores(scoring: Scoring, arrays: Mapping[str, np.ndarray], place: int, 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
     """The scorings that a payload asks for, in its order. Raises `InvalidInput` for one that is not known here."""
     return [Scoring.read(spec) for spec in data["scorings"]]
+
+
+def sketch(result: Result) -> Sketch | None:
+    """Mean Kendall τ between the first scorings, over the first queries; None for a single scoring."""
+    found = load(result, scorings_of(result.manifest["payload"]))[:MOST]
+    if len(found) < 2:
+        return None
+    trusted = np.logical_and.reduce([scores.converged for scores in found])
+    stack = np.stack([scores.oriented[:LOOKED_AT, trusted] for scores in found])
+    if stack.shape[-1] < 2:
+        return None
+    flat = constant(stack)
+    tau = np.where(flat[:, None] | flat[None], np.nan, pairwise(stack, ("kendall",))["kendall"])
+    return Grid.of([[float(one[~np.isnan(one)].mean()) if (~np.isnan(one)).any() else np.nan for one in row]
+                    for row in tau], -1.0, 1.0,
+                   f"Matrix of rank correlations (mean Kendall τ over at most {LOOKED_AT} queries)")
 
 
 def check_queued(scorings: Sequence[Scoring]) -> None:
@@ -141,4 +161,4 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "convergence": Convergence.joined(convergence).written}
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish)
+JOB = JobKind(KIND, plan, run_chunk, finish, sketch=sketch)

@@ -1,8 +1,9 @@
 """Saved comparisons: a name, a note and the address that reopens the view, one small JSON file each.
 
-    HOME/saved/<key>.json      {"name", "note", "created", "address", "summary"}
+    HOME/saved/<key>.json      {"format", "name", "note", "created", "address", "summary", "matrix"}
 
-The address holds the whole choice, so nothing else needs to be kept: results are found again in the store.
+The address holds the whole choice, so nothing else needs to be kept: results are found again in the store. The matrix
+is for the small picture in the library alone.
 """
 
 from __future__ import annotations
@@ -25,20 +26,26 @@ from engine.basics.files import atomic_write, disk_errors, make_folder
 from engine.basics.folders import home_folder
 from engine.basics.strict_json import parse_json
 from engine.basics.values import Value
+from engine.store.sketch import MOST
 
 LONGEST_NAME, LONGEST_NOTE, LONGEST_ADDRESS = 100, 2_000, 8_000
+FORMAT = 1
+Correlation = Annotated[float, Field(ge=-1, le=1)] | None
+Rows = tuple[Annotated[tuple[Correlation, ...], Field(max_length=MOST)], ...]
 _KEY = re.compile(r"[0-9a-f]{12}")
 
 
 class Saved(Value):
     """What is kept of a comparison. address: the query string of the Compare page; summary: one line on what is in it;
-    created: UTC, as ISO 8601."""
+    created: UTC, as ISO 8601; matrix: mean Kendall τ of its first specifications, None where it is not defined."""
 
+    format: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
     name: str
     note: str = ""
     created: str
     address: Annotated[str, Field(max_length=LONGEST_ADDRESS)]
     summary: Annotated[str, Field(max_length=500)] = ""
+    matrix: Annotated[Rows, Field(max_length=MOST)] = ()
 
     @field_validator("name")
     @classmethod
@@ -74,9 +81,9 @@ def address(parameters: Mapping[str, str | Sequence[str]]) -> str:
                      doseq=True)
 
 
-def save(name: str, note: str, query: str, summary: str = "") -> Entry:
+def save(name: str, note: str, query: str, summary: str = "", matrix: Rows = ()) -> Entry:
     """Keep a comparison under a new key. Raises `InvalidInput` for a name, note or address that is too long."""
-    saved = Saved.parse({"name": name, "note": note, "address": query, "summary": summary[:500],
+    saved = Saved.parse({"name": name, "note": note, "address": query, "summary": summary[:500], "matrix": matrix,
                          "created": datetime.now(UTC).isoformat(timespec="seconds")})
     entry = Entry(secrets.token_hex(6), saved)
     _write(entry)
@@ -103,12 +110,18 @@ def load(key: str) -> Entry:
         raise InvalidInput(f"`{_path(key).name}` cannot be read as a saved comparison; delete it.") from None
 
 
+def kept_keys() -> list[str]:
+    """The keys of all saved comparisons, those that cannot be read among them."""
+    return sorted(path.stem for path in _folder().glob("*.json") if _KEY.fullmatch(path.stem)
+                  ) if _folder().is_dir() else []
+
+
 def entries() -> list[Entry]:
     """All saved comparisons, the newest first; files that are none are passed over."""
     found = []
-    for path in _folder().glob("*.json") if _folder().is_dir() else ():
+    for key in kept_keys():
         with suppress(InvalidInput, MissingData):
-            found.append(load(path.stem))
+            found.append(load(key))
     return sorted(found, key=lambda entry: (entry.saved.created, entry.key), reverse=True)
 
 

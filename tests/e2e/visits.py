@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 PAGES = ("home", "compare", "approximation_error", "examples", "map", "scorecard", "noisy_labels", "language_models",
-         "learn", "paper", "runs", "guide")
+         "learn", "paper", "library", "runs", "guide")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 OPENED = {"desk": "light", "phone": "dark"}  # the theme in which a page is opened; the other is put on there
 THEMES = ("light", "dark")
@@ -34,6 +34,7 @@ OPERATED = {  # view: (control to operate, keys, what then holds in the address)
     "learn-second": (".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),
     "paper": (".st-key-choice-measure button", "ArrowRight Enter", "measure=Top"),
     "guide": (".st-key-wf-guide button:has-text('Next')", "Enter", "guide=explaining"),
+    "library": (".st-key-choice-find input", "p a p e r Enter", "find=paper"),
     "runs": (".st-key-choice-preset button", "ArrowRight Enter", "preset=paper"),
 }
 

@@ -37,7 +37,7 @@ import whichfluence
 entry = Path(whichfluence.__file__).parent / "app" / "main.py"
 test = AppTest.from_file(str(entry), default_timeout=60).run()
 assert not test.exception, test.exception
-for page in ("paper", "learn", "runs", "guide"):
+for page in ("paper", "learn", "library", "runs", "guide"):
     test.switch_page(f"../pages/{page}.py").run()
     assert not test.exception, (page, test.exception)
 assert "whichfluence.engine.desk.desk" in sys.modules

@@ -18,7 +18,7 @@ SMALL = {"data": "digits", "train": 100, "queries": 20, "candidates": 10}
 PAIR = ["query_loss/add_occurrence/one_step;eta=0.1", "query_loss/infinitesimal/local_response"]
 VIEWS = {
     "home": {}, "compare": {**SMALL, "s": PAIR, "pair": "1-2"}, "approximation_error": {**SMALL, "draws": 1},
-    "examples": {**SMALL, "s": PAIR}, "noisy_labels": {}, "paper": {}, "runs": {},
+    "examples": {**SMALL, "s": PAIR}, "noisy_labels": {}, "paper": {}, "library": {}, "runs": {},
     "guide found": {"find": "npz"}, **{f"guide {name}": {"guide": name} for name in GUIDES},
     "compare more": {**SMALL, "s": PAIR, "pair": "1-2", "explain": 1}, "language_models": {},
     "language_models records": {"show": "records"}, "language_models ablation": {"show": "ablation"},

@@ -23,7 +23,7 @@ def test_every_page_is_linked():
     at = sound(open("home", settle=False))
     links = {link.proto.page for link in at.get("page_link")}
     assert {"compare", "approximation_error", "examples", "map", "noisy_labels", "language_models", "learn", "paper",
-            "runs", "guide"} <= links
+            "library", "runs", "guide"} <= links
 
 
 def test_home_stands_while_the_model_trains(monkeypatch):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.runs import panel
 from app.widgets.desk import desk
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
@@ -84,9 +85,16 @@ def test_a_failed_run_shows_its_sentence_and_is_deleted_on_the_second_click():
 
 def test_states_can_be_filtered_by_the_address(finished):
     submit(candidates=5, title="Another one")
-    assert says(support.open("runs", show="finished"), finished.title)
-    assert not says(support.open("runs", show="finished"), "Another one")
+    assert not says(support.open("runs", show="active"), finished.title)
+    assert says(support.open("runs", show="active"), "Another one")
     assert says(support.open("runs", show="failed"), "No run is in this state")
+
+
+def test_of_finished_runs_the_last_stay_and_the_library_has_all(monkeypatch, finished):
+    monkeypatch.setattr(panel, "JUST", 0)
+    at = sound(support.open("runs"))
+    assert not says(at, finished.title) and says(at, "1 finished")
+    assert any("Library" in link.proto.label for link in at.get("page_link"))
 
 
 def test_trouble_with_workers_is_said():

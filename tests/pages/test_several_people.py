@@ -99,9 +99,9 @@ def test_saved_views_and_runs_are_listed_for_their_own_alone(tmp_path):
         comparisons.save("The view of Ann", "", "metric=sign")
         JobQueue().submit("scores", {"nothing": 1}, "The run of Ann")
     assert not (tmp_path / "saved").exists()
-    hers, his = (sound(open("runs", state={"who": who})) for who in ("ann", "bob"))
-    assert says(hers, "The view of Ann") and says(hers, "The run of Ann")
-    assert not says(his, "The view of Ann") and not says(his, "The run of Ann")
+    for page, said in (("library", "The view of Ann"), ("runs", "The run of Ann")):
+        hers, his = (sound(open(page, state={"who": who})) for who in ("ann", "bob"))
+        assert says(hers, said) and not says(his, said)
 
 
 def test_without_a_sign_in_there_is_one_home(tmp_path, monkeypatch):

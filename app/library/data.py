@@ -1,0 +1,46 @@
+"""What the Library page asks of the engine: all entries, those that are looked for, and their small pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app.widgets.plain_text import sentence
+from engine.basics.errors import WhichfluenceError
+from engine.library import SHELVES, Entry
+from engine.store.results import home
+from engine.store.sketch import Sketch
+
+
+def everything() -> list[Entry]:
+    """Every entry, the newest first; a shelf that cannot be read says so and leaves the others standing."""
+    found: list[Entry] = []
+    for shelf in SHELVES.values():
+        try:
+            found += shelf.entries()
+        except WhichfluenceError as error:
+            st.error(f"{shelf.title}: {sentence(error)}", icon=":material/error:")
+    return sorted(found, key=lambda entry: entry.created.replace("Z", "+00:00"), reverse=True)
+
+
+def matching(entries: Sequence[Entry], words: str, shelf: str, tag: str) -> list[Entry]:
+    """Those of a shelf (empty: any) that have the tag (empty: any) and every one of the words."""
+    asked = words.casefold().split()
+    return [entry for entry in entries if shelf in ("", entry.shelf) and (not tag or tag in entry.noted.tags)
+            and all(word in f"{SHELVES[entry.shelf].title}\n{entry.text}".casefold() for word in asked)]
+
+
+def sketch(entry: Entry) -> Sketch | None:
+    """What the small picture of an entry is drawn from; None where there is none, or it cannot be had."""
+    if entry.trouble:
+        return None
+    try:
+        return _sketch(str(home()), entry.shelf, entry.key, entry.created)
+    except (WhichfluenceError, OSError):
+        return None
+
+
+@st.cache_data(show_spinner=False, max_entries=500)
+def _sketch(root: str, shelf: str, key: str, created: str) -> Sketch | None:
+    return SHELVES[shelf].sketch(key)

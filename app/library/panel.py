@@ -1,0 +1,111 @@
+"""The entries of the library: one card each, to be opened, annotated and deleted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from app.library import acts, data, thumbnail
+from app.widgets import choice, glossary
+from app.widgets.plain_text import plain, sentence
+from app.widgets.times import spell, written
+from engine.library import SHELVES, Entry
+from engine.library.notes import LONGEST_NOTE
+from engine.store.comparisons import LONGEST_NAME
+
+FIRST, MORE = 12, "library:more"
+
+
+def show(entries: Sequence[Entry], total: int) -> None:
+    """The cards, a few at first, and what became of the last click."""
+    acts.said()
+    glossary.caption(_counted(len(entries), total))
+    most = st.session_state.get(MORE, FIRST)
+    for left, right in zip(entries[:most:2], [*entries[1:most:2], None], strict=False):
+        for column, entry in zip(st.columns(2, gap="medium"), (left, right), strict=True):
+            if entry is not None:
+                with column:
+                    _card(entry)
+    if len(entries) > most:
+        st.button(f"Show {min(len(entries) - most, 2 * FIRST)} more of {len(entries) - most}", key="library:show-more",
+                  icon=":material/expand_more:", on_click=_show_more, args=(most,))
+
+
+def _counted(found: int, total: int) -> str:
+    if not total:
+        return ("Nothing is here yet. *Save, share or export this comparison* at the foot of the Compare page keeps "
+                "one here; finished runs and your own data come by themselves.")
+    return f"{found} of {total} entries" if found else f"None of {total} entries has all of this; take a word away."
+
+
+def _show_more(most: int) -> None:
+    st.session_state[MORE] = most + 2 * FIRST
+
+
+def _card(entry: Entry) -> None:
+    place = hashlib.sha256(f"{entry.shelf} {entry.key}".encode()).hexdigest()[:12]
+    with st.container(border=True, key=f"wf-entry-{place}"):
+        st.html(_head(entry))
+        if entry.trouble:
+            st.warning(sentence(entry.trouble), icon=":material/link_off:")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if entry.page:
+                st.page_link(f"../pages/{entry.page}.py", label="Open", icon=":material/open_in_new:",
+                             query_params={**entry.parameters, choice.WHOLE: "1"})
+            if entry.shelf == "runs" and not entry.trouble and entry.page != "runs":
+                st.page_link("../pages/runs.py", label="Tables", icon=":material/table:",
+                             query_params={"run": [entry.key]})
+            st.button("Edit", key=f"note:{place}", icon=":material/edit_note:", help="Note and tags.",
+                      on_click=acts.edit, args=(entry,))
+            if not SHELVES[entry.shelf].fixed:
+                st.button("Delete", key=f"ask:{place}", icon=":material/delete:", on_click=acts.ask, args=(entry,))
+        if acts.edited(entry):
+            _form(entry, place)
+        if acts.asked(entry):
+            _confirm(entry, place)
+
+
+def _head(entry: Entry) -> str:
+    shelf, noted = SHELVES[entry.shelf], entry.noted
+    when = written(entry.created.replace("Z", "+00:00"), st.context.timezone) if entry.created else ""
+    facts = [shelf.title, when, f"took {spell(entry.seconds)}" if entry.seconds else "", entry.summary]
+    tags = "".join(f'<span class="wf-tag">{escape(tag)}</span>' for tag in noted.tags)
+    note = f'<p class="wf-entry-note">{escape(noted.note)}</p>' if noted.note else ""
+    return (f'<div class="wf-entry">{thumbnail.html(data.sketch(entry), shelf.title)}<div>'
+            f"<h2>{escape(entry.title)}</h2>"
+            f'<p class="wf-entry-facts wf-num">{escape(" · ".join(fact for fact in facts if fact))}</p>{note}'
+            f'{f"<p>{tags}</p>" if tags else ""}</div></div>')
+
+
+def _form(entry: Entry, place: str) -> None:
+    """Name, note and tags, kept at one click."""
+    named = SHELVES[entry.shelf].named
+    with st.form(f"form:{place}", border=False):
+        name = st.text_input("Name", entry.title, key=f"name:{place}", max_chars=LONGEST_NAME) if named else ""
+        note = st.text_area("Note", entry.noted.note, key=f"text:{place}", max_chars=LONGEST_NOTE, height=90)
+        tags = st.text_input("Tags, separated by commas", ", ".join(entry.noted.tags), key=f"tags:{place}",
+                             max_chars=900)
+        row = st.container(horizontal=True)
+        keep = row.form_submit_button("Keep", type="primary")
+        close = row.form_submit_button("Close")
+    if keep:
+        acts.annotate(entry, name, note, tags)
+    if keep or close:
+        st.rerun()
+
+
+def _confirm(entry: Entry, place: str) -> None:
+    shelf = SHELVES[entry.shelf]
+    st.markdown(f"Delete “{plain(entry.title)}”? {shelf.loss}{_needed(entry)}")
+    row = st.container(horizontal=True)
+    row.button("Delete for good", key=f"delete:{place}", type="primary", on_click=acts.delete, args=(entry,))
+    row.button("Keep it", key=f"keep:{place}", on_click=acts.ask, args=(None,))
+
+
+def _needed(entry: Entry) -> str:
+    """How many saved comparisons name it."""
+    count = SHELVES[entry.shelf].named_by(entry.key)
+    return "" if not count else f" {count} saved comparison{'s name' if count > 1 else ' names'} it."

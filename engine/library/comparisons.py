@@ -1,0 +1,47 @@
+"""The shelf of saved comparisons: each reopens the Compare page as it was."""
+
+from __future__ import annotations
+
+from engine.basics.errors import WhichfluenceError
+from engine.library import notes
+from engine.library.entry import Entry, Shelf
+from engine.library.kept_data import missing
+from engine.library.notes import Noted
+from engine.store import comparisons as saved
+from engine.store.sketch import Grid, Sketch
+
+
+class Comparisons(Shelf):
+    name, title, noun = "comparisons", "Saved comparisons", "saved comparison"
+    named = True
+    loss = "Its name, note and link go; the scores stay in the store."
+
+    def entries(self) -> list[Entry]:
+        tagged, found = notes.written(self.name), []
+        for key in saved.kept_keys():
+            noted = tagged.get(key, Noted())
+            try:
+                kept = saved.load(key).saved
+            except WhichfluenceError as error:
+                found.append(Entry(self.name, key, "A comparison that cannot be read", "", "", "", {}, noted,
+                                   str(error)))
+                continue
+            found.append(Entry(self.name, key, kept.name, kept.summary, kept.created, "compare", kept.parameters,
+                               Noted(note=kept.note, tags=noted.tags), missing(kept.parameters)))
+        return found
+
+    def has(self, key: str) -> bool:
+        return key in saved.kept_keys()
+
+    def sketch(self, key: str) -> Sketch | None:
+        rows = saved.load(key).saved.matrix
+        return Grid(rows, -1.0, 1.0, "Matrix of rank correlations (mean Kendall τ) between its specifications"
+                    ) if rows else None
+
+    def annotate(self, key: str, name: str, note: str, tags: str) -> None:
+        Noted.parse({"note": note, "tags": notes.split(tags)})
+        saved.change(key, name, note)
+        notes.write(self.name, key, "", tags)
+
+    def remove(self, key: str) -> None:
+        saved.delete(key)

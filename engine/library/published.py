@@ -1,0 +1,49 @@
+"""The shelf of published results, which came with the program."""
+
+from __future__ import annotations
+
+from engine.basics.errors import StoreError
+from engine.experiments import EXPERIMENTS, publish
+from engine.library import notes
+from engine.library.entry import Entry, Parameters, Shelf
+from engine.library.notes import Noted
+from engine.models.causal import catalogue
+from engine.store.sketch import Bars, Sketch
+
+BETWEEN = "."
+
+
+class PublishedResults(Shelf):
+    name, title, noun, fixed = "published", "Published results", "published result", True
+
+    def entries(self) -> list[Entry]:
+        noted, found = notes.written(self.name), []
+        for name, experiment in EXPERIMENTS.items():
+            for scale in publish.scales(name, publish.folder()):
+                key, trouble, manifest = f"{name}{BETWEEN}{scale}", "", {}
+                try:
+                    manifest = publish.kept_manifest(name, scale, publish.folder())
+                except StoreError as error:
+                    trouble = str(error)
+                seeds = len(manifest.get("seeds", ()))
+                told = " · ".join([f"{scale} scale", *([f"{seeds} seeds"] if seeds else []),
+                                   "came with the program"])
+                found.append(Entry(self.name, key, experiment.title, told, str(manifest.get("written", "")), "paper",
+                                   _parameters(name, scale, manifest), noted.get(key, Noted()), trouble))
+        return found
+
+    def sketch(self, key: str) -> Sketch | None:
+        name, _, scale = key.partition(BETWEEN)
+        found = publish.published(name, scale, publish.folder())
+        if found is None:
+            return None
+        table = found[0]
+        first = table[table["metric"] == table["metric"].iloc[0]] if len(table) and "metric" in table else table
+        return Bars.of(first["mean"], f"The first values of {EXPERIMENTS[name].title}") if "mean" in first else None
+
+
+def _parameters(name: str, scale: str, manifest: dict) -> Parameters:
+    """Those of the Paper page at this result."""
+    chosen = {"experiment": [name], "preset": [str(manifest.get("preset", scale))]}
+    model = (manifest.get("payload") or {}).get("settings", {}).get("model")
+    return chosen | ({"llm": [catalogue.model_title(model)]} if model and EXPERIMENTS[name].models else {})

@@ -1,0 +1,15 @@
+"""Library: what was saved, computed, published and brought, in one place, each opened where it was."""
+
+import streamlit as st
+
+from app.library import data, panel, state
+from app.widgets import glossary
+from app.widgets.guard import guarded
+
+st.title("Library")
+glossary.lead("What you saved, computed and brought, and the results that came with the program. Each opens on the "
+              "chart it came from. What is still being computed is on Runs.")
+with guarded("The library"):
+    found = data.everything()
+    shown = state.chosen(found)
+    panel.show(shown, len(found))
