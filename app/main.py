@@ -46,7 +46,7 @@ def main() -> None:
     job_panel.begin()
     pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
                      default=name == "home") for name, title, icon in PAGES]
-    page = st.navigation(pages)
+    page = st.navigation(pages, expanded=True)  # of more than twelve, the last ones would be folded away
     choice.arrive(page.url_path)
     trail.begin(page.url_path)
     choice.remind()

@@ -67,6 +67,14 @@ def test_detection_with_the_embedded_model(row):
         assert cell == f"{own.loc[name, 'mean']:.2f} ± {own.loc[name, 'ci95']:.2f}"
 
 
+@pytest.mark.parametrize("row", rows("the training signal 0.47):", 4, REPRODUCING), ids=lambda row: row[0])
+def test_noisy_labels_at_the_desk(row):
+    table = pd.read_csv(ROOT / "assets" / "results" / "table-5-1" / "desk" / "results.csv")
+    own = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])["mean"]
+    assert row[1:] == [f"{own[row[0], name]:.2f}" for name in ("Trusted loss", "Target logit", "Hard margin")]
+    assert max(row[1:]) == row[{"GradSim": 1, "TracIn": 2, "LiSSA": 1}[row[0]]], "the preferred behavior"
+
+
 CARD = ("loo", "influence_function", "step", "nearest", "gradient_norm")
 BENCHMARKS = (ROOT / "assets" / "guides" / "benchmarks.md").read_text(encoding="utf-8")
 
