@@ -83,7 +83,7 @@ class _Needs:
         nodes = cluster.nodes(work.job)
         gpus = sum(node.gpus for node in nodes)
         if executor.gpus and not gpus:
-            raise InvalidInput("No node of the Ray cluster has a GPU; start one with `--num-gpus`, or compute on "
+            raise InvalidInput("No node of the Ray cluster has a GPU; start a node that offers one, or compute on "
                                "processors with 0 GPUs a chunk.")
         self.kind, self.payload, self.gpus = work.kind, work.payload, executor.gpus
         self.most = max((node.memory for node in nodes), default=0)

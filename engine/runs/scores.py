@@ -15,6 +15,7 @@ from engine.problems import ProblemSource
 from engine.runs.prepared import drawn_problem
 from engine.scoring.compute import compute
 from engine.scoring.convergence import Convergence
+from engine.scoring.cost.memory import held
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
@@ -131,6 +132,13 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
                                                     for place, scores in zip(members, found, strict=True)}})
 
 
+def memory(data: Mapping[str, Any], key: str) -> int:
+    group, part = map(int, key.split("/"))
+    members, scorings = _groups(data)[group], scorings_of(data)
+    piece, source = _slices(data, members)[part], ProblemSource.parse(data["source"])
+    return held(source, [scorings[place] for place in members], min(piece.stop, _candidates(data)) - piece.start)
+
+
 def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     scorings = scorings_of(data)
     arrays: dict[str, np.ndarray] = {}
@@ -161,4 +169,4 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "convergence": Convergence.joined(convergence).written}
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish, sketch=sketch)
+JOB = JobKind(KIND, plan, run_chunk, finish, memory=memory, sketch=sketch)

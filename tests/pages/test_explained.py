@@ -1,7 +1,8 @@
 """Every page explains its words: where a term of the glossary stands first, its line is there on hover and on focus.
 
 Left out, because they cannot hold a mark or name something that explains itself where it opens: labels of buttons,
-links and expanders, the options of a choice, error and success boxes, code, and what stands in a dialog.
+links and expanders, the options of a choice, error and success boxes, code, what the library's entries are called,
+and what stands in a dialog.
 """
 
 import json
@@ -38,7 +39,7 @@ def spoken(node):
     help_ = getattr(proto, "help", "") or ""
     if node.type == "html" or node.type in TEXTS:
         body = getattr(proto, "body", "") or getattr(node, "value", "")
-        body = re.sub(r"(?s)<style>.*?</style>|<dl class=\"wf-glossary\">.*|`[^`]*`", " ", body)
+        body = re.sub(r"(?s)<style>.*?</style>|<(dl|div) class=\"wf-(glossary|entry)\">.*|`[^`]*`", " ", body)
         lines = [unescape(line) for line in re.findall(r'data-line="([^"]*)"', body)]
         body = re.sub(r'<span class="wf-term"[^>]*>([^<]*)</span>', r"\1", body)
         return unescape(re.sub(r"<[^>]*>", " ", body)), " ".join([*lines, help_])

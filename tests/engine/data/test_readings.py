@@ -14,6 +14,7 @@ from engine.data import originals, uploads
 from engine.data.preview import preview
 from engine.data.readings import Reading, parse_trusted
 from engine.data.splits import mapped, verified, whole
+from tests.engine.data.test_uploads import held
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +55,7 @@ def test_colour_is_kept_where_there_is_one():
 
 def test_the_usual_reading_is_the_upload_itself(home):
     name = kept()
-    assert uploads.keep_reading(Reading(of=name)) == name and len(list(home.iterdir())) == 1
+    assert uploads.keep_reading(Reading(of=name)) == name and len(held(home)) == 1
     assert uploads.content(name) != uploads.content(uploads.keep_reading(Reading(of=name, size=16)))
 
 
@@ -80,7 +81,7 @@ def test_classes_that_cannot_be(classes, said, home):
     name = kept()
     with pytest.raises(InvalidInput, match=said):
         uploads.keep_reading(Reading(of=name, classes=classes))
-    assert len(list(home.iterdir())) == 1
+    assert len(held(home)) == 1
 
 
 def test_verified_examples_become_the_test_split_and_the_drawn_one_goes_back():
