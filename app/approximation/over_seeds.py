@@ -28,7 +28,7 @@ NAME, MANY, ASKED = "runs", "nruns", "runs_of"
 SCORED = 20
 COUNTS = (4, 8, 16)
 DERIVATIVE, REMOVAL = "derivative", "removal"
-TITLES = {DERIVATIVE: "derivative of the training", REMOVAL: "training without the example"}
+TITLES = {DERIVATIVE: "derivative", REMOVAL: "leave-one-out"}
 
 
 def show(source: ProblemSource, told: str) -> None:
