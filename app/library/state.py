@@ -24,7 +24,7 @@ def chosen(entries: Sequence[Entry]) -> list[Entry]:
     shelf = pick("shelf", "Kind", [ALL, *SHELVES], ALL, lambda name: _called(name, len(entries), counts), area=middle)
     tags = [tag for tag, _ in Counter(tag for entry in entries for tag in entry.noted.tags).most_common()]
     tag = pick("tag", "Tag", ["", *tags], "", lambda name: plain(name) if name else "Any", area=right,
-               disabled=not tags, help=None if tags else "Give entries tags, then choose one here.")
+               help=None if tags else "Give entries tags, then choose one here.")
     return data.matching(entries, words, "" if shelf == ALL else shelf, tag)
 
 

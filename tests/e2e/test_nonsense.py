@@ -10,7 +10,7 @@ from tests.e2e.visits import PAGES, address
 pytestmark = pytest.mark.e2e
 
 NONSENSE = ("data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0"
-            "&experiment=table-99&step=99&estimator=gauss&guide=nowhere")
+            "&experiment=table-99&step=99&estimator=gauss&guide=nowhere&shelf=attic")
 FAST = ("compare", "runs")
 
 
