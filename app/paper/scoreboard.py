@@ -17,7 +17,8 @@ from engine.experiments.statements.told import VERDICTS
 
 def show(entries: Sequence[Entry]) -> None:
     """A sentence that counts, and one row for each entry with a link to its cells."""
-    glossary.markdown(summary(entries))
+    with st.container(key="wf-paper-counted"):
+        glossary.markdown(summary(entries))
     rows = "".join(_row(entry) for entry in entries)
     head = "".join(f'<th scope="col">{title}</th>' for title in ("Table or figure", "Our largest scale", "Outcome"))
     with st.container(key="wf-scoreboard"):

@@ -179,7 +179,9 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 [data-testid="stMainBlockContainer"] { padding: 3.2rem 3rem 4rem; }
 @media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } }
 @media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
-@media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; } .st-key-wf-first-look { min-height: 85rem; }
+@media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; }
+  .st-key-wf-paper-lead { min-height: 6.5rem; } .st-key-wf-paper-counted { min-height: 8rem; }
+  .st-key-wf-first-look { min-height: 85rem; }
   .wf-matrix, .wf-matrix tbody, .wf-matrix tr { display: block; } .wf-matrix thead { display: none; }
   .wf-matrix tr { display: flex; flex-wrap: wrap; gap: 2px; margin-bottom: .5rem; }
   .wf-matrix tbody th { flex: 0 0 100%; box-sizing: border-box; }
