@@ -10,7 +10,20 @@ ROOT = Path(__file__).parents[1]
 if (ROOT / "pyproject.toml").is_file() and str(ROOT) not in sys.path:  # a checkout; what is installed is found
     sys.path.insert(0, str(ROOT))
 
-from app.widgets import account, base, choice, door, glossary, job_panel, pickers, shell, theme, trail  # noqa: E402
+from app.widgets import (  # noqa: E402
+    account,
+    base,
+    choice,
+    door,
+    glossary,
+    job_panel,
+    pickers,
+    projector,
+    shell,
+    theme,
+    theme_switch,
+    trail,
+)
 from app.widgets.guard import guarded  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
@@ -40,13 +53,17 @@ def main() -> None:
     """Navigation first, the data below it, then the page; what a page cannot handle is shown as its sentence."""
     st.set_page_config(page_title="Whichfluence", page_icon=ICON, layout="wide")
     theme.apply()
-    st.logo(ICON, size="large")
+    if not projector.on():
+        st.logo(ICON, size="large")
     account.enter()
     glossary.begin()
     job_panel.begin()
     pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
                      default=name == "home") for name, title, icon in PAGES]
-    page = st.navigation(pages, expanded=True)  # of more than twelve, the last ones would be folded away
+    page = st.navigation(pages, expanded=True,  # of more than twelve, the last ones would be folded away
+                         position="hidden" if projector.on() else "sidebar")
+    if page.url_path != "learn":
+        projector.off()
     choice.arrive(page.url_path)
     trail.begin(page.url_path)
     choice.remind()
@@ -55,6 +72,9 @@ def main() -> None:
             plugins.load()
             if page.url_path not in WITHOUT_DATA:
                 pickers.problem_picker()
+            if not projector.on():
+                with st.sidebar:
+                    theme_switch.show()
             page.run()
             trail.remember()
     finally:

@@ -1,15 +1,22 @@
-"""Learn: nine short lessons, each live, and a plane to play with."""
+"""Learn: nine short lessons, each live, and a plane to play with; the same before a class."""
 
 import streamlit as st
 
-from app.learn import LESSONS, panel, state
-from app.widgets import glossary
+from app.learn import classroom, panel
+from app.widgets import glossary, projector
 
-st.title("Learn")
-glossary.caption(
-    "Nine steps of a minute each: seven on pictures of clothing, one on handwritten digits, the last on thirty points. "
-    "All is computed while you watch, and every choice is in the address. Words with dots below explain themselves.")
-step = state.step(len(LESSONS))
-panel.show(step)
-panel.onward(step)
-glossary.whole()
+if projector.on():
+    panel.project()
+else:
+    st.title("Learn")
+    glossary.caption(
+        "Nine steps of a minute each: seven on pictures of clothing, one on handwritten digits, the last on thirty "
+        "points. All is computed while you watch, and every choice is in the address. Words with dots below explain "
+        "themselves.")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        step = panel.choose()
+        st.button("Classroom mode", icon=":material/cast_for_education:", on_click=classroom.enter,
+                  help="Large and without a sidebar, for a projector: the class predicts, sees, and takes away.")
+    panel.show(step)
+    panel.onward(step)
+    glossary.whole()

@@ -45,11 +45,12 @@ def tangent(frame: pd.DataFrame, place: float, unit: str, x: str = "eta", title:
     names = ["exact", "first order"]
     long = frame.rename(columns={"curve": names[0], "tangent": names[1]}).melt(x, names, "kind", "value")
     scale = alt.Scale(domain=names, range=[HELPS, HARMS])
+    legend = alt.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3)
     lines = alt.Chart(long).mark_line(strokeWidth=2.2).encode(
         x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)), y=alt.Y("value:Q", title=unit),
-        color=alt.Color("kind:N", scale=scale, title=None,
-                        legend=alt.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3)),
-        strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), legend=None))
+        color=alt.Color("kind:N", scale=scale, title=None, legend=legend),
+        strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), title=None,
+                                  legend=legend))
     at = frame.iloc[(frame[x] - place).abs().argmin()]
     ends = pd.DataFrame({x: [at[x]] * 2, "value": [at.curve, at.tangent], "kind": names})
     gap = alt.Chart(pd.DataFrame({x: [at[x]], "low": [at.curve], "high": [at.tangent]})).mark_rule(
@@ -64,39 +65,65 @@ def found(frame: pd.DataFrame, names: list[str]) -> alt.LayerChart:
     """How many wrong labels are found by looking at so many. frame: inspected, found, kind; names: of the kinds."""
     colors = [GREY, HELPS, THIRD, HARMS]
     dashes = [[4, 4], [1, 0], [7, 3], [2, 2]]
+    legend = alt.Legend(orient="top", columns=2, labelLimit=260)
     lines = alt.Chart(frame).mark_line(strokeWidth=2.2).encode(
         x=alt.X("inspected:Q", title="training examples looked at, most suspicious first", axis=alt.Axis(grid=False)),
         y=alt.Y("found:Q", title="wrong labels found"),
         color=alt.Color("kind:N", sort=names, scale=alt.Scale(domain=names, range=colors[:len(names)]), title=None,
-                        legend=alt.Legend(orient="top", columns=2, labelLimit=260)),
-        strokeDash=alt.StrokeDash("kind:N", sort=names, legend=None,
+                        legend=legend),
+        strokeDash=alt.StrokeDash("kind:N", sort=names, title=None, legend=legend,
                                   scale=alt.Scale(domain=names, range=dashes[:len(names)])),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("inspected:Q"), alt.Tooltip("found:Q")])
     return alt.layer(lines).properties(height=HEIGHT)
 
 
-def plane(points: pd.DataFrame, lines: pd.DataFrame, side: float) -> alt.LayerChart:
-    """Two classes with boundaries. points: x, y, kind, size; lines: x, y, model."""
+MOVED = "moved"
+"""The selection of the plane: the place of the moved point."""
+
+
+ENDS = ("x0", "y0", "x1", "y1")
+MODELS = {"factual": "without the point", "exact": "exact", "linearised": "linearised"}
+
+
+def plane(points: pd.DataFrame, factual: pd.DataFrame, places: pd.DataFrame, start: tuple[float, float], side: float,
+          kind: str) -> alt.LayerChart:
+    """Two classes with boundaries, and a point that is dragged; the browser has the answer at every place.
+
+    points: x, y, kind, size; factual: the `ENDS` of the boundary without the point, each with "factual " before it;
+    places: x, y and the same of exact and linearised; start: where the moved point is at first; kind: of the moved
+    point.
+    """
+    moved = alt.selection_point(name=MOVED, fields=["x", "y"], nearest=True, toggle=False, clear=False,
+                                on="pointerdown, [pointerdown, window:pointerup] > pointermove",
+                                value=[{"x": start[0], "y": start[1]}])
     axis = alt.Axis(grid=False, tickCount=5)
     x, y = (alt.Scale(domain=[-side, side], nice=False) for _ in "xy")
+    across, up = alt.X("x:Q", scale=x, axis=axis, title=None), alt.Y("y:Q", scale=y, axis=axis, title=None)
     kinds = ["class 0", "class 1", "moved point, class 0", "moved point, class 1", "query, class 1"]
+    shade = alt.Color("kind:N", title=None, legend=None,
+                      scale=alt.Scale(domain=kinds, range=[HELPS, HARMS, HELPS, HARMS, THIRD]))
+    shape = alt.Shape("kind:N", title=None, legend=None, scale=alt.Scale(
+        domain=kinds, range=["circle", "square", "circle", "square", "diamond"]))
     marks = alt.Chart(points).mark_point(filled=True, opacity=0.95).encode(
-        x=alt.X("x:Q", scale=x, axis=axis, title=None), y=alt.Y("y:Q", scale=y, axis=axis, title=None),
-        color=alt.Color("kind:N", title=None, legend=None, scale=alt.Scale(
-            domain=kinds, range=[HELPS, HARMS, HELPS, HARMS, THIRD])),
-        shape=alt.Shape("kind:N", title=None, legend=None, scale=alt.Scale(
-            domain=kinds, range=["circle", "square", "circle", "square", "diamond"])),
-        size=alt.Size("size:Q", scale=None, legend=None),
+        across, up, shade, shape, size=alt.Size("size:Q", scale=None, legend=None),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("x:Q", format=".2f"), alt.Tooltip("y:Q", format=".2f")])
-    models = ["without the point", "exact", "linearised"]
-    boundaries = alt.Chart(lines).mark_line(strokeWidth=2.4, clip=True).encode(
-        x=alt.X("x:Q", scale=x), y=alt.Y("y:Q", scale=y),
+    everywhere = alt.Chart(places).transform_calculate(kind=f"'{kind}'")
+    here = everywhere.transform_filter(moved)
+    point = here.mark_point(filled=True, opacity=0.95, size=190).encode(across, up, shade, shape)
+    ring = ink.paint(here.mark_point(filled=False, size=620, strokeWidth=2).encode(across, up), channel=alt.Stroke)
+    targets = everywhere.mark_point(opacity=0, filled=True, size=1, cursor="grab", tooltip=None).encode(
+        across, up).add_params(moved)
+    lines = [_boundary(alt.Chart(factual) if model == "factual" else here, model, x, y) for model in MODELS]
+    return alt.layer(alt.layer(*lines), marks, point, ring, targets).resolve_scale(
+        color="independent", shape="independent").properties(height=420)
+
+
+def _boundary(chart: alt.Chart, model: str, x: alt.Scale, y: alt.Scale) -> alt.Chart:
+    models = list(MODELS.values())
+    x0, y0, x1, y1 = (f"{model} {end}" for end in ENDS)
+    return chart.transform_calculate(model=f"'{MODELS[model]}'").mark_rule(strokeWidth=2.4, clip=True).encode(
+        x=alt.X(f"{x0}:Q", scale=x), y=alt.Y(f"{y0}:Q", scale=y), x2=f"{x1}:Q", y2=f"{y1}:Q",
         color=alt.Color("model:N", sort=models, title="decision boundary", scale=alt.Scale(
             domain=models, range=[GREY, "#8C6BB1", "#E69F00"]), legend=alt.Legend(orient="top", columns=3)),
         strokeDash=alt.StrokeDash("model:N", sort=models, legend=None, scale=alt.Scale(
             domain=models, range=[[3, 3], [1, 0], [8, 4]])))
-    moved = points[points.kind.str.startswith("moved")]
-    ring = ink.paint(alt.Chart(moved).mark_point(filled=False, size=620, strokeWidth=2).encode(
-        x=alt.X("x:Q", scale=x), y=alt.Y("y:Q", scale=y)), channel=alt.Stroke)
-    return alt.layer(boundaries, marks, ring).resolve_scale(color="independent", shape="independent").properties(
-        height=420)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
 GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "data", "networks",
-          "own-run", "noisy-labels", "language-models", "exact", "reproducing", "gpu", "serving", "agents",
-          "troubleshooting", "contributing")
+          "own-run", "noisy-labels", "language-models", "exact", "reproducing", "teaching", "gpu", "serving",
+          "agents", "troubleshooting", "contributing")
 """In reading order; a new one is one file and one name here."""
 
 AROUND = 70

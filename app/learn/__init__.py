@@ -4,6 +4,7 @@ from app.learn.behavior import LESSON as BEHAVIOR
 from app.learn.counterfactual import LESSON as COUNTERFACTUAL
 from app.learn.intervention import LESSON as INTERVENTION
 from app.learn.lesson import Lesson, teach
+from app.learn.plane import LESSON as PLANE
 from app.learn.process import LESSON as PROCESS
 from app.learn.proposition import LESSON as PROPOSITION
 from app.learn.rough import LESSON as ROUGH
@@ -13,4 +14,4 @@ from app.learn.tangent import LESSON as TANGENT
 
 LESSONS = (COUNTERFACTUAL, BEHAVIOR, INTERVENTION, PROCESS, PROPOSITION, TANGENT, SIMILARITY, SIGNALS, ROUGH)
 
-__all__ = ["LESSONS", "Lesson", "teach"]
+__all__ = ["LESSONS", "PLANE", "Lesson", "teach"]

@@ -2,8 +2,8 @@
 
 
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
-from app.widgets import downloads, glossary
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.widgets import glossary
 from app.widgets.specification_list import address_of
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
@@ -31,9 +31,9 @@ def show() -> Link:
             f"They are the first {SHOWN} for the query loss, too.")
     glossary.markdown(
         f"{same} Over all queries, the two rankings agree with Kendall's τ = **{specimens.number(tau)}**.")
-    downloads.chart_extras("behavior", specimens.rank_frame(sample, loss, chosen, query).rename(
+    extras("behavior", specimens.rank_frame(sample, loss, chosen, query).rename(
         columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"}), [step("query_loss"),
-                                                                                           step(behavior)], SOURCE)
+                                                                           step(behavior)], SOURCE)
     pair = [step("query_loss"), step(behavior if behavior != "query_loss" else "hard_margin")]
     return Link("compare", "Compare these behaviors over all queries", specimens.address(**address_of(pair, (0, 1))))
 
@@ -48,4 +48,8 @@ LESSON = Lesson(
     Question("Two methods disagree. One reads the query loss, the other the query logit; both are exact. Who is wrong?",
              ("The one with the logit", "The one with the loss", "Neither"), 2,
              "They answer two questions. A difference in B is a specification mismatch, and no better computation will "
-             "make it go away."))
+             "make it go away."),
+    Question("Take the first 8 training examples for the query loss, then read the hard margin instead. How many of "
+             "the 8 stay?",
+             ("All 8", "Some of them", "None"), 1,
+             "Nothing about the training changed, and yet the list did: another number is read off the model."))

@@ -1,12 +1,11 @@
 """Lesson 1: influence compares the model there is with the model there would be."""
 
 import pandas as pd
-import streamlit as st
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores, side_by_side
 from app.widgets import downloads, glossary
 from engine.applications.lessons import comparing
 from engine.metrics.ranking import bottom, ranks, top
@@ -28,7 +27,7 @@ def show() -> Link:
     before = comparing.probability(sample.problem, query)
     change = [float(found.values[query, place]) for place in places]
     label = specimens.query_label(sample, query)
-    left, right = st.columns([2, 3], gap="large")
+    left, right = side_by_side()
     with left:
         specimens.strip(sample, query, [rows[chosen]], [rows[chosen]], "left out")
         glossary.markdown(
@@ -41,8 +40,8 @@ def show() -> Link:
              alt=f"Bars: how the probability of {label} changes when each of six training examples is left out; "
                  f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
         narrowed = SOURCE.model_copy(update={"n_candidates": len(found.candidates)})
-        downloads.chart_extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
-                               downloads.score_commands(narrowed, [LEFT_OUT]))
+        extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
+               downloads.score_commands(narrowed, [LEFT_OUT]))
     return Link("examples", "See all its helpful and harmful examples",
                 specimens.address(query=str(query), s=[codes.encode(LEFT_OUT)]))
 
@@ -56,4 +55,9 @@ LESSON = Lesson(
     Question("Leaving out an example raises the probability of the right label. What was the example?",
              ("Helpful for this query", "Harmful for this query", "Neither"), 1,
              "Without it the model does better here, so its presence did harm. That is why scores of removal are shown "
-             "with the sign turned."))
+             "with the sign turned."),
+    Question("Six training pictures are left out, one at a time, and the model is trained anew. What happens to the "
+             "probability of this query's label?",
+             ("It falls each time", "It rises each time", "It falls for some and rises for others"), 2,
+             "Pictures that speak for the label take probability away when they are left out; pictures that speak "
+             "against it give some back."))

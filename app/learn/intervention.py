@@ -4,8 +4,8 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, scores
-from app.widgets import downloads, glossary
+from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.widgets import glossary
 from app.widgets.specification_list import address_of
 from engine.applications.lessons import comparing
 from engine.basics.values import short
@@ -32,8 +32,8 @@ def show() -> Link:
         f"One dot a training example, one query. Over all queries the two rankings agree with Kendall's τ = "
         f"**{specimens.number(tau)}**. Leaving out takes 1/{SOURCE.n_train} of weight away; this adds "
         f"{alpha * SOURCE.n_train:g} times as much.")
-    downloads.chart_extras("intervention", frame, [REMOVED, upweighted(alpha)],
-                           SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
+    extras("intervention", frame, [REMOVED, upweighted(alpha)],
+           SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
     return Link("compare", "Compare these interventions over all queries",
                 specimens.address(**address_of([REMOVED, upweighted(alpha)], (0, 1))))
 
@@ -47,4 +47,8 @@ LESSON = Lesson(
     Question("Why do the rankings part when α grows?",
              ("The solver gets worse", "The optimum moves along a curve, not along a line", "Chance"), 1,
              "Every score here is exact. For a tiny α the optimum moves in proportion to α; farther out it bends, and "
-             "by a different amount for every example."))
+             "by a different amount for every example."),
+    Question("The extra weight α grows from 0.00001 to 0.1. What becomes of the agreement with leaving the example "
+             "out?",
+             ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
+             "The larger change bends the path of the optimum, but both still push in opposite directions along it."))

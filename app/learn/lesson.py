@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 import streamlit as st
 
-from app.widgets import fitting_models, glossary, job_panel
+from app.widgets import downloads, fitting_models, glossary, job_panel, projector
 from app.widgets.desk import desk
 from engine.desk import Waiting
 from engine.problems import DrawnProblem, ProblemSource
@@ -45,7 +46,8 @@ class Link:
 
 @dataclass(frozen=True)
 class Lesson:
-    """idea: a few sentences before the picture. show: draws control and picture, and returns the way on."""
+    """idea: a few sentences before the picture. show: draws control and picture, and returns the way on. prediction:
+    what a class is asked before it sees them."""
 
     slug: str
     title: str
@@ -53,20 +55,21 @@ class Lesson:
     show: Callable[[], Link]
     takeaway: str
     question: Question
+    prediction: Question
 
 
-def teach(lesson: Lesson, number: int) -> None:
+def teach(lesson: Lesson, title: str) -> None:
     """The lesson on the page."""
-    st.subheader(f"{number}. {lesson.title}", help=glossary.hint(lesson.title))
+    st.subheader(title, help=glossary.hint(lesson.title))
     glossary.html(f'<p class="wf-lead wf-lesson">{escape(lesson.idea)}</p>')
     link = lesson.show()
     glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(lesson.takeaway)}</div>')
-    _ask(lesson.slug, lesson.question)
+    ask(lesson.slug, lesson.question)
     st.page_link(f"../pages/{link.page}.py", label=link.label, icon=":material/arrow_forward:",
                  query_params=link.address)
 
 
-def _ask(slug: str, question: Question) -> None:
+def ask(slug: str, question: Question) -> None:
     """The question; the answer is shown once the reader has chosen."""
     with st.container(border=True):
         chosen = st.radio(f"**Question.** {question.text}", range(len(question.options)), index=None,
@@ -78,6 +81,11 @@ def _ask(slug: str, question: Question) -> None:
             st.success(f"Yes. {question.why}", icon=":material/check_circle:")
         else:
             st.info(f"Not quite: **{question.options[question.right]}** {question.why}", icon=":material/lightbulb:")
+
+
+def warm() -> None:
+    """Have the problem of the lessons trained while a class still thinks."""
+    desk().drawn(SOURCE)
 
 
 def drawn() -> DrawnProblem:
@@ -94,3 +102,23 @@ def scores(*scorings: Scoring, candidates: int = REOPTIMISED) -> list[Scores]:
     if isinstance(found, Waiting):
         job_panel.wait(found)
     return found
+
+
+def side_by_side() -> tuple[AbstractContextManager, AbstractContextManager]:
+    """A place for words and one for the chart beside them; before a class the whole screen is laid out so."""
+    if projector.on():
+        return nullcontext(), nullcontext()
+    left, right = st.columns([2, 3], gap="large")
+    return left, right
+
+
+def aside(text: str) -> None:
+    """What a reader may want to know and a class need not."""
+    if not projector.on():
+        glossary.caption(text)
+
+
+def extras(*arguments: Any, **options: Any) -> None:
+    """Table, downloads and command of a lesson's chart; on a projector nobody opens them."""
+    if not projector.on():
+        downloads.chart_extras(*arguments, **options)

@@ -1,32 +1,48 @@
-"""The Learn page: a step of the tour, and the way to the next."""
+"""The Learn page: a step of the tour, and the way to the next; or the same before a class."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from app.learn import LESSONS, plane, state, teach
+from app.learn import LESSONS, PLANE, classroom, state, teach
+from app.learn.lesson import Lesson
 from app.widgets import top
+
+STEPS: dict[str, Lesson] = {**{str(place + 1): lesson for place, lesson in enumerate(LESSONS)}, state.PLAY: PLANE}
+
+
+def title(step: str) -> str:
+    """The title of a step; lessons have a number."""
+    return STEPS[step].title if step == state.PLAY else f"{step}. {STEPS[step].title}"
+
+
+def choose() -> str:
+    """Which step is shown."""
+    return state.step(list(STEPS))
 
 
 def show(step: str) -> None:
     """A lesson, or the plane to play with."""
     top.begin(f"learn {step}")
-    if step == state.PLAY:
-        st.subheader("Play: one point in the plane")
-        plane.show()
-    else:
-        teach(LESSONS[int(step) - 1], int(step))
+    teach(STEPS[step], title(step))
+
+
+def project() -> None:
+    """The step before a class."""
+    step = state.told(list(STEPS))
+    classroom.teach(STEPS[step], step, list(STEPS), [title(one) for one in STEPS])
 
 
 def onward(step: str) -> None:
     """Buttons to the steps before and after."""
-    steps = state.steps_of(len(LESSONS))
+    steps = list(STEPS)
     place = steps.index(step)
     with st.container(horizontal=True):
         if place > 0:
             st.button("Back", icon=":material/arrow_back:", on_click=state.go, args=(steps[place - 1],))
         if place + 1 < len(steps):
-            last = place + 1 == len(LESSONS)
+            following = STEPS[steps[place + 1]]
+            last = following is PLANE
             st.button("Play with one point" if last else "Next step", type="primary",
-                      help=None if last else LESSONS[place + 1].title, icon=":material/arrow_forward:",
+                      help=None if last else following.title, icon=":material/arrow_forward:",
                       on_click=state.go, args=(steps[place + 1],))

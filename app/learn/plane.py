@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
@@ -10,18 +10,15 @@ import streamlit as st
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.widgets import downloads, glossary
+from app.learn.lesson import Lesson, Link, Question, aside, extras, side_by_side
+from app.widgets import choice, glossary
 from engine.applications.lessons import toy
 
-IDEA = ("Two classes in the plane, and one more point that you move. The dotted line is the boundary without it, the "
-        "solid one the exact answer with it, and the dashed one the linearised answer: the influence function.")
-TAKEAWAY = ("Near the boundary a point moves the model little, and the line follows. Far on the wrong side it pulls "
-            "hard, the exact model gives way only so far, and the linearisation overshoots.")
+CHART, _SENT = "learn:plane", "learn:plane:sent"
 
 
-def show() -> None:
-    glossary.html(f'<p class="wf-lead wf-lesson">{escape(IDEA)}</p>')
-    left, right = st.columns([2, 3], gap="large")
+def show() -> Link:
+    left, right = side_by_side()
     with left:
         x, y = (state.place("toy-x", "Move it sideways", 2.0, toy.SIDE),
                 state.place("toy-y", "Move it up and down", 1.6, toy.SIDE))
@@ -31,26 +28,63 @@ def show() -> None:
             f"The query is the diamond. The model gives its class the probability **{answer.factual.probability:.3f}** "
             f"without your point, **{answer.exact.probability:.3f}** with it, and the linearised answer says "
             f"**{answer.linearised.probability:.3f}**.")
-        glossary.caption("Circles are class 0, squares class 1; your point has a ring.")
+        aside("Circles are class 0, squares class 1; your point has a ring. Drag it, or use the sliders.")
     with right:
-        points, lines = _points(x, y, label), _lines(answer)
-        draw(charts.plane, points, lines, toy.SIDE, key="learn:plane",
+        fixed, kind = _points(), f"moved point, class {label}"
+        draw(charts.plane, fixed, _ends("factual", [answer.factual.boundary]), _places(label),
+             _start(x, y, label), toy.SIDE, kind, key=CHART, on_select=_dragged, selection_mode=charts.MOVED,
              alt=f"Two classes in the plane with three decision boundaries; the moved point of class {label} is at "
                  f"({x:.1f}, {y:.1f}).")
-        downloads.chart_extras("plane", lines, command=(
+        extras("plane", _lines(answer), command=(
             f'python -c "from engine.applications.lessons.toy import answer; print(answer({x}, {y}, {label}))"'))
-    glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(TAKEAWAY)}</div>')
-    st.page_link("../pages/approximation_error.py", label="Drag the weight α of real examples",
-                 icon=":material/arrow_forward:", query_params=specimens.address(panel="alpha"))
+    return Link("approximation_error", "Drag the weight α of real examples", specimens.address(panel="alpha"))
 
 
-def _points(x: float, y: float, label: int) -> pd.DataFrame:
+def _start(x: float, y: float, label: int) -> tuple[float, float]:
+    """Where the chart has the point before it is dragged. While it is dragged the chart stays as it was sent, so that
+    the browser does not draw it anew under the reader's hand."""
+    kept = st.session_state.get(_SENT)
+    if kept is None or kept["label"] != label or kept["dragged"] != (x, y):
+        kept = st.session_state[_SENT] = {"label": label, "dragged": None, "start": (x, y)}
+    return kept["start"]
+
+
+def _dragged() -> None:
+    """The point is where the reader dragged it."""
+    places = st.session_state[CHART]["selection"].get(charts.MOVED)
+    if not places:
+        return
+    x, y = (round(float(places[0][side]), 1) for side in ("x", "y"))
+    st.session_state[_SENT]["dragged"] = (x, y)
+    for name, value in (("toy-x", x), ("toy-y", y)):
+        choice.keep(name, f"{value:g}")
+        st.session_state[choice.widget(name)] = value
+
+
+@st.cache_data(show_spinner=False)
+def _places(label: int) -> pd.DataFrame:
+    """The boundaries of the exact and of the linearised model for the point at every place."""
+    found = toy.everywhere(label)
+    at = pd.DataFrame({"x": found["x"], "y": found["y"]})
+    return pd.concat([at, *(_ends(name, found[name]) for name in ("exact", "linearised"))], axis=1)
+
+
+def _ends(model: str, boundaries: Sequence) -> pd.DataFrame:
+    """Two points of each boundary, outside the square on both sides."""
+    frame = pd.DataFrame(boundaries, columns=["a", "b", "c"])
+    square = frame.a ** 2 + frame.b ** 2
+    long = 4 * toy.SIDE / square ** 0.5
+    middle_x, middle_y = -frame.c * frame.a / square, -frame.c * frame.b / square
+    ends = (middle_x - long * frame.b, middle_y + long * frame.a, middle_x + long * frame.b, middle_y - long * frame.a)
+    return pd.DataFrame({f"{model} {name}": end for name, end in zip(charts.ENDS, ends, strict=True)}).round(3)
+
+
+def _points() -> pd.DataFrame:
     places, labels = toy.points()
     fixed = pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "kind": [f"class {kind}" for kind in labels],
                           "size": 70})
-    query_x, query_y, query_label = toy.QUERY
-    return pd.concat([fixed, pd.DataFrame({"x": [query_x, x], "y": [query_y, y], "size": [150, 190],
-                                           "kind": [f"query, class {query_label}", f"moved point, class {label}"]})],
+    x, y, label = toy.QUERY
+    return pd.concat([fixed, pd.DataFrame({"x": [x], "y": [y], "size": [150], "kind": [f"query, class {label}"]})],
                      ignore_index=True)
 
 
@@ -58,3 +92,19 @@ def _lines(answer: toy.Answer) -> pd.DataFrame:
     models = {"without the point": answer.factual, "exact": answer.exact, "linearised": answer.linearised}
     return pd.DataFrame([{"x": float(end[0]), "y": float(end[1]), "model": name} for name, model in models.items()
                          for end in model.line()], columns=["x", "y", "model"])
+
+
+LESSON = Lesson(
+    "plane", "Play: one point in the plane",
+    "Two classes in the plane, and one more point that you drag. The dotted line is the boundary without it, the solid "
+    "one the exact answer with it, and the dashed one the linearised answer: the influence function.",
+    show,
+    "Near the boundary a point moves the model little, and the line follows. Far on the wrong side it pulls hard, the "
+    "exact model gives way only so far, and the linearisation overshoots.",
+    Question("Far on the wrong side the dashed line overshoots. Is the influence function computed wrongly?",
+             ("Yes", "No, it is the right answer for a tiny weight"), 1,
+             "It is the derivative at weight zero, carried out to the weight of a whole example. The gap is "
+             "approximation error, and it shrinks with the weight."),
+    Question("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
+             ("The exact one", "The linearised one", "Both the same"), 1,
+             "A line goes on at the slope with which it began; the exact model gives way less and less."))

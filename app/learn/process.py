@@ -4,8 +4,8 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, scores
-from app.widgets import downloads, glossary
+from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.widgets import glossary
 from app.widgets.specification_list import address_of
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
@@ -33,8 +33,8 @@ def show() -> Link:
     glossary.markdown(
         f"Over all queries: Kendall's τ = **{specimens.number(comparing.mean_tau(one, other))}** with one "
         f"step. {other.scoring.question}")
-    downloads.chart_extras("process", frame, [one.scoring, scoring],
-                           SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
+    extras("process", frame, [one.scoring, scoring],
+           SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
     return Link("compare", "Compare these processes over all queries",
                 specimens.address(**address_of([one.scoring, scoring], (0, 1))))
 
@@ -49,4 +49,7 @@ LESSON = Lesson(
     "worse answers.",
     Question("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
              ("Yes, it converges to leave-one-out", "No, it answers for another training process"), 1,
-             "Several steps agree with one step, not with the optimum. What separates them is T."))
+             "Several steps agree with one step, not with the optimum. What separates them is T."),
+    Question("One step on the example against training to the new optimum: how far will the two rankings agree?",
+             ("Nearly the same ranking", "About halfway", "Hardly at all"), 2,
+             "A step sees query and example only. The new optimum also sees the rest of the training set."))

@@ -4,8 +4,8 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
-from app.widgets import downloads, glossary
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.widgets import glossary
 from app.widgets.specification_list import address_of
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
@@ -28,7 +28,7 @@ def show() -> Link:
     glossary.markdown(
         f"Each dot is a model after one step on one training example. Over all queries the two rankings agree "
         f"with Kendall's τ = **{specimens.number(comparing.mean_tau(loss, other))}**.")
-    downloads.chart_extras("proposition", frame, [loss.scoring, other.scoring], SOURCE)
+    extras("proposition", frame, [loss.scoring, other.scoring], SOURCE)
     return Link("compare", "Compare them over all queries",
                 specimens.address(**address_of([loss.scoring, other.scoring], (0, 1))))
 
@@ -44,4 +44,8 @@ LESSON = Lesson(
     Question("The accuracy at the query, right or wrong, is a non-decreasing function of the hard margin. Does it rank "
              "the examples the same?", ("Yes", "No, it makes almost all of them tie"), 1,
              "The proposition needs a strictly increasing function. Accuracy jumps only where the margin crosses zero, "
-             "so nearly all examples leave it as it is."))
+             "so nearly all examples leave it as it is."),
+    Question("Each dot is one training example: the change of the query loss across, that of the soft margin up. What "
+             "will the dots look like?",
+             ("A cloud", "One rising curve", "Two lines"), 1,
+             "The soft margin is an increasing function of the query's probability, and so is the log of it."))

@@ -3,8 +3,8 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import Lesson, Link, Question
-from app.widgets import cards, downloads, glossary
+from app.learn.lesson import Lesson, Link, Question, aside, extras
+from app.widgets import cards, glossary
 from engine.applications.lessons.rough import KINDS, RECIPES, along_epsilon
 
 STEPS = tuple(round(-1 + 0.05 * place, 2) for place in range(41))
@@ -24,9 +24,9 @@ def show() -> Link:
         f"With the weight changed by ε = {epsilon:+g}, a real training changes the query loss by "
         f"**{cards.number(at.curve)}**; the derivative says **{cards.number(at.tangent)}**."
         f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
-    glossary.caption(f"{RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
-                     "exact derivative of the one in the middle, through all its steps.")
-    downloads.chart_extras("rough", frame, command=(
+    aside(f"{RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
+          "exact derivative of the one in the middle, through all its steps.")
+    extras("rough", frame, command=(
         'python -c "from engine.applications.lessons.rough import along_epsilon as a; '
         f"print(a('{kind}').to_csv(index=False))\""))
     return Link("approximation_error", "See how far the derivative of a network's training reaches",
@@ -45,4 +45,8 @@ LESSON = Lesson(
     Question("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
              ("Yes, it needs more digits", "No, it is the right tangent of a curve that jumps"), 1,
              "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
-             "step makes the end jump. Smaller steps, larger batches and smooth parts help; more digits do not."))
+             "step makes the end jump. Smaller steps, larger batches and smooth parts help; more digits do not."),
+    Question("For which of the two trainings will the straight line tell what a real training does?",
+             ("For both", "For the smooth one", "For the rough one"), 1,
+             "Small steps through a smooth network bend the end of the training little; large ones and kinks "
+             "throw it about."))

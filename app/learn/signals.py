@@ -5,8 +5,8 @@ import pandas as pd
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import Lesson, Link, Question
-from app.widgets import downloads, glossary
+from app.learn.lesson import Lesson, Link, Question, extras
+from app.widgets import glossary
 from app.widgets.specification_list import address_of
 from engine.applications.lessons.signals import STAGES, TRAIN, detections
 from engine.scoring.named import NAMED
@@ -29,7 +29,7 @@ def show() -> Link:
                       f"chance is {RHO:.2f}.")
     table = pd.DataFrame({"score": [STAGES[name] for name in STAGES],
                           "average precision": [round(found.auprc(name), 4) for name in STAGES]})
-    downloads.chart_extras("signals", table, command=(
+    extras("signals", table, command=(
         'python -c "from engine.applications.lessons.signals import detections as d; '
         'print({s: d().auprc(s) for s in d().suspicion})"'))
     named = [NAMED[name].implied() for name in ("repsim", "gradsim")]
@@ -49,4 +49,8 @@ LESSON = Lesson(
     Question("The paper's harmful responses in language models are found only with both signals. Is that a "
              "contradiction?", ("Yes", "No"), 1,
              "There, all examples pull in much the same way, and only the behavior read at the query tells which pull "
-             "matters. Which signal counts depends on the question."))
+             "matters. Which signal counts depends on the question."),
+    Question("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
+             "most wrong labels?",
+             ("The training signal", "The behavior signal", "Both add as much"), 0,
+             "The training signal is the one that has read the label."))

@@ -4,7 +4,7 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
 from app.widgets import downloads, glossary
 from app.widgets.specification_list import address_of
 from engine.applications.lessons import comparing
@@ -27,8 +27,7 @@ def show() -> Link:
     worst = float(abs(found.oriented[query] - eta * similarity).max())
     glossary.markdown(
         f"Every dot lies on the line of slope η = {eta:g} (largest distance {worst:.0e}). {scoring.question}")
-    downloads.chart_extras("similarity", frame, [scoring], SOURCE,
-                           downloads.score_commands(SOURCE, [scoring]))
+    extras("similarity", frame, [scoring], SOURCE, downloads.score_commands(SOURCE, [scoring]))
     gradsim = NAMED["gradsim"].implied(eta=eta)
     return Link("compare", "Compare it with gradient similarity",
                 specimens.address(**address_of([scoring, gradsim], (0, 1))))
@@ -43,4 +42,8 @@ LESSON = Lesson(
     "A similarity score is the exact influence of a specification whose intervention never looks at the label.",
     Question("Why does similarity hardly find wrong labels?",
              ("It is too rough an approximation", "Its intervention does not use the example's label"), 1,
-             "It is exact for its own question. A wrong label changes nothing in an intervention that never reads it."))
+             "It is exact for its own question. A wrong label changes nothing in an intervention that never reads it."),
+    Question("Is there a question to which the plain similarity of two pictures is the exact answer?",
+             ("Yes", "No, it is a rule of thumb"), 0,
+             "Push the query's logit up once on the example's input: the change of the query logit is η times the "
+             "similarity."))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from app.learn import lesson
-from app.widgets import glossary, pictures
+from app.widgets import glossary, pictures, projector
 from engine.metrics.ranking import ranks
 from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
@@ -25,13 +25,18 @@ def query_label(drawn: DrawnProblem, query: int) -> str:
 
 
 def query_picture(drawn: DrawnProblem, query: int, side: int = 72) -> str:
-    return pictures.html(drawn.dataset, "test", int(drawn.sample.query_index[query]), side,
+    return pictures.html(drawn.dataset, "test", int(drawn.sample.query_index[query]), _seen(side),
                          f"the query, {drawn.dataset.noun} {query_label(drawn, query)}")
 
 
 def picture(drawn: DrawnProblem, row: int, side: int = 56) -> str:
-    return pictures.html(drawn.dataset, "train", int(drawn.sample.train_index[row]), side,
+    return pictures.html(drawn.dataset, "train", int(drawn.sample.train_index[row]), _seen(side),
                          f"training example {row}, {drawn.dataset.noun} {label(drawn, row)}")
+
+
+def _seen(side: int) -> int:
+    """Pixels of a picture: twice as many before a class."""
+    return 2 * side if projector.on() else side
 
 
 def strip(drawn: DrawnProblem, query: int, rows: Sequence[int], marked: Collection[int], mark: str) -> None:

@@ -13,19 +13,18 @@ from engine.basics.values import short
 STEP, PLAY = "step", "play"
 
 
-def step(lessons: int) -> str:
+def told(steps: list[str]) -> str:
+    """Which step the address tells."""
+    return choice.one(STEP, steps[0], choice.from_options(steps))
+
+
+def step(steps: list[str]) -> str:
     """Which step is shown: a lesson by its number, or `play`."""
-    steps = steps_of(lessons)
-    key = choice.bound(STEP, "1", choice.from_options(steps))
+    key = choice.bound(STEP, steps[0], choice.from_options(steps))
     chosen = inputs.segmented_control("Step", steps, key=key, format_func=lambda name: "Play" if name == PLAY else name,
                                       required=True)
     choice.keep(STEP, chosen)
     return chosen
-
-
-def steps_of(lessons: int) -> list[str]:
-    """All steps in order."""
-    return [*(str(place + 1) for place in range(lessons)), PLAY]
 
 
 def go(step: str) -> None:

@@ -6,8 +6,8 @@ import streamlit as st
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, scores
-from app.widgets import downloads, glossary
+from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.widgets import glossary
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
 from engine.applications.lessons.curve import along_eta, most_curved
@@ -32,7 +32,7 @@ def show() -> Link:
         f"**{at.curve:+.3f}**; the tangent says **{at.tangent:+.3f}**. Over all queries and examples the "
         f"rankings agree with Kendall's τ = **{specimens.number(comparing.mean_tau(exact, approximate))}**."
         .replace("-", "−"))
-    downloads.chart_extras("tangent", frame, [step("query_loss", eta), first], SOURCE)
+    extras("tangent", frame, [step("query_loss", eta), first], SOURCE)
     return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
 
 
@@ -49,4 +49,8 @@ LESSON = Lesson(
     "Close to the trained model the tangent is the curve; the farther the step, the larger the approximation error.",
     Question("For the query logit of softmax regression, how far apart are curve and tangent?",
              ("As far as here", "Not at all"), 1,
-             "The logit is linear in the parameters, and one step moves them along a line: tangent and curve are one."))
+             "The logit is linear in the parameters, and one step moves them along a line: tangent and curve are one."),
+    Question("At η = 0.1 curve and tangent are apart. At η = 1, ten times as far out, how much larger is the gap?",
+             ("As large", "Ten times", "More than ten times"), 2,
+             "A first-order answer errs by the square of the step at first: ten times the step, about a hundred times "
+             "the gap, until the curve flattens."))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.widgets import history, theme
+from app.widgets import history, theme, theme_switch
 
 CONDITIONS = (b"accept-encoding", b"if-none-match", b"if-modified-since")
 """Request headers after which the page would come compressed, or not at all."""
@@ -19,8 +19,8 @@ VALIDATORS = (b"content-length", b"etag", b"last-modified")
 class Shell:
     """Puts `style` and `scripts` at the end of every HTML page of `app`, behind Streamlit's own style sheets."""
 
-    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + history.SCRIPT,
-                 scripts: str = "") -> None:
+    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + history.SCRIPT
+                 + theme_switch.SCRIPT, scripts: str = "") -> None:
         self.app, self.style = app, (style + scripts).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -17,6 +17,7 @@ from functools import cache
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from engine.models import softmax
 
@@ -73,6 +74,60 @@ def answer(x: float, y: float, label: int) -> Answer:
     signal[label] -= 1.0
     move = torch.linalg.solve(hessian, torch.outer(point[0], signal).flatten()).view_as(weights)
     return Answer(_model(weights), _model(_with(features, labels, point, label)), _model(weights - alpha * move))
+
+
+STEP = 0.1
+"""Distance of the places of `everywhere`."""
+
+
+def everywhere(label: int) -> dict[str, np.ndarray]:
+    """`answer` for a point of this class at every place of the plane, `STEP` apart, all at once.
+
+    Returns arrays over the m = (2 SIDE / STEP + 1)² places: x and y (m,); exact and linearised, the boundaries (m, 3);
+    exact_probability and linearised_probability (m,). With two classes only d = θ₁ − θ₀ matters, of which the penalty
+    is half as large: Newton's steps on m logistic regressions of three weights.
+    """
+    features, labels, weights, hessian = _factual()
+    side = np.round(np.arange(-SIDE, SIDE + STEP / 2, STEP), 6)
+    places = np.stack(np.meshgrid(side, side, indexing="ij"), -1).reshape(-1, 2)
+    points = torch.as_tensor(np.column_stack([places, np.ones(len(places))]))
+    exact = _newton(features, labels, points, label, (weights[:, 1] - weights[:, 0]).expand(len(points), -1))
+    signal = (points @ weights).softmax(-1)
+    signal[:, label] -= 1.0
+    gradient = (points[:, :, None] * signal[:, None, :]).flatten(1)
+    moved = weights - torch.linalg.solve(hessian, gradient.T).T.view(-1, *weights.shape) / len(labels)
+    linearised = moved[:, :, 1] - moved[:, :, 0]
+    x, y, watched = QUERY
+    query, sign = torch.tensor([x, y, 1.0], dtype=torch.float64), 2 * watched - 1
+    return {"x": places[:, 0], "y": places[:, 1], "exact": exact.numpy(), "linearised": linearised.numpy(),
+            "exact_probability": (sign * exact @ query).sigmoid().numpy(),
+            "linearised_probability": (sign * linearised @ query).sigmoid().numpy()}
+
+
+def _newton(features: Tensor, labels: Tensor, points: Tensor, label: int, start: Tensor, steps: int = 60) -> Tensor:
+    """The optima (m, 3) of L_D + ℓ(z)/n for each point z, by steps that are halved until the objective falls."""
+    n, penalty, signs = len(labels), torch.diag(_penalty() / 2), 2.0 * labels - 1
+    sign = 2.0 * label - 1
+
+    def objective(at: Tensor) -> Tensor:
+        own = softplus(-sign * (at * points).sum(-1))
+        return (softplus(-signs * (at @ features.T)).sum(-1) + own) / n + 0.5 * torch.einsum(
+            "mi,ij,mj->m", at, penalty, at)
+
+    found = start.clone()
+    for _ in range(steps):
+        chance, own = (found @ features.T).sigmoid(), (found * points).sum(-1).sigmoid()
+        gradient = (chance - labels) @ features / n + (own - label)[:, None] * points / n + found @ penalty
+        hessian = (torch.einsum("mk,ki,kj->mij", chance * (1 - chance), features, features)
+                   + (own * (1 - own))[:, None, None] * points[:, :, None] * points[:, None, :]) / n + penalty
+        move, before = torch.linalg.solve(hessian, gradient), objective(found)
+        if float(move.abs().max()) < 1e-11:
+            break
+        for _ in range(20):
+            risen = objective(found - move) > before + 1e-15
+            move[risen] /= 2
+        found = found - move
+    return found
 
 
 def _penalty() -> Tensor:

@@ -44,6 +44,17 @@ def test_the_linearised_model_is_the_derivative():
     torch.testing.assert_close((many - factual) * copies, linear, rtol=2e-2, atol=1e-3)
 
 
+@pytest.mark.parametrize("label", (0, 1))
+def test_the_answer_everywhere_is_the_answer_at_each_place(label):
+    found = toy.everywhere(label)
+    assert len(found["x"]) == round(2 * toy.SIDE / toy.STEP + 1) ** 2
+    for place in np.random.default_rng(0).choice(len(found["x"]), 12, replace=False):
+        one = toy.answer(found["x"][place], found["y"][place], label)
+        for name in ("exact", "linearised"):
+            np.testing.assert_allclose(found[name][place], getattr(one, name).boundary, atol=1e-9)
+            assert found[f"{name}_probability"][place] == pytest.approx(getattr(one, name).probability, abs=1e-10)
+
+
 def test_boundaries_stay_in_the_square():
     for point in ((2.9, 2.9, 0), (-2.9, -2.9, 1), (0.0, 0.0, 1)):
         for model in vars(toy.answer(*point)).values():
