@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.cli import (
+    at_scale,
     bring,
     datamodel,
     embedding,
@@ -62,6 +63,7 @@ COMMANDS: Commands = {
     "preview-data": own_data.preview_data,
     "clean-data": own_data.clean_data,
     "attribute": language.attribute,
+    "at-scale": at_scale.at_scale,
     "caches": language.caches,
     "pretrain-embedded": pretrain.pretrain_embedded,
     "extract-fashion": extract.extract_fashion,

@@ -1,0 +1,113 @@
+r"""What attribution in a language model costs with N records: operations, bytes, hours on so many devices.
+
+Counted, not measured, for a model of P frozen and p adapter weights, records of S tokens, C checkpoints, a projection
+onto k numbers under two draws, Q queries with B behaviors, and a device that does so many operations a second:
+
+    training           E N S (4P + 6p)               forward 2P, backward along activations 2P; adapters 2p and 4p
+    gradients          C N (S (4P + 6p) + 18 p)      a training pass; Adam's update, its length, two sketches of each
+    queries            C Q S (2P + B (2P + 4p))      one forward pass, and backward for each behavior
+    scoring            2 Q B N k a checkpoint        a matrix product of what is kept
+    a product          S (8P + 12p) a record         with the Gauss–Newton matrix or the Hessian
+    whole gradients    N (S (4P + 6p) + 2 Q B p)     what a solution is multiplied with, made again and not kept
+
+LiSSA and conjugate gradients take so many products for a query and behavior as they do at most by default.
+
+Attention over S tokens is left out: it adds 4 S d a token and layer to 2P, a few percent at these lengths. The tests
+hold the passes to PyTorch's own count, and the bytes to a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from engine.applications.language.attribution import LAYERS
+from engine.basics.errors import InvalidInput
+from engine.curvature import cg, lissa
+
+DRAWS = 2
+"""Draws of the projection that are kept."""
+NUMBER = 4
+"""Bytes of a float32."""
+EIGEN = 10
+"""Operations of a symmetric eigendecomposition, in k³."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A study. parameters, adapters: frozen and trained weights; width: of a representation, of which the layers of
+    `LAYERS` are kept; rate: operations a second of a device."""
+
+    records: float = 1e6
+    parameters: float = 8.2e9
+    adapters: float = 43.6e6
+    tokens: float = 200
+    width: float = 4096
+    projection: float = 4096
+    checkpoints: float = 4
+    queries: float = 100
+    behaviors: float = 4
+    epochs: float = 1
+    rate: float = 2e13
+    devices: float = 1
+
+    def __post_init__(self) -> None:
+        """Raises `InvalidInput` for what is not positive."""
+        for name, value in vars(self).items():
+            if not 0 < value < float("inf"):
+                raise InvalidInput(f"`{name}` is {value:g}; give a positive number.")
+
+    @property
+    def backward(self) -> float:
+        """Operations of forward and backward pass of a token."""
+        return 4 * self.parameters + 6 * self.adapters
+
+    @property
+    def asked(self) -> float:
+        """Rankings of the records: one a query and behavior."""
+        return self.queries * self.behaviors
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A part of a study. kept: bytes on disk, read: bytes that are read from there."""
+
+    what: str
+    operations: float
+    kept: float = 0.0
+    read: float = 0.0
+
+
+def costs(scale: Scale) -> Iterator[Cost]:
+    """The parts of a study: what all methods share, then each method by what it adds."""
+    n, k, asked = scale.records, scale.projection, scale.asked
+    kept = n * k * NUMBER
+    yield Cost("training", scale.epochs * n * scale.tokens * scale.backward)
+    yield Cost("gradients of records", scale.checkpoints * n * (scale.tokens * scale.backward + 18 * scale.adapters),
+               scale.checkpoints * n * NUMBER * (2 * DRAWS * k + 2))
+    yield Cost("gradients of queries", scale.checkpoints * scale.queries * scale.tokens * (
+        2 * scale.parameters + scale.behaviors * (2 * scale.parameters + 4 * scale.adapters)),
+        scale.checkpoints * asked * DRAWS * k * NUMBER)
+    yield Cost("representations", n * scale.tokens * 2 * scale.parameters, n * scale.width * NUMBER * len(LAYERS))
+    yield Cost("Grad. norm", n, read=n * NUMBER)
+    yield Cost("RepSim", 2 * scale.queries * n * scale.width, read=n * scale.width * NUMBER)
+    yield Cost("GradSim", 2 * asked * n * k, read=kept)
+    yield Cost("TracIn", scale.checkpoints * 2 * asked * n * k, read=scale.checkpoints * kept)
+    yield Cost("LESS", scale.checkpoints * (2 * asked + 3) * n * k, read=scale.checkpoints * kept)
+    yield Cost("TRAK", 2 * n * k ** 2 + EIGEN * k ** 3 + 2 * asked * (k ** 2 + n * k), read=2 * kept)
+    gradient = scale.tokens * scale.backward
+    whole = n * (gradient + 2 * asked * scale.adapters)
+    yield Cost("DataInf", n * gradient + whole)
+    yield Cost("LiSSA", asked * lissa.ITERATIONS * lissa.BATCH_SIZE * 2 * gradient + whole)
+    yield Cost("conjugate gradients", asked * cg.ITERATIONS * n * 2 * gradient + whole)
+    yield Cost("each record left out, trained again", n * scale.epochs * n * gradient)
+
+
+def table(scale: Scale) -> pd.DataFrame:
+    """part, operations, kept_bytes, read_bytes, device_hours, hours: the last on all devices at `rate` each."""
+    rows = [(cost.what, cost.operations, cost.kept, cost.read, cost.operations / scale.rate / 3600)
+            for cost in costs(scale)]
+    frame = pd.DataFrame(rows, columns=["part", "operations", "kept_bytes", "read_bytes", "device_hours"])
+    return frame.assign(hours=frame.device_hours / scale.devices)
