@@ -73,4 +73,5 @@ def command(sources: Sequence[ProblemSource]) -> str:
 
 def explanation(found: Compared, pair: tuple[int, int]) -> Explanation | Waiting:
     """Why a pair of the comparison disagrees, over all its seeds, or what is being waited for."""
-    return explained(desk(), found.sources, _sides(found, pair), found.candidates)
+    return explained(desk(), found.sources, _sides(found, pair), found.candidates,
+                     (*found.key, *pair))

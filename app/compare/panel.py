@@ -26,6 +26,8 @@ from app.widgets import (
 from app.widgets.desk import desk
 from app.widgets.selectors import segments
 from app.widgets.two_rankings import Pair
+from engine.data.dataset import Dataset
+from engine.data.sampling import Sample
 from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS
 from engine.scoring.convergence import Convergence
@@ -173,9 +175,8 @@ def numbers(found: Compared, pair: tuple[int, int]) -> None:
     chips.note(text + f" · {dropped.n_seeds} seed{'s' if dropped.n_seeds != 1 else ''}")
 
 
-def query_words(found: Compared, query: int) -> str:
-    """What a query of the first seed is: its label, or its words."""
-    dataset, sample = desk().sample(found.sources[0])
+def query_words(dataset: Dataset, sample: Sample, query: int) -> str:
+    """What a query is: its label, or its words."""
     record = dataset.record("test", int(sample.query_index[query]))
     return f"“{dataset.class_names[sample.y_query[query]]}”" if record is None else record_text.short(record)
 
@@ -192,7 +193,7 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
             return f"all {len(agreement)} queries"
         value = agreement[int(text)]
         value = agreements.signed(value, 2) if value == value else "undefined"
-        return f"query {text} · {query_words(found, int(text))} · {METRICS[metric].title} {value}"
+        return f"query {text} · {query_words(dataset, sample, int(text))} · {METRICS[metric].title} {value}"
 
     key = choice.bound("ranks", ALL, choice.from_options(options))
     text = inputs.selectbox("Rankings of", options, key=key, format_func=title, width=430,

@@ -21,6 +21,7 @@ from app.compare import panel as compare_panel
 from app.compare.bring import Shown
 from app.widgets import chips, downloads, theme, two_rankings
 from app.widgets.agreements import plus_minus
+from app.widgets.desk import desk
 from app.widgets.labels import numbered
 from app.widgets.labels import short as short_labels
 from engine.analysis.comparison import compare
@@ -156,7 +157,8 @@ def _query(found: Compared, labels: Sequence[str], pair: tuple[int, int], query:
     table = two_rankings.top_changes(ranked, query)
     kept = int((table.kept == rank_change.KEPT[0]).sum())
     chart = rank_change.rank_change(table, first, second, top, ranked.noun)
-    return (f"<h2>Query {query}</h2><p>{escape(compare_panel.query_words(found, query))}</p><p>{escape(said)}</p>"
+    words = compare_panel.query_words(*desk().sample(found.sources[0]), query)
+    return (f"<h2>Query {query}</h2><p>{escape(words)}</p><p>{escape(said)}</p>"
             + svg(chart, f"The top {top} under both for query {query}",
                   f"The top {top} for query {query}: {kept} of {top} are in both."))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from engine.analysis.explanation import Chain, Explanation, Seed, chain, measure
 from engine.basics.errors import InvalidInput
@@ -15,8 +15,14 @@ from engine.scoring.scoring import Scoring
 
 
 def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]],
-              candidates: int | None) -> Explanation | Waiting:
-    """Why A and B disagree; sides: the scores of both for each source. All that is missing is asked for at once."""
+              candidates: int | None, key: Hashable = None) -> Explanation | Waiting:
+    """Why A and B disagree; sides: the scores of both for each source. All that is missing is asked for at once.
+
+    key: what determines sources, sides and candidates; with it a measure for which nothing failed is kept.
+    """
+    kept = desk.memory.get(("explanation", key)) if key is not None else None
+    if kept is not None:
+        return kept
     way = _way(desk, sources, sides)
     seeds, waiting = [], None
     for source, (first, second) in zip(sources, sides, strict=True):
@@ -25,7 +31,12 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
             waiting = waiting or exact
         else:
             seeds.append(Seed(first, second, exact, reasons))
-    return waiting or measure(way, seeds)
+    if waiting is not None:
+        return waiting
+    found = measure(way, seeds)
+    if key is not None and not any(seed.reasons for seed in seeds):
+        desk.memory.put(("explanation", key), found)
+    return found
 
 
 def at_once(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]], candidates: int | None,

@@ -156,7 +156,7 @@ def summarize(per_query: Arrays, interval_over: str = "seeds") -> Agreement:
     per_seed = tuple(_mean(seed) for seed in seeds)
     mean, half_width = t_interval(per_seed)
     if interval_over == "queries":
-        _, half_width = t_interval([_mean(column) for column in np.stack(seeds).T])
+        _, half_width = t_interval(_means(np.stack(seeds)))
     return Agreement(
         mean=mean,
         ci95=half_width,
@@ -182,6 +182,12 @@ def _seeds(per_query: Arrays) -> list[np.ndarray]:
 def _mean(values: np.ndarray) -> float:
     kept = values[~np.isnan(values)]
     return float(kept.mean()) if kept.size else math.nan
+
+
+def _means(values: np.ndarray) -> np.ndarray:
+    """The mean (m,) over the rows of (S, m) that are numbers; NaN where none is."""
+    counts = (~np.isnan(values)).sum(0)
+    return np.divide(np.nansum(values, 0), counts, out=np.full(len(counts), math.nan), where=counts > 0)
 
 
 def _pair(name: str, a: Arraylike, b: Arraylike, fraction: float = 0.05) -> Any:
