@@ -15,6 +15,7 @@ from app.widgets import (  # noqa: E402
     base,
     choice,
     door,
+    garbage,
     glossary,
     job_panel,
     pickers,
@@ -79,6 +80,7 @@ def main() -> None:
             trail.remember()
     finally:
         choice.leave(page.url_path)
+        garbage.set_aside()
 
 
 if __name__ == "__main__":  # Streamlit runs this file for every visitor
