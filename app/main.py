@@ -26,6 +26,7 @@ from app.widgets import (  # noqa: E402
     trail,
 )
 from app.widgets.guard import guarded  # noqa: E402
+from app.widgets.turns import turn  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
@@ -76,7 +77,8 @@ def main() -> None:
             if not projector.on():
                 with st.sidebar:
                     theme_switch.show()
-            page.run()
+            with turn():
+                page.run()
             trail.remember()
     finally:
         choice.leave(page.url_path)
