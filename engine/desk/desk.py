@@ -55,10 +55,15 @@ class Desk:
             return future.result(timeout=PATIENCE_SECONDS)
         return future.result() if future.done() else Waiting("Training the model", source=source)
 
-    def ahead(self, source: ProblemSource) -> int | None:
+    def ahead(self, source: ProblemSource, needs: str = "") -> int | None:
         """How many trainings come before that of `source`, which is asked for anew; None once there is no more to
-        wait for."""
-        return None if self._trainings.ask(source).done() else self._trainings.ahead(source)
+        wait for, be it what the trained problem `needs`."""
+        training = self._trainings.ask(source)
+        if not training.done():
+            return self._trainings.ahead(source)
+        if not needs or training.exception() is not None or training.result().problem.holds(needs):
+            return None
+        return None if self._trainings.follow(source, training.result()).done() else 0
 
     def sample(self, source: ProblemSource) -> tuple[Dataset, Sample]:
         """The dataset and what is drawn of it, for pictures and labels: the model need not be in memory for them."""
@@ -100,7 +105,8 @@ class Desk:
         drawn = self.memory.get(problem_key(source))
         if not missing or drawn is None:
             return not missing
-        return cost.guess(missing, drawn.problem, len(narrowed(drawn.problem, candidates).candidates)) <= seconds
+        guessed = cost.guess(missing, drawn.problem, len(narrowed(drawn.problem, candidates).candidates))
+        return guessed + cost.preparation(missing, drawn.problem)[1] <= seconds
 
     def _training(self, source: ProblemSource) -> Waiting | None:
         """The job that trains a network; None where it is done and its weights are gone: they are made here then."""
@@ -131,11 +137,20 @@ class Desk:
             count = len(narrowed(drawn.problem, candidates).candidates)
             if cost.guess(missing, drawn.problem, count) > live_seconds:
                 return self._from_runs(source, missing, count, candidates)
+            if waiting := self._preparing(drawn, missing, live_seconds):
+                return waiting
             with self.computing:
                 found = self._kept(source, missing, candidates)  # another may have computed them meanwhile
                 rest = [scoring for scoring in missing if scoring not in found]
                 computed = answer(drawn.problem, rest, candidates=candidates) if rest else []
                 return found | self._keep(source, computed, candidates)
+
+    def _preparing(self, drawn: DrawnProblem, scorings: Sequence[Scoring], live_seconds: float) -> Waiting | None:
+        """What these scorings have to wait for besides the training, begun; None where that is a matter of a moment."""
+        needs, seconds = cost.preparation(scorings, drawn.problem)
+        if not needs or seconds <= live_seconds or self._trainings.follow(drawn.source, drawn).done():
+            return None
+        return Waiting("Factoring the Hessian", source=drawn.source, needs=needs)
 
     def _from_runs(self, source: ProblemSource, missing: Sequence[Scoring], count: int, candidates: int | None
                    ) -> dict[Scoring, Scores] | Waiting:

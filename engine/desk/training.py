@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.basics.errors import Cancelled, WhichfluenceError
@@ -40,7 +39,7 @@ def problem_key(source: ProblemSource) -> Hashable:
 class Trainings:
     """Problems drawn and trained by `prepare`, one after the other, and kept in `memory`.
 
-    `afterwards` may go on with a problem that is ready, while no other training waits.
+    `afterwards` may go on with a problem that is ready, while no other training waits, or when `follow` asks for it.
     """
 
     def __init__(self, prepare: Callable[[ProblemSource], DrawnProblem], memory: Memory | None = None,
@@ -48,6 +47,7 @@ class Trainings:
         self._prepare, self._afterwards = prepare, afterwards
         self._memory = Memory() if memory is None else memory
         self._entries: dict[Hashable, _Entry] = {}
+        self._following: dict[Hashable, Future] = {}
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="training")
 
@@ -65,6 +65,16 @@ class Trainings:
                 self._pool.submit(carried(self._run), key, entry)
             entry.wanted = time.monotonic()
             return entry.future
+
+    def follow(self, source: ProblemSource, problem: DrawnProblem) -> Future:
+        """What goes on with a problem that is ready, begun if it was not; it ends with the error that it met."""
+        key = problem_key(source)
+        with self._lock:
+            found = self._following.get(key)
+            if found is None:
+                found = self._following[key] = Future()
+                self._pool.submit(carried(self._go_on), key, problem, found)
+            return found
 
     def ahead(self, source: ProblemSource) -> int:
         """How many trainings come before that of `source`."""
@@ -96,11 +106,21 @@ class Trainings:
         with self._lock:
             self._memory.put(key, problem)
             del self._entries[key]
+            self._following.pop(key, None)
             alone = all(other.failed is not None for other in self._entries.values())
         entry.future.set_result(problem)
         if alone:
-            with suppress(WhichfluenceError), self._memory.using(key):  # whoever needs it next meets the error
+            self.follow(entry.source, problem)
+
+    def _go_on(self, key: Hashable, problem: DrawnProblem, future: Future) -> None:
+        future.set_running_or_notify_cancel()
+        try:
+            with self._memory.using(key):
                 self._afterwards(problem)
+        except Exception as error:  # whoever needs it next meets the error, too
+            future.set_exception(error)
+        else:
+            future.set_result(None)
 
     def _fail(self, entry: _Entry, error: WhichfluenceError) -> None:
         with self._lock:

@@ -11,9 +11,11 @@ from engine.problems import ProblemSource
 class Waiting:
     """The model of `source`, in preparation in this process, or the queued job with the id `job`.
 
-    what: a title. Ask again for what was asked until it is there; `Desk.preparing` and the queue say how far it is.
+    what: a title. needs: what the trained problem does not hold yet, as `Problem.holds` names it. Ask again for what
+    was asked until it is there; `Desk.ahead` and the queue say how far it is.
     """
 
     what: str
     job: str | None = None
     source: ProblemSource | None = None
+    needs: str = ""

@@ -31,6 +31,11 @@ class Memory:
                     self._values[key] = found
             return found[1]
 
+    def holds(self, key: str) -> bool:
+        """Whether something was made for `key`; what is being built is not there yet."""
+        with self._lock:
+            return key in self._values
+
     def values(self) -> list[Any]:
         """All that is kept now."""
         with self._lock:

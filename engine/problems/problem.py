@@ -283,6 +283,10 @@ class Problem(ABC):
         """What `build()` made for `key`, made again only when `version` changes: what solvers share."""
         return self.shared.asked.memo(key, build, version)
 
+    def holds(self, key: str) -> bool:
+        """Whether `memo` has made something for `key`."""
+        return self.shared.asked.holds(key)
+
     def of_model(self, key: str, build: Callable[[], T]) -> T:
         """The same for what the queries do not enter."""
         return self.shared.model.memo(key, build)

@@ -23,6 +23,23 @@ def guess(scorings: Sequence[Scoring], problem: Problem, candidates: int) -> flo
     return _seconds(problem, scorings, sizes)
 
 
+def preparation(scorings: Sequence[Scoring], problem: Problem) -> tuple[str, float]:
+    """(what the problem has to hold, as `Problem.holds` names it, estimated seconds until it does), before the first of
+    these scorings; ("", 0) where nothing is missing."""
+    needed, seconds = _preparation(problem, scorings)
+    return ("", 0.0) if not needed or problem.holds(needed) else (needed, seconds)
+
+
+@singledispatch
+def _preparation(problem: Problem, scorings: Sequence[Scoring]) -> tuple[str, float]:
+    return "", 0.0
+
+
+@_preparation.register
+def _of_a_hessian(problem: SoftmaxProblem, scorings: Sequence[Scoring]) -> tuple[str, float]:
+    return softmax.preparation(scorings, problem.n, problem.parameters) if problem.has_dense_hessian else ("", 0.0)
+
+
 @singledispatch
 def _seconds(problem: Problem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
     raise TypeError(f"no cost is known for {problem.noun}")
@@ -40,4 +57,4 @@ def _of_module(problem: ModuleProblem, scorings: Sequence[Scoring], sizes: dict[
                            outputs=len(problem.raised_labels.unique()), **sizes)
 
 
-__all__ = ["guess", "is_optimum", "is_searched", "is_slow"]
+__all__ = ["guess", "is_optimum", "is_searched", "is_slow", "preparation"]

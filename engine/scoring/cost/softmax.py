@@ -19,6 +19,9 @@ STEP, COLUMN = 1e-3, 4.0
 """Of a replay: seconds a step takes however small it is, and what a column costs in passes."""
 EIGENBASIS = 10.0
 """P³ operations that the eigendecomposition of a matrix of side P takes."""
+CHOLESKY, INVERTED = 0.6, 1.2
+"""P³ operations that a factor takes, and the inverse from it, at the rate of a matrix product."""
+FACTOR, INVERSE = "cholesky", "training_data"
 EVALUATIONS = 1.2
 """Of an objective, in every iteration of L-BFGS; each costs about a pass."""
 
@@ -39,6 +42,15 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
         total += 300.0 * queries * candidates / DOUBLE
         seen.add(key)
     return total
+
+
+def preparation(scorings: Sequence[Scoring], n: int, parameters: int) -> tuple[str, float]:
+    """What a dense problem has to hold before these scorings, and the seconds that it takes on two CPU cores: for a
+    linear response the Hessian's Cholesky factor, for an optimum its inverse, too."""
+    factor = (n * parameters ** 2 + parameters ** 3 * CHOLESKY) / DOUBLE
+    if any(map(is_searched, scorings)):
+        return INVERSE, factor + INVERTED * parameters ** 3 / DOUBLE
+    return (FACTOR, factor) if any(scoring.process.linear for scoring in scorings) else ("", 0.0)
 
 
 def _passes(scoring: Scoring) -> float:

@@ -13,6 +13,7 @@ from engine.basics.footprint import footprint
 from engine.desk import Waiting, answer
 from engine.desk.training import problem_key
 from engine.exact.optima import training_data
+from engine.exact.reoptimize import prepare
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS, register_behavior
@@ -49,6 +50,61 @@ def counted(desk, monkeypatch):
     monkeypatch.setattr("engine.desk.answering.compute", count)
     ready(desk)
     return calls
+
+
+class TestFactoring:
+    """What an exact answer needs once is waited for with a word, not inside the run of a page."""
+
+    RESPONSE = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
+
+    @pytest.fixture
+    def gate(self, monkeypatch):
+        """Holds the factorisation back, which is taken for a long one."""
+        opened = threading.Event()
+
+        def gated(problem):
+            opened.wait(30)
+            prepare(problem)
+
+        monkeypatch.setattr("engine.desk.desk.prepare", gated)
+        monkeypatch.setattr("engine.scoring.cost.softmax.CHOLESKY", 1e6)
+        yield opened
+        opened.set()
+
+    @pytest.mark.parametrize("scoring", [RESPONSE, REMOVE], ids=["response", "optimum"])
+    def test_it_is_waited_for_and_then_answers(self, gate, desk, scoring):
+        ready(desk)
+        started = time.monotonic()
+        waiting = desk.scores(SOURCE, [scoring], CANDIDATES)
+        assert isinstance(waiting, Waiting) and waiting.what == "Factoring the Hessian" and waiting.job is None
+        assert time.monotonic() - started < 5 and desk.ahead(SOURCE, waiting.needs) == 0
+        assert not desk.at_once(SOURCE, [scoring], CANDIDATES, 4.0)
+        assert not isinstance(desk.scores(SOURCE, [STEP], CANDIDATES), Waiting)  # the rest goes on
+        gate.set()
+        deadline = time.monotonic() + 30
+        while desk.ahead(SOURCE, waiting.needs) is not None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        found = desk.scores(SOURCE, [scoring], CANDIDATES)[0]
+        assert desk.at_once(SOURCE, [scoring], CANDIDATES, 4.0)
+        direct = answer(ready(desk).problem, [scoring], candidates=CANDIDATES)[0]
+        np.testing.assert_array_equal(found.values, direct.values)
+
+    def test_where_it_fails_the_asker_does_not_wait_for_ever(self, desk, monkeypatch):
+        def fail(problem):
+            raise MemoryError("no room")
+
+        monkeypatch.setattr("engine.desk.desk.prepare", fail)
+        monkeypatch.setattr("engine.scoring.cost.softmax.CHOLESKY", 1e6)
+        ready(desk)
+        deadline = time.monotonic() + 30
+        while isinstance(found := desk.scores(SOURCE, [self.RESPONSE], CANDIDATES), Waiting):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert np.isfinite(found[0].values).all()
+
+    def test_a_quick_one_is_not_waited_for(self, desk):
+        ready(desk)
+        assert not isinstance(desk.scores(SOURCE, [self.RESPONSE], CANDIDATES), Waiting)
 
 
 class TestLive:
