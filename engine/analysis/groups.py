@@ -68,7 +68,8 @@ def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.nd
 
 def effects(problem: Problem, scoring: Scoring, groups: Sequence[torch.Tensor], options: Options | None = None
             ) -> np.ndarray:
-    """I_S(q, G) of every group, (m, G), raw; NaN where a training diverged. Raises as `group_effect` does."""
+    """I_S(q, G) of every group, (m, G), raw; NaN where a training diverged or no optimum was reached.
+    Raises as `group_effect` does."""
     checked(problem, scoring)
     options = options or Options()
     precision = "float64" if scoring.process.double else options.precision

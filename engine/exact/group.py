@@ -3,6 +3,7 @@ r"""An intervention on a whole set G of training examples at once: the response 
     one_step, unrolled   θ − η Σ_{k ∈ G} ∇ℓ(z_k; θ), the examples in one update
     trajectory           such a step from every checkpoint, the effects added up
     reoptimize, retrain  the objective with every example of G changed (`engine.models.altered`)
+    local_search         that objective too; with `reoptimize` of a network, from where its factual model stands
 
 What is done to a set is more, or less, than what is done to its examples one by one: the *additivity gap*. A derivative
 has none, because it is linear in the weights: its effect of a group is the sum of its examples' effects.
@@ -17,12 +18,14 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.exact.local_search import searched_groups
+from engine.exact.network_optima import optima_of_groups
 from engine.exact.response import Average, Part, Response
 from engine.exact.steps import stepped_groups
 from engine.models.altered import Altered
-from engine.problems import Problem
+from engine.problems import ModuleProblem, Problem
 from engine.question.interventions import Intervention
-from engine.question.processes import OneStep, Process, Reoptimize, Retrain, Trajectory, Unrolled
+from engine.question.processes import LocalSearch, OneStep, Process, Reoptimize, Retrain, Trajectory, Unrolled
 
 Groups = Sequence[Tensor]
 """Rows (b_j,) of the training set, different ones, a tensor a group."""
@@ -47,9 +50,9 @@ def check(problem: Problem, intervention: Intervention, process: Process, groups
     if intervention.label_free:
         raise InvalidInput(f"`{intervention.kind}` is a step on a single example's readout; use `add_occurrence` for a "
                            "step on a group.")
-    if isinstance(process, Reoptimize) and (process.damping or not problem.convex):
-        raise InvalidInput("Re-optimising without a whole group is computed for softmax regression without damping; "
-                           "use `retrain`.")
+    if isinstance(process, Reoptimize) and (process.damping and problem.convex):
+        raise InvalidInput("Re-optimising softmax regression under a change of a whole group is computed without "
+                           "damping; set the damping to 0, or use `local_search`.")
     for rows in groups:
         if not len(rows) or len(rows.unique()) != len(rows):
             raise InvalidInput("A group is empty or names an example twice; give different training examples.")
@@ -91,7 +94,14 @@ def _trajectory(problem: Problem, intervention: Intervention, process: Trajector
 
 def _reoptimised(problem: Problem, intervention: Intervention, process: Reoptimize, groups: Groups, options: Options
                  ) -> Response:
+    if isinstance(problem, ModuleProblem):
+        return optima_of_groups(problem, [intervention], process, groups, options)[0]
     return _trained(problem, intervention, 1, groups, options)
+
+
+def _searched(problem: Problem, intervention: Intervention, process: LocalSearch, groups: Groups, options: Options
+              ) -> Response:
+    return searched_groups(problem, [intervention], process, groups, options)[0]
 
 
 def _retrained(problem: Problem, intervention: Intervention, process: Retrain, groups: Groups, options: Options
@@ -114,5 +124,5 @@ def _trained(problem: Problem, intervention: Intervention, seeds: int, groups: G
 
 ROUTES: dict[str, Callable[..., Response]] = {
     "one_step": _steps, "unrolled": _steps, "trajectory": _trajectory, "reoptimize": _reoptimised,
-    "retrain": _retrained}
+    "local_search": _searched, "retrain": _retrained}
 """By the kind of process: how a group is answered."""

@@ -2,7 +2,8 @@ r"""The intervened objectives of a problem as functions of one flat θ (P,), in 
 
     F_k(θ) = a · (1/n) Σ_i ℓ(z_i; θ) + Σ_j c_j ℓ(x_k, y_j; θ) + ½ λᵀθ² + (damping/2)‖θ − θ_D‖²
 
-with the a, c_j and y_j of the intervention's `engine.question.change.Change`. θ are the selected parameters of a
+with the a, c_j and y_j of the intervention's `engine.question.change.Change`; of a whole group of examples, the sum
+of its examples' terms. θ are the selected parameters of a
 network, or the weights of softmax regression in the order (feature, class). Without a change, F is the factual
 objective, held near θ_D by the damping.
 """
@@ -27,8 +28,8 @@ from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
 
-Terms = Sequence[tuple[float, int]]
-"""(c_j, y_j) of the losses on x_k beside the data loss."""
+Terms = Sequence[tuple[float, int, int]]
+"""(c_j, k_j, y_j) of the losses ℓ(x_{k_j}, y_j; θ) beside the data loss."""
 ValueAndGradient = tuple[float, Tensor]
 
 
@@ -39,9 +40,10 @@ class Family(ABC):
         self.start, self.penalty, self.damping = start, penalty, damping
         self._kept: dict[int, tuple[Tensor, ValueAndGradient]] = {}
 
-    def objective(self, row: int, change: Change) -> Objective:
-        """F_k of training example `row`."""
-        return Objective(self, row, tuple(change.terms(self.label(row))), change.scale)
+    def objective(self, rows: Sequence[int], change: Change) -> Objective:
+        """F_k with the change made to each of the training examples `rows`."""
+        return Objective(self, tuple((weight, row, label) for row in rows
+                                     for weight, label in change.terms(self.label(row))), change.scale)
 
     def keep(self, theta: Tensor) -> None:
         """Remember what `data` finds at θ, for the many objectives that are followed from there."""
@@ -63,8 +65,8 @@ class Family(ABC):
     def _data(self, theta: Tensor) -> ValueAndGradient: ...
 
     @abstractmethod
-    def own(self, theta: Tensor, row: int, terms: Terms) -> ValueAndGradient:
-        """Σ_j c_j ℓ(x_k, y_j; θ) and its gradient (P,)."""
+    def own(self, theta: Tensor, terms: Terms) -> ValueAndGradient:
+        """Σ_j c_j ℓ(x_{k_j}, y_j; θ) and its gradient (P,)."""
 
     @abstractmethod
     def changes(self, base: Tensor) -> Changes:
@@ -86,10 +88,9 @@ class Changes:
 
 @dataclass(frozen=True)
 class Objective:
-    """One F_k: terms (c_j, y_j) on x_k of `row`, scale a."""
+    """One F_k: its terms beside the data loss, scale a."""
 
     family: Family
-    row: int
     terms: Terms
     scale: float
 
@@ -110,7 +111,7 @@ class Objective:
         return added.norm().item()
 
     def _own(self, theta: Tensor) -> ValueAndGradient:
-        return self.family.own(theta, self.row, self.terms) if self.terms else (0.0, torch.zeros_like(theta))
+        return self.family.own(theta, self.terms) if self.terms else (0.0, torch.zeros_like(theta))
 
 
 class ModuleFamily(Family):
@@ -128,11 +129,11 @@ class ModuleFamily(Family):
     def _data(self, theta: Tensor) -> ValueAndGradient:
         return training_loss(self.problem, theta, self.options)
 
-    def own(self, theta: Tensor, row: int, terms: Terms) -> ValueAndGradient:
-        problem = self.problem
-        labels = torch.tensor([label for _, label in terms], dtype=torch.long, device=theta.device)
-        weights = torch.tensor([weight for weight, _ in terms], dtype=theta.dtype, device=theta.device)
-        value, gradient = loss_and_gradient(problem, theta, problem.x[[row] * len(terms)], labels, weights)
+    def own(self, theta: Tensor, terms: Terms) -> ValueAndGradient:
+        problem, (weighing, rows, classes) = self.problem, zip(*terms, strict=True)
+        labels = torch.tensor(classes, dtype=torch.long, device=theta.device)
+        weights = torch.tensor(weighing, dtype=theta.dtype, device=theta.device)
+        value, gradient = loss_and_gradient(problem, theta, problem.x[list(rows)], labels, weights)
         return value.item(), gradient
 
     def changes(self, base: Tensor) -> Changes:
@@ -143,8 +144,12 @@ class ModuleFamily(Family):
         """V (P, r) -> ∇²F_k(θ) V (P, r)."""
         problem, options = self.problem, self.options
         data = self._of_data(theta)
-        own = [(weight, curvature(problem, theta, problem.x[[objective.row]], problem.y.new_tensor([label]), options))
-               for weight, label in objective.terms]
+        alike: dict[float, list[tuple[int, int]]] = {}
+        for weight, row, label in objective.terms:
+            alike.setdefault(weight, []).append((row, label))
+        own = [(weight * len(pairs), curvature(problem, theta, problem.x[[row for row, _ in pairs]],
+                                               problem.y.new_tensor([label for _, label in pairs]), options))
+               for weight, pairs in alike.items()]
 
         def product(vectors: Tensor) -> Tensor:
             found = objective.scale * data(vectors) + (self.penalty + self.damping) * vectors
@@ -182,9 +187,9 @@ class SoftmaxFamily(Family):
     def _data(self, theta: Tensor) -> ValueAndGradient:
         return self._loss(theta, self.problem.x, self.problem.y)
 
-    def own(self, theta: Tensor, row: int, terms: Terms) -> ValueAndGradient:
+    def own(self, theta: Tensor, terms: Terms) -> ValueAndGradient:
         value, gradient = 0.0, torch.zeros_like(theta)
-        for weight, label in terms:
+        for weight, row, label in terms:
             loss, slope = self._loss(theta, self.problem.x[[row]], self.problem.y.new_tensor([label]))
             value, gradient = value + weight * loss, gradient + weight * slope
         return value, gradient

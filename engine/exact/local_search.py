@@ -28,10 +28,16 @@ SEARCHED = "search_iterations"
 
 def local_search(problem: Problem, interventions: Sequence[Intervention], process: LocalSearch, candidates: Tensor,
                  options: Options) -> list[Response]:
-    """One response an intervention, for training examples `candidates` (b,), in float64; of a network in the precision
-    that `options` asks for.
+    """One response an intervention, for training examples `candidates` (b,), as `searched_groups` finds it."""
+    return searched_groups(problem, interventions, process, candidates.split(1), options)
 
-    The search of a candidate ends before its last iteration only at an optimum, as `gradient_tolerance` counts one, or
+
+def searched_groups(problem: Problem, interventions: Sequence[Intervention], process: LocalSearch,
+                    groups: Sequence[Tensor], options: Options) -> list[Response]:
+    """One response an intervention, a column for each group (b_j,) of training examples, in float64; of a network in
+    the precision that `options` asks for.
+
+    The search of a group ends before its last iteration only at an optimum, as `gradient_tolerance` counts one, or
     where no step leads down. `converged` says no more than that the iterate and its gradient are finite; the gradient
     norm where it ended is in `residual`. Raises `InvalidInput` for a relabelling to a class that does not exist, and
     where the baseline without intervention leaves the finite numbers.
@@ -41,11 +47,12 @@ def local_search(problem: Problem, interventions: Sequence[Intervention], proces
     family.keep(family.start)
     changes = family.changes(_compared_with(family, process))
     gathered: list[list[Minimum]] = [[] for _ in interventions]
-    total = len(interventions) * len(candidates)
-    for number, row in enumerate(candidates.tolist()):
+    total = len(interventions) * len(groups)
+    for number, rows in enumerate(groups):
         for place, intervention in enumerate(interventions):
             options.check()
-            objective = family.objective(row, intervention.change(problem.n))
+            change = intervention.change(problem.n).of_each(len(rows), problem.n)
+            objective = family.objective(rows.tolist(), change)
             tolerance = gradient_tolerance(objective.force(family.start), options.tolerance)
             gathered[place].append(minimise(objective.evaluate, family.start, iterations=process.iterations,
                                             tolerance=tolerance))
@@ -57,7 +64,7 @@ def _compared_with(family: Family, process: LocalSearch) -> Tensor:
     """θ (P,) to compare with; without an intervention there is no force, so all iterations are run."""
     if process.baseline == "factual":
         return family.start
-    unchanged = family.objective(0, Change())
+    unchanged = family.objective([0], Change())
     found = minimise(unchanged.evaluate, family.start, iterations=process.iterations, tolerance=0.0)
     if not found.finite:
         raise InvalidInput("The search without intervention left the finite numbers; use the baseline `factual`, or a "

@@ -63,8 +63,17 @@ class Origin:
 @reoptimize.register
 def network_optima(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize,
                    candidates: Tensor, options: Options) -> list[Response]:
-    """One response an intervention. `converged`: ‖∇F_k‖ ≤ `gradient_tolerance`, of the candidate and, for the baseline
-    `reoptimized`, of θ* as well; `residual`: ‖∇F_k‖ where the search ended.
+    """One response an intervention, a column for each candidate, as `optima_of_groups` finds it."""
+    return optima_of_groups(problem, interventions, process, candidates.split(1), options)
+
+
+def optima_of_groups(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize,
+                     groups: Sequence[Tensor], options: Options) -> list[Response]:
+    """One response an intervention, a column for each group (b_j,) of training examples.
+
+    `converged`: ‖∇F_k‖ ≤ `gradient_tolerance`, of the group and, for the baseline `reoptimized`, of θ* as well;
+    `residual`: ‖∇F_k‖ where the search ended. No curvature is checked there: after a large change, such as a group
+    relabelled, it can be a saddle.
 
     Raises `InvalidInput` for a relabelling to a class that does not exist, and for a model with an operation that
     cannot be differentiated twice.
@@ -77,11 +86,12 @@ def network_optima(problem: ModuleProblem, interventions: Sequence[Intervention]
     changes = family.changes(family.start if process.baseline == "factual" else start)
     allowed = 0.0 if process.baseline == "factual" else origin.found.gradient_norm
     columns: list[list[_Optimum]] = [[] for _ in interventions]
-    total = len(interventions) * len(candidates)
-    for number, row in enumerate(candidates.tolist()):
+    total = len(interventions) * len(groups)
+    for number, rows in enumerate(groups):
         for place, intervention in enumerate(interventions):
             options.check()
-            objective = family.objective(row, intervention.change(problem.n))
+            change = intervention.change(problem.n).of_each(len(rows), problem.n)
+            objective = family.objective(rows.tolist(), change)
             columns[place].append(_optimum(family, objective, origin, changes, allowed))
             options.progress((number * len(interventions) + place + 1) / total)
     return [_response(column, changes, origin) for column in columns]
@@ -113,7 +123,7 @@ def origin_of(family: ModuleFamily) -> Origin:
 
 
 def _searched(family: ModuleFamily, tolerance: float) -> Origin:
-    objective = family.objective(0, Change())
+    objective = family.objective([0], Change())
     found = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), family.start,
                     tolerance=SMALLEST_TOLERANCE, passes=ORIGIN_PASSES)
     reached = found.finite and found.gradient_norm <= tolerance and _settled(family, objective, found)

@@ -50,6 +50,12 @@ class Change:
             return self
         return replace(self, own=1.0, weight=1.0, size=1.0)
 
+    def of_each(self, size: int, n: int) -> Change:
+        """The same made to each of `size` of n examples at once: a mean over the others runs over n − size of them."""
+        if self.normalization == "n":
+            return self
+        return replace(self, scale=n / (n - size), own=-1.0 / (n - size))
+
     def terms(self, label: int) -> tuple[tuple[float, int], ...]:
         """((weight, label), …) of all losses on x_k, where z_k carries `label`."""
         own = ((self.own, label),) if self.own else ()

@@ -58,7 +58,7 @@ def test_a_long_search_ends_where_scipy_does(intervention, damping):
 def test_value_gradient_force_and_curvature_are_those_of_the_objective(intervention, selection):
     problem, k, damping = cases.problem(parameters=selection), 4, 0.05
     family = intervened(problem, damping, Options())
-    one = family.objective(k, intervention.change(problem.n))
+    one = family.objective([k], intervention.change(problem.n))
     spelt = objective(problem, k, spelt_out(problem, intervention, k), damping)
     theta = problem.theta + 0.01 * torch.arange(len(problem.theta)).double().sin()
     value, gradient = one.evaluate(theta)
