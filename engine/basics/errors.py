@@ -2,7 +2,10 @@
 
 
 class WhichfluenceError(Exception):
-    """Base of every error that is shown to a user as it stands, without a traceback."""
+    """Base of every error that is shown to a user as it stands, without a traceback: one line, whatever it quotes."""
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*(" ".join(part.split()) if isinstance(part, str) else part for part in said))
 
 
 class InvalidInput(WhichfluenceError, ValueError):

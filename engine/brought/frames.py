@@ -39,7 +39,9 @@ def read_parquet(content: bytes, wanted: Wanted) -> Table:
     odd = next((field for field in file.schema_arrow if not _is_number(field.type) and not _is_text(field.type)), None)
     if odd is not None:
         raise InvalidInput(_not_numbers(odd.name))
-    return _frame(parquet.read_table(io.BytesIO(content), read_dictionary=texts).to_pandas(), wanted.known)
+    read = parquet.read_table(io.BytesIO(content), read_dictionary=texts)
+    read.validate(full=True)  # texts that are no UTF-8 would fail where they are first looked at
+    return _frame(read.to_pandas(), wanted.known)
 
 
 def read_csv(content: bytes, wanted: Wanted) -> Table:

@@ -59,7 +59,9 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
             needed = sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
             if max(needed, 8 * file.metadata.num_rows * file.metadata.num_columns) >= max_bytes:
                 raise InvalidInput(f"The table unpacks to more than {megabytes(max_bytes)}; give a smaller one.")
-            table = file.read().to_pandas()
+            read = file.read()
+        read.validate(full=True)  # texts that are no UTF-8 would fail where they are first looked at
+        table = read.to_pandas()
     except (pa.ArrowException, OSError, ValueError):
         raise InvalidInput("The table cannot be read as Parquet; save it again, for instance with pandas' "
                            "`to_parquet`.") from None

@@ -5,12 +5,14 @@ import zipfile
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from engine import data
 from engine.basics.errors import InvalidInput
-from engine.data import originals, uploads
+from engine.data import originals, tables, uploads
 from engine.data.preview import preview
 from engine.data.readings import Reading, parse_trusted
 from engine.data.splits import mapped, verified, whole
@@ -157,6 +159,15 @@ def table(**changes):
     pd.DataFrame({name: values for name, values in columns.items() if values is not None}).to_parquet(file)
     file.seek(0)
     return file
+
+
+def test_texts_that_are_no_utf8_are_refused(tmp_path):
+    column = pa.Array.from_buffers(pa.string(), 4, [None, pa.py_buffer(np.arange(5, dtype=np.int32).tobytes()),
+                                                    pa.py_buffer(b"a\xffcd")])
+    path = tmp_path / "texts.parquet"
+    pq.write_table(pa.table({"path": column, "x": [1.0, 2.0, 3.0, 4.0], "label": ["a", "b", "a", "b"]}), path)
+    with pytest.raises(InvalidInput, match="cannot be read as Parquet"):
+        tables.read_table(path)
 
 
 def test_a_table_is_read_with_names_and_standardised_numbers():
