@@ -70,15 +70,13 @@ class Shelf(ABC):
 
     def delete(self, key: str) -> None:
         """Forget an entry, with its note; one that is gone already is fine."""
-        if self.fixed:
-            raise InvalidInput("What is published comes with the program and cannot be deleted.")
         self.remove(key)
         notes.forget(self.name, key)
         views.forget(key)
 
     def remove(self, key: str) -> None:
-        """Remove the entry itself."""
-        raise NotImplementedError
+        """Remove the entry itself. Raises `InvalidInput` where entries are `fixed`; all other shelves say how."""
+        raise InvalidInput("What is published comes with the program and cannot be deleted.")
 
     def require(self, key: str) -> None:
         """Raises `InvalidInput` where there is no such entry."""
