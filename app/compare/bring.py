@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,6 +23,7 @@ from engine.brought.claim import MEANING, SIGNS, agreement_with, bring
 from engine.brought.kept import Kept
 from engine.brought.matching import AXES, LISTED, ORDERS, axes_that_fit
 from engine.brought.reading import Preview, preview
+from engine.brought.score_recipes import claim_json
 from engine.brought.table import Table
 from engine.desk import Waiting
 from engine.desk.compared import Compared
@@ -116,13 +116,11 @@ def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kep
     and sign."""
     axes, order, sign = read
     file, written = downloads.problem_file(source)
-    claim = {part: value for part, value in claimed.model_dump(mode="json").items()
-             if part in Specification.model_fields}
     given = ["bring", "--scores", kept.file, "--data", file, "--spec", "claim.json", "--out", "brought.npz", "--name",
              name, *(["--key", kept.key] if kept.key else []),
              *(["--first-row", table.first_row.kind] if Path(kept.file).suffix.lower() == ".csv" else []),
              "--axes", axes, *(["--order", order] if order != LISTED else []), "--sign", SIGNS[sign]]
-    return "\n".join([written, f"echo {shlex.quote(json.dumps(claim))} > claim.json",
+    return "\n".join([written, f"echo {shlex.quote(claim_json(claimed))} > claim.json",
                       f"python -m engine {shlex.join(given)}",
                       f"python -m engine explain --data {file} --specs brought-specs.json --scores brought.npz "
                       "--out brought.json"])

@@ -1,4 +1,4 @@
-"""Score arrays from files of other programs: npy, npz, safetensors, parquet and CSV, never unpickled.
+"""Scores from files of other programs: npy, npz, safetensors, parquet, CSV and bergson's folders, never unpickled.
 
 A file holds a table of scores, one row a query and one column a training example or the other way round, or (parquet
 and CSV) a long list with the columns query, candidate and score.
@@ -17,19 +17,23 @@ from engine.brought import budgets
 from engine.brought.arrays import NEVER, read_npy, read_npz, read_safetensors
 from engine.brought.frames import read_csv, read_parquet
 from engine.brought.header_row import AUTO, CHOICES, Numbering
+from engine.brought.score_folder import read_score_folder, read_zipped
 from engine.brought.table import Table, Wanted
 
 READERS: dict[str, Callable[[bytes, Wanted], Table]] = {
-    ".npy": read_npy, ".npz": read_npz, ".safetensors": read_safetensors, ".parquet": read_parquet, ".csv": read_csv}
+    ".npy": read_npy, ".npz": read_npz, ".safetensors": read_safetensors, ".parquet": read_parquet, ".csv": read_csv,
+    ".zip": read_zipped}
 
 
 def read_table(source: str | Path | BinaryIO, filename: str = "", key: str = "", first_row: str = AUTO,
                known: Numbering | None = None) -> Table:
-    """The table in a file of a kind that its name says; `Wanted` says what the rest means.
+    """The table in a file of a kind that its name says, or in a folder of scores; `Wanted` says what the rest means.
 
     Raises `MissingData` where there is no such file; `InvalidInput` for another kind of file, one that is too large
     or damaged, Python objects, more than two axes, or text where numbers should stand.
     """
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        return read_score_folder(Path(source))
     filename = filename or str(source)
     reader = READERS.get(Path(filename).suffix.lower())
     if reader is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +17,7 @@ def export_problem(
     out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
 ) -> None:
     """Write the problem that a page shows, for `influence` and `compare`."""
-    import numpy as np
-
+    from engine.brought.rebuilt import problem_npz
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import parse_source
     from engine.problems.source import SOFTMAX, ProblemSource
@@ -29,10 +27,4 @@ def export_problem(
     if drawn.model != SOFTMAX:
         raise InvalidInput("An npz does not hold how a network is trained; save the source as problem.json, and give "
                            "that to `influence` or `compare` as --data.")
-    problem = drawn.build().problem
-    features = slice(None, -1) if drawn.intercept else slice(None)
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, x_train=problem.x[:, features].numpy(), y_train=problem.y.numpy(),
-                        x_query=problem.queries[:, features].numpy(), y_query=problem.query_labels.numpy(),
-                        candidates=problem.candidates.numpy())
-    atomic_write(out, buffer.getvalue())
+    atomic_write(out, problem_npz(drawn.build().problem))

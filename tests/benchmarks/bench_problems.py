@@ -5,6 +5,7 @@ BENCH=small runs every measurement at a tenth of its size, without asserting rat
 
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from engine.problems.memory import Memory
 from engine.problems.problem import Shared
 
 SMALL = os.environ.get("BENCH") == "small"
+PEER = Path(os.environ.get("PYDVL_PYTHON", Path(__file__).parents[2] / ".venv-pydvl" / "bin" / "python"))
+"""The interpreter of pyDVL's own environment, which `make bench` makes."""
 
 
 def fashion(n, queries, candidates, pool=1, l2=1e-4):

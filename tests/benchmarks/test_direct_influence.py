@@ -10,11 +10,9 @@ import torch
 
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
-from tests.benchmarks.bench_problems import SMALL, fashion, seconds, untouched
+from tests.benchmarks.bench_problems import PEER, SMALL, fashion, seconds, untouched
 
 N, QUERIES, CANDIDATES, POOL = (300, 20, 10, 4) if SMALL else (2_000, 100, 100, 2)
-ROOT = Path(__file__).parents[2]
-PEER = Path(os.environ.get("PYDVL_PYTHON", ROOT / ".venv-pydvl" / "bin" / "python"))
 SCORING = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
 
 

@@ -1,0 +1,33 @@
+"""`recipe`: a script that computes scores of the problem with another program, and all that it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.cli.setting import Data, Setting
+
+
+def recipe(
+    program: Annotated[str, typer.Option(help="captum, trak, kronfluence, dattri or pydvl.", metavar="NAME")],
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Zip to write: the script, problem.npz, weights.npz and claim.json.",
+                                      metavar="ZIP")],
+    setting: Setting = Setting(),
+) -> None:
+    """Write a script for another program that computes scores of this problem, for `bring`."""
+    from engine.basics.files import atomic_write
+    from engine.brought.score_recipes import SCORE_RECIPES
+    from engine.cli.problem import read_problem
+    from engine.cli.score_files import check_output
+    from engine.cli.spec_files import read_source
+
+    check_output(out, ".zip", inputs=(data,))
+    chosen = SCORE_RECIPES[program]
+    model = read_source(data).model if data.suffix.lower() == ".json" else setting.network.model
+    atomic_write(out, chosen.packed(read_problem(data, setting), model))
+    print(f"{chosen.method} of {chosen.title} ({chosen.url}): unpack {out.name}, `pip install \"{chosen.package}\"`, "
+          f"run {chosen.file} there, and bring the {chosen.written} that it writes.\n"
+          f"It claims: {chosen.claim.question}\n{chosen.note}")
