@@ -48,6 +48,7 @@ with below:
         grid.show(scorings, names)
     else:
         compare_panel.matrix(found, names, metric, pair)
+        brought_here = st.container(gap="small")
         compare_panel.announce(found)
         compare_panel.matrix_small_print(found, names, metric)
 if found is None:
@@ -92,6 +93,6 @@ with guarded("The check by trained subsets"):
     datamodel_panel.show(found, names)
 brought = None
 with guarded("What was brought"):
-    brought = bring_panel.show(found, names)
+    brought = bring_panel.show(found, names, metric, brought_here)
 with guarded("What keeps this comparison"):
     saved_panel.keep(found, names, pair, brought, query)

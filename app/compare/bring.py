@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from app.compare import brought_files, explanation_view
+from app.compare import brought_files, brought_row, explanation_view, recipes
 from app.widgets import choice, downloads, glossary, job_panel, language_presets
 from app.widgets.agreements import plus_minus
 from app.widgets.desk import desk
@@ -56,26 +57,27 @@ class Shown:
     command: str
 
 
-def show(found: Compared, names: Sequence[str]) -> Shown | None:
-    """Upload, claim, preview, comparison with the exact answer, and explanation against one of the list.
+def show(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerator) -> Shown | None:
+    """Recipe, upload, claim, preview, comparison with the exact answer, and explanation against one of the list.
 
-    Returns what is on the page, None while there is nothing.
+    row: where the row of the matrix is drawn, with `metric` in its cells. Returns what is on the page, None while there
+    is nothing.
     """
     with st.expander("Bring scores of another program", icon=":material/upload_file:",
-                     expanded=brought_files.chosen() is not None), glossary.folded():
+                     expanded=brought_files.chosen() is not None or recipes.chosen() is not None), glossary.folded():
         glossary.caption(
-            "A table of scores for these queries and these training examples, as captum, kronfluence, TRAK, "
-            "dattri, pyDVL or your own program wrote it. It is kept on this machine, under the digest of its "
-            "content, until you delete it: a saved comparison or a link that names it reopens with it. "
-            "The [guide](guide?guide=other-libraries) has recipes.")
+            "A table of scores for these queries and these training examples, as captum, TRAK, kronfluence, dattri, "
+            "pyDVL, bergson (its score folder as a zip) or your own program wrote it. It is kept on this machine, "
+            "under the digest of its content, until you delete it: a saved comparison or a link that names it reopens "
+            "with it. More is in the [guide](guide?guide=other-libraries).")
         try:
-            return _panel(found, names)
+            return _panel(found, names, metric, row)
         except WhichfluenceError as error:
             st.error(sentence(error), icon=":material/error:")
             return None
 
 
-def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
+def _panel(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerator) -> Shown | None:
     problem = _problem(found)
     glossary.markdown(
         f"The table needs **{len(problem.queries):,} queries** and **{len(problem.candidates):,} candidates**"
@@ -83,7 +85,8 @@ def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
            ", named, or in the order of the candidates or of the training set.")
         + (f" They are those of seed {found.sources[0].seed}, the first of {len(found.sources)}."
            if len(found.sources) > 1 else ""))
-    brought_files.uploader(problem, forgotten=(CALLED, AXIS, SIGN, ORDER))
+    recipes.show(problem, found.sources[0].model, forgotten=(CLAIM, CALLED))
+    brought_files.uploader(problem, forgotten=(CLAIM, CALLED, AXIS, SIGN, ORDER))
     loaded = brought_files.table()
     if loaded is None:
         return None
@@ -98,6 +101,8 @@ def _panel(found: Compared, names: Sequence[str]) -> Shown | None:
     automatic = seen.certain and read == (seen.likely.axes, seen.likely.order, seen.likely.sign)
     brought = bring(problem, table, claimed.specification, name, axes, sign, seen.told(*read, automatic), order)
     _decided(brought)
+    with row:
+        brought_row.show(found, brought, names, metric)
     agreement = _agreement(reference, brought)
     place = _against(names)
     other = found.scores[0][place]
@@ -137,7 +142,10 @@ def _problem(found: Compared):
 def _claim(found: Compared, names: Sequence[str], kept: Kept) -> tuple[Scoring, str]:
     """(the exact answer to what they claim, what they are called)."""
     left, right = st.columns([3, 2], gap="large")
-    claims = _claims(found, names)
+    claims, recipe = _claims(found, names), recipes.chosen()
+    if recipe:
+        claims = {codes.encode(recipe.claim): f"as the script of {recipe.title}: {recipe.claim.title}"} | {
+            code: title for code, title in claims.items() if code != codes.encode(recipe.claim)}
     for given in choice.texts(CLAIM):
         with suppress(WhichfluenceError):  # of a list that has changed since
             asked = codes.decode(given)
@@ -145,7 +153,7 @@ def _claim(found: Compared, names: Sequence[str], kept: Kept) -> tuple[Scoring, 
     code = pick(CLAIM, "They claim to answer", list(claims), next(iter(claims)), claims.get, area=left,
                 help="The specifications of the list above, and those of the named methods. Add one to the list to "
                      "claim another.")
-    stem = Path(kept.file).stem[:60] or "theirs"
+    stem = recipe.title if recipe else Path(kept.file).stem[:60] or "theirs"
     return codes.decode(code), text(CALLED, "Called", stem, area=right, max_chars=60).strip() or stem
 
 

@@ -136,16 +136,22 @@ def _header(scoring: Scoring, place: int, count: int, varying: tuple[str, ...] |
 def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
     if cell.row == cell.column:
         return EMPTY
-    low, high = METRICS[metric].range
-    known = cell.mean == cell.mean
-    light, dark = palette.shade(cell.mean, low, high) if known else ("transparent", "transparent")
-    strong = " strong" if known and abs(cell.mean) > STRONG * high else ""
+    strong, fill = shading(cell.mean, metric)
     told = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
     first = (cell.row, cell.column) == (pair or (0, 1))
     return (f'<td><button type="button" class="wf-cell{strong}" data-act="open" data-row="{cell.row}" '
             f'data-column="{cell.column}" data-key="{cell.row} {cell.column}" tabindex="{0 if first else -1}" '
             f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(told)}" title="{escape(told)}" '
-            f'style="--l:{light};--d:{dark}">{escape(cell.value)}</button></td>')
+            f'style="{fill}">{escape(cell.value)}</button></td>')
+
+
+def shading(mean: float, metric: str) -> tuple[str, str]:
+    """(class of the ink, style of the fill) of a cell; NaN has none."""
+    low, high = METRICS[metric].range
+    if mean != mean:
+        return "", "--l:transparent;--d:transparent"
+    light, dark = palette.shade(mean, low, high)
+    return " strong" if abs(mean) > STRONG * high else "", f"--l:{light};--d:{dark}"
 
 
 def _scale(metric: str, chance: float) -> str:

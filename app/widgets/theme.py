@@ -48,6 +48,7 @@ STYLE = """
 .wf-cell { width: 100%; height: 100%; min-height: 38px; border: 2px solid transparent; border-radius: 4px; padding: 0;
   font: inherit; cursor: pointer; color: light-dark(#1B1F24, #E6EAEE); background: light-dark(var(--l), var(--d)); }
 .wf-matrix.most .wf-cell { min-height: 30px; }
+.wf-still { display: grid; place-items: center; box-sizing: border-box; cursor: default; }
 .wf-cell.strong { color: light-dark(#FFFFFF, #0B0E11); }
 .wf-cell:hover { border-color: color-mix(in srgb, currentColor 45%, transparent); }
 .wf-cell[aria-pressed="true"] { border-color: light-dark(#1B1F24, #E6EAEE); font-weight: 700; }

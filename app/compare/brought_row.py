@@ -1,0 +1,59 @@
+"""Brought scores as one more row of the matrix: their claim and sign, and a cell for each specification of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.compare.grid import shading
+from app.widgets import chips, downloads
+from app.widgets.agreements import plus_minus, signed
+from engine.brought.claim import agreement_with
+from engine.desk.compared import Compared
+from engine.metrics.agreement import METRICS
+from engine.scoring.scores import Scores
+from engine.scoring.verdict import verdict
+
+
+def cells(found: Compared, brought: Scores, names: Sequence[str], metric: str) -> pd.DataFrame:
+    """One row a specification of the list, of the first seed: mean, ci95 over queries, verdict."""
+    rows = []
+    for name, other in zip(names, found.scores[0], strict=True):
+        agreement = agreement_with(other, brought, [metric])[metric]
+        rows.append({"specification": name, "mean": agreement.mean, "ci95": agreement.ci95,
+                     "verdict": verdict(brought.scoring, other.scoring, found.facts).headline})
+    return pd.DataFrame(rows)
+
+
+def show(found: Compared, brought: Scores, names: Sequence[str], metric: str) -> None:
+    """The row, with its table."""
+    table = cells(found, brought, names, metric)
+    st.html(html(brought, table, metric))
+    chips.note(f"Brought scores against each specification: seed {found.sources[0].seed}, ± over queries. "
+               "What they were read as stands under <em>Bring scores of another program</em>.")
+    downloads.chart_extras("brought-row", table, title="The row as a table")
+
+
+def html(brought: Scores, table: pd.DataFrame, metric: str) -> str:
+    """The row as a table of the matrix's look; every text in it is escaped."""
+    scoring, sign = brought.scoring, brought.provenance["brought"]["sign"]
+    head = "".join(f'<th scope="col" title="{escape(name)}">{place + 1}</th>'
+                   for place, name in enumerate(table.specification))
+    known = f'<span class="wf-known">{escape(scoring.name)} · sign read as {escape(sign)}</span>'
+    row = "".join(_cell(scoring.name, cell, metric) for cell in table.itertuples())
+    count = len(table)
+    size = "" if count <= 5 else " many" if count <= 8 else " most"
+    return (f'<table class="wf-matrix{size}" aria-label="Brought scores: {METRICS[metric].title}">'
+            f"<thead><tr><td></td>{head}</tr></thead><tbody><tr>"
+            f'<th scope="row">{chips.html(scoring)}{known}</th>{row}</tr></tbody></table>')
+
+
+def _cell(name: str, cell: Any, metric: str) -> str:
+    strong, fill = shading(cell.mean, metric)
+    told = f"{name} and {cell.specification}: {plus_minus(cell.mean, cell.ci95)}. {cell.verdict}"
+    return (f'<td><div class="wf-cell wf-still{strong}" title="{escape(told)}" style="{fill}">'
+            f'{signed(cell.mean, 2) if cell.mean == cell.mean else "–"}</div></td>')

@@ -1,0 +1,59 @@
+"""“Compute them with”: scripts that compute scores of the page's own problem with another program, to run elsewhere."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from app.widgets import chips, choice, downloads, glossary
+from app.widgets.plain_text import sentence
+from app.widgets.selectors import pick
+from engine.basics.errors import InvalidInput
+from engine.brought.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
+from engine.brought.score_recipes import SCORE_RECIPES, ScoreRecipe
+from engine.problems import Problem
+
+NAME, OWN = "recipe", "own"
+
+
+def chosen() -> ScoreRecipe | None:
+    """The recipe that the address names."""
+    name = choice.one(NAME, OWN, choice.from_options([OWN, *SCORE_RECIPES]))
+    return None if name == OWN else SCORE_RECIPES[name]
+
+
+def show(problem: Problem, model: str, forgotten: tuple[str, ...]) -> None:
+    """The list of programs, and of the chosen one the script and all that it reads. model: its name in the catalogue;
+    forgotten: choices that were made for another program."""
+    titles = {OWN: "A file that I have", **{name: f"{one.title}: {one.method}" for name, one in SCORE_RECIPES.items()}}
+    pick(NAME, "Where the scores come from", list(titles), OWN, titles.get, on_change=_forget, args=(forgotten,),
+         help="A program of the list is run by you, where it is installed: the page gives its script for this problem, "
+              "and what the script reads.")
+    recipe = chosen()
+    if recipe is None:
+        return
+    try:
+        made = rebuilt(problem, model)
+    except InvalidInput as error:
+        st.info(sentence(error), icon=":material/info:")
+        return
+    glossary.markdown(
+        f"**1.** Unpack the files in a folder of their own. **2.** There, `pip install \"{recipe.package}\"` and "
+        f"`python {recipe.file}`. **3.** Drop the `{recipe.written}` that it writes below.")
+    with st.container(horizontal=True):
+        downloads.file_button(f"Files for {recipe.title} (zip)", partial(recipe.packed, problem, model),
+                              f"{recipe.name}.zip", "application/zip", "bring:recipe", icon=":material/folder_zip:")
+        downloads.file_button(PROBLEM, partial(problem_npz, problem), PROBLEM, "application/octet-stream",
+                              "bring:problem")
+        downloads.file_button(WEIGHTS, made.weights_npz, WEIGHTS, "application/octet-stream",
+                              "bring:weights")
+    st.html(f"They claim: {chips.html(recipe.claim)}")
+    glossary.caption(f"{recipe.claim.question} {recipe.note} [{recipe.title}]({recipe.url})")
+    with st.expander(f"The script, {recipe.file}", icon=":material/code:"):
+        st.code(recipe.script(made), language="python", height=420)
+
+
+def _forget(names: tuple[str, ...]) -> None:
+    for name in names:
+        choice.forget(name)
