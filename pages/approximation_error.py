@@ -36,10 +36,10 @@ def _eta(chosen) -> None:
     source = chosen.sources[0]
     point = error_curves.eta_point(source, chosen.behavior, chosen.value, chosen.candidates)
     if isinstance(point, Waiting):
-        job_panel.wait(point)
+        _wait(point, chosen, error_panel.eta_curves)
     agreements = error_curves.step_numbers(source, chosen.value, chosen.candidates, chosen.behavior)
     if isinstance(agreements, Waiting):
-        job_panel.wait(agreements)
+        _wait(agreements, chosen, error_panel.eta_curves)
     left, right = st.columns([3, 2], gap="large")
     with left:
         error_panel.eta_curves(chosen, agreements)
@@ -55,7 +55,7 @@ def _alpha(chosen) -> None:
     source = chosen.sources[0]
     point = error_curves.alpha_point(source, chosen.behavior, chosen.value, chosen.solver, chosen.candidates)
     if isinstance(point, Waiting):
-        job_panel.wait(point)
+        _wait(point, chosen, error_panel.alpha_curves)
     points = error_curves.alpha_points(source, chosen.behavior, chosen.value, chosen.candidates, chosen.solver)
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -70,6 +70,17 @@ def _alpha(chosen) -> None:
     error_panel.residual_table(points)
     st.subheader("Where the tangent is left", help=glossary.hint("tangent"))
     path_panel.panel(source, chosen.behavior, chosen.value, chosen.query)
+
+
+def _wait(waiting: Waiting, chosen, curves) -> None:
+    """For the chosen point; curves that are complete stay where they are, with their slider."""
+    if error_panel.complete(chosen):
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            curves(chosen, {})
+        with right:
+            job_panel.wait(waiting)
+    job_panel.wait(waiting)
 
 
 def _point(point, chosen) -> None:

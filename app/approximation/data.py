@@ -10,6 +10,7 @@ import pandas as pd
 from app.widgets import labels
 from app.widgets.desk import desk
 from engine import data as datasets
+from engine.analysis import between_points
 from engine.analysis.error_curves import PerQuery
 from engine.desk import Waiting, error_curves
 from engine.desk.error_curves import Curves, Point
@@ -81,6 +82,21 @@ def markers(agreements: Mapping[str, PerQuery], metric: str, x: float) -> pd.Dat
     """Where the chosen point stands on the chart, one row a series."""
     return pd.DataFrame([{"series": series, "x": x, "mean": summarize([per_query[metric]], "queries").mean}
                          for series, per_query in agreements.items()], columns=["series", "x", "mean"])
+
+
+def places(means: pd.DataFrame, stops: Sequence[float]) -> pd.DataFrame:
+    """series, place, x, mean: what the curves say at every stop of a slider, computed or read between the points."""
+    parts = []
+    for series, rows in means.sort_values("x").groupby("series", sort=False):
+        read = between_points.between(rows["x"], rows["mean"], stops)
+        parts.append(pd.DataFrame({"series": series, "place": range(len(stops)), "x": stops, "mean": read}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def missed(means: pd.DataFrame) -> float:
+    """The most by which any curve is missed at a computed point that is left out; NaN where none is known."""
+    found = [between_points.missed(rows["x"], rows["mean"]) for _, rows in means.sort_values("x").groupby("series")]
+    return max((gap for gap in found if gap == gap), default=float("nan"))
 
 
 def verdict(source: ProblemSource, point: Point) -> Verdict:

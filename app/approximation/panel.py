@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from app.approximation import data as error_curves
+from app.approximation import sliding
 from app.approximation.state import Chosen, published_run
 from app.charts.curves import agreement_curves, exact_scatter
 from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, published, record_text
@@ -60,9 +61,16 @@ def _tokens(chosen: Chosen) -> str:
     return WORDED[words.kind] if words else TOKENS
 
 
+def complete(chosen: Chosen) -> bool:
+    """Whether all of the curves are there; nothing is computed."""
+    if chosen.panel == "eta":
+        return error_curves.eta_curves(chosen.sources, chosen.candidates, chosen.behavior, 0.0).complete
+    return error_curves.alpha_curves(chosen.sources, chosen.candidates, chosen.behavior).complete
+
+
 def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
     """The curves over η, drawn as they grow."""
-    def draw() -> None:
+    def grow() -> None:
         curves = error_curves.eta_curves(chosen.sources, chosen.candidates, chosen.behavior)
         if curves.complete and growing:
             st.rerun()
@@ -72,8 +80,11 @@ def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
                 [scoring for eta in ETAS for scoring in engine_curves.step_pair(chosen.behavior, eta)])
         _progress(curves, "points" if live(chosen.sources[0]) else "draws")
 
-    growing = not error_curves.eta_curves(chosen.sources, chosen.candidates, chosen.behavior, 0.0).complete
-    st.fragment(draw, run_every=0.2 if growing else None)()
+    growing = not complete(chosen)
+    if growing:
+        st.fragment(grow, run_every=0.2)()
+    else:
+        grow()  # so that its slider runs the whole page
 
 
 def alpha_curves(chosen: Chosen, points: Mapping[str, Point]) -> None:
@@ -82,7 +93,8 @@ def alpha_curves(chosen: Chosen, points: Mapping[str, Point]) -> None:
     agreements = {title: point.agreement for title, point in error_curves.by_title(points).items()}
     kind = chosen.sources[0].kind
     solvers = engine_curves.solvers(kind)
-    scorings = [scoring for alpha in ALPHAS for scoring in (
+    grid = engine_curves.alphas(kind)
+    scorings = [scoring for alpha in grid for scoring in (
         engine_curves.upweighted(chosen.behavior, alpha, kind),
         *(engine_curves.solver_scoring(chosen.behavior, solver, alpha, kind) for solver in solvers))]
     _curves(chosen, curves, [solver.title for solver in solvers.values()],
@@ -98,15 +110,19 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
     means = curves.means[curves.means["metric"] == chosen.metric]
     seeds = curves.seeds[curves.seeds["metric"] == chosen.metric]
     name = {"eta": "step size η (log scale)", "alpha": "weight α (log scale)"}[chosen.panel]
-    chart = agreement_curves(means, seeds, order, x_title=name, y_title=metric.title, ticks=ticks, markers=markers,
-                             published=_overlay(chosen), height=CURVES)
-    st.altair_chart(chart, height=CURVES, key=f"curves:{chosen.panel}", alt=_spoken(chosen, means, name))
+    said = _spoken(chosen, means, name)
+    if curves.complete:
+        how = sliding.show(chosen, means, seeds, order, (name, metric.title), ticks, _overlay(chosen), CURVES, said)
+    else:
+        chart = agreement_curves(means, seeds, order, x_title=name, y_title=metric.title, ticks=ticks, markers=markers,
+                                 published=_overlay(chosen), height=CURVES)
+        st.altair_chart(chart, height=CURVES, key=f"curves:{chosen.panel}", alt=said)
+        how = f"Large dots on the dashed line: the chosen {chosen.symbol}, first draw."
     candidates = chosen.candidates or chosen.sources[0].n_train
     chance = metric.chance(candidates, 0.05)
     glossary.caption(
         f"{metric.title} between approximate and exact scores: 1 is full agreement, unrelated scores give "
-        f"{chance:.2f}. Lines: means over draws; bands: 95% over draws; small dots: single draws; large dots on "
-        f"the dashed line: the chosen {chosen.symbol}, first draw.")
+        f"{chance:.2f}. Lines: means over draws; bands: 95% over draws; small dots: single draws. {how}")
     downloads.chart_extras(f"approximation-{chosen.panel}", means.drop(columns=["low", "high"]), scorings,
                            chosen.scored)
 

@@ -21,6 +21,7 @@ PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)", "run": "T
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 DRAWS = (1, 2, 3, 5)
 ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))
+ETA_STEPS = tuple(sorted({*ETAS, *(float(f"{10 ** (place / 32 - 2):.2g}") for place in range(65))}))
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,14 @@ class Chosen:
     candidates: int | None
     solver: str
     published: bool
+
+    @property
+    def stops(self) -> tuple[float, ...]:
+        """Where the slider on the curves stops: close together, or at the computed points alone where no other point
+        could be asked for."""
+        if not desk_curves.live(self.sources[0]):
+            return ETAS if self.panel == "eta" else ALPHAS
+        return ETA_STEPS if self.panel == "eta" else ALPHA_STEPS
 
     @property
     def symbol(self) -> str:
@@ -66,10 +75,10 @@ def controls(panel: str) -> Chosen | None:
     draws = pick("draws", "Draws", DRAWS, _default_draws(), str, area=row, width=90,
                  help="Each draw (seed) takes other queries and candidates, and another training set where that is "
                       "smaller than the dataset. Bands are 95% t-intervals over draws.")
+    sources = tuple(pickers.source(offset) for offset in range(draws))
+    value = (_value if desk_curves.live(sources[0]) else _of_the_grid)(panel, row)
     figure = published_run(pickers.problem_class(), pickers.source(0).dataset)
     shown = figure is not None and _toggle(row, figure)
-    sources = tuple(pickers.source(offset) for offset in range(draws))
-    value = _slider(panel) if desk_curves.live(sources[0]) else _grid_slider(panel)
     limit = sources[0].n_candidates or sources[0].n_train or pickers.optima_candidates()
     candidates = min(pickers.optima_candidates(), limit) if panel == "alpha" else (
         None if desk_curves.live(sources[0]) else limit)
@@ -107,29 +116,37 @@ def _toggle(row, figure: tuple[str, str]) -> bool:
     return shown
 
 
-def _slider(panel: str) -> float:
+def _value(panel: str, row) -> float:
+    """The value in a box: the twin of the slider on the curves, for keys and programs."""
     if panel == "eta":
         key = choice.bound("eta", 0.1, choice.within(0.01, 1.0, float))
-        value = inputs.slider("Step size η", 0.01, 1.0, step=0.01, key=key,
-                              help=glossary.hint(
-                                  "Step size", "Moves the dashed line; the exact scores at this η are computed now."))
+        value = inputs.number_input("Step size η", 0.01, 1.0, step=0.01, format="%.4g", key=key, area=row, width=130,
+                                    help=glossary.hint("Step size", "The same as the slider below the curves; the "
+                                                                    "exact scores at this η are computed now."))
     else:
         key = choice.bound("alpha", 1e-3, _nearest_alpha)
-        value = inputs.select_slider("Weight α", ALPHA_STEPS, key=key, format_func=short,
-                                     help="Moves the dashed line; every candidate is computed now at this α.")
+        value = inputs.selectbox("Weight α", ALPHA_STEPS, key=key, format_func=short, area=row, width=130,
+                                 help="The same as the slider below the curves; every candidate is computed now at "
+                                      "this α.")
     choice.keep(panel, short(value))
     return value
 
 
-def _grid_slider(panel: str) -> float:
+def slid(panel: str, value: float) -> None:
+    """The reader has moved the slider on the curves."""
+    choice.keep(panel, short(value))
+    st.session_state[choice.widget(panel)] = value
+
+
+def _of_the_grid(panel: str, row) -> float:
     """The points of the curves: between them a network would have to be computed anew."""
     points, start = (ETAS, 0.1) if panel == "eta" else (ALPHAS, 1e-3)
     key = choice.bound(panel, start, lambda text: min(
         points, key=lambda point: abs(choice.within(points[0], points[-1], float)(text) - point)))
     label = "Step size η" if panel == "eta" else "Weight α"
-    value = inputs.select_slider(label, points, key=key, format_func=short,
-                                 help=glossary.hint(label, "Moves the dashed line from one computed point of the "
-                                                           "curves to another."))
+    value = inputs.selectbox(label, points, key=key, format_func=short, area=row, width=130,
+                             help=glossary.hint(label, "One of the computed points of the curves, as the slider below "
+                                                       "them."))
     choice.keep(panel, short(value))
     return value
 

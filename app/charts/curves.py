@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
+from app.charts import slide
 from app.widgets.theme import SERIES
 
 DASHES = [[1, 0], [2, 3], [7, 4], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4], [3, 1]]
@@ -16,19 +17,22 @@ SAME, SWITCHED = "#3A92CF", "#D55E00"
 
 def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], *, x_title: str, y_title: str,
                      ticks: Sequence[float], best: float = 1.0, markers: pd.DataFrame | None = None,
-                     published: pd.DataFrame | None = None, height: int = 380) -> alt.LayerChart:
+                     published: pd.DataFrame | None = None, places: pd.DataFrame | None = None, start: int = 0,
+                     height: int = 380) -> alt.LayerChart:
     """means: series, x, mean, low, high, n_seeds; seeds: series, x, seed, mean; markers: series, x, mean; published:
-    these and `run`, its name in the legend."""
+    these and `run`, its name in the legend; places: series, place, x, mean, where a slider stops, at first at `start`.
+    """
     order = list(order)
-    means, seeds, markers = (_last_first(frame, order) for frame in (means, seeds, markers))
+    means, seeds, markers, places = (_last_first(frame, order) for frame in (means, seeds, markers, places))
     scale = alt.Scale(domain=_domain([means, seeds, markers, published], best), zero=False, nice=False)
     y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=6, format=".3~f"))
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", domain=[min(ticks), max(ticks)], padding=14),
               axis=alt.Axis(values=list(ticks), format="~e" if min(ticks) < 1e-3 else "~g", grid=False,
                             labelOverlap=True))
     color = alt.Color("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(SERIES, order)),
-                      legend=alt.Legend(orient="bottom", columns=3, symbolSize=110, symbolOpacity=1,
-                                        symbolStrokeWidth=0, labelLimit=240))
+                      legend=alt.Legend(orient="bottom", columns=_columns(order, places), symbolSize=110,
+                                        symbolOpacity=1, symbolStrokeWidth=0, labelLimit=240,
+                                        labelExpr=alt.Undefined if places is None else slide.labels(places)))
     shape = alt.Shape("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(SHAPES, order)))
     dash = alt.StrokeDash("series:N", sort=order, title=None, legend=None,
                           scale=alt.Scale(domain=order, range=_cut(DASHES, order)))
@@ -47,12 +51,24 @@ def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[s
         layers += _published(published, x, y, color, tip)
     if markers is not None and len(markers):
         layers += _marker(markers, x, y, color, tip)
+    if places is not None:
+        slider = slide.parameter(int(places["place"].max()) + 1, start, x_title.split(" (")[0])
+        layers += slide.layers(places, slider, x, y, color)
     return alt.layer(*layers).properties(height=height)
+
+
+def sliding_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], titles: tuple[str, str],
+                   ticks: Sequence[float], published: pd.DataFrame | None, places: pd.DataFrame, start: int,
+                   height: int) -> alt.LayerChart:
+    """`agreement_curves` with its slider."""
+    across, up = titles
+    return agreement_curves(means, seeds, order, x_title=across, y_title=up, ticks=ticks, published=published,
+                            places=places, start=start, height=height)
 
 
 def _published(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:
     base = alt.Chart(frame).encode(x=x, y=y, color=color)
-    named = alt.Size("run:N", title=None, scale=alt.Scale(range=[90]), legend=alt.Legend(
+    named = alt.Size("run:N", title=None, scale=alt.Scale(range=[90, 90]), legend=alt.Legend(
         orient="bottom", symbolType="diamond", symbolFillColor="transparent", symbolStrokeWidth=1.6, labelLimit=320))
     return [base.mark_line(strokeWidth=1, opacity=0.75).encode(detail="series:N"),
             base.mark_point(filled=False, strokeWidth=1.6, opacity=1, shape="diamond").encode(
@@ -79,6 +95,12 @@ def _domain(frames: Sequence[pd.DataFrame | None], best: float) -> list[float]:
     low = min([value for value in values if value == value], default=0.0)
     room = max(0.01, 0.06 * (best - low))
     return [max(-1.0, low - room), best + room / 2]
+
+
+def _columns(order: Sequence[str], places: pd.DataFrame | None) -> alt.ExprRef:
+    """As many columns of the legend as stand beside one another, three at most."""
+    letters = max(map(len, order)) + (0 if places is None else 7)
+    return alt.ExprRef(f"max(1, min(3, floor(width / {7 * letters + 24})))")
 
 
 def _cut(values: Sequence, order: Sequence) -> list:

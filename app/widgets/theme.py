@@ -171,6 +171,9 @@ STYLE = """
   outline-offset: 1px; }
 [data-testid="data-grid-canvas"]:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9);
   outline-offset: -2px; }
+[data-testid="stMain"] form.vega-bindings .vega-bind label { flex: 1; flex-wrap: nowrap; }
+[data-testid="stMain"] form.vega-bindings input[type="range"] { flex: 1; width: 100%; height: 1.6rem; }
+.vega-bind .vega-bind-name { white-space: nowrap; } .vega-bind input + span { display: none; }
 [data-testid="stMetricValue"], [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
 [data-testid="stBaseButton-primary"]:not(:disabled), [data-testid="stBaseButton-primary"]:not(:disabled):hover {
   color: light-dark(#fff, #0b0e11); }

@@ -25,12 +25,14 @@ from engine.scoring.controlled import ALPHAS, ETAS, damped_upweighting, step_sco
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
-__all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "at_alpha", "differentiable", "eta_scorings",
+__all__ = ["ALPHAS", "ETAS", "agreement", "alpha_scorings", "alphas", "at_alpha", "differentiable", "eta_scorings",
            "series", "solver_scoring", "solvers", "step_agreement", "step_pair", "summary", "upweighted"]
 
 SOFTMAX = SoftmaxProblem.kind
 SEARCHED = "cg_gauss_newton"
 """The solver that meets its tolerance at a model that is at no optimum."""
+
+HALFWAY = (3.2e-5, 3.2e-4, 3.2e-3, 3.2e-2)
 
 PerQuery = Mapping[str, np.ndarray]
 
@@ -70,6 +72,12 @@ def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
     return {name: found[name] for name in names}
 
 
+def alphas(kind: str = SOFTMAX) -> tuple[float, ...]:
+    """The grid over α: where an optimum is quickly found, with a point halfway between two decades, so that one can
+    read between them."""
+    return tuple(sorted({*ALPHAS, *HALFWAY})) if PROBLEMS[kind].convex else ALPHAS
+
+
 def upweighted(behavior: str, alpha: float, kind: str = SOFTMAX) -> Scoring:
     """Upweighting by α, re-optimised; for a network, searched nearby."""
     return _question(kind)(behavior, alpha)
@@ -85,12 +93,13 @@ def _question(kind: str) -> Callable[..., Scoring]:
     return upweight_scoring if PROBLEMS[kind].convex else damped_upweighting
 
 
-def alpha_scorings(alphas: Sequence[float] = ALPHAS, kind: str = SOFTMAX,
+def alpha_scorings(grid: Sequence[float] | None = None, kind: str = SOFTMAX,
                    behaviors: Sequence[str] | None = None) -> list[Scoring]:
-    """All that the α curves of one draw need: every behavior (default: all registered ones) re-optimised at every α,
-    and every solver at α = 1."""
+    """All that the α curves of one draw need: every behavior (default: all registered ones) re-optimised at every α of
+    the grid (default: `alphas(kind)`), and every solver at α = 1."""
     behaviors = differentiable(kind) if behaviors is None else behaviors
-    exact = [upweighted(behavior, alpha, kind) for alpha in alphas for behavior in behaviors]
+    grid = alphas(kind) if grid is None else grid
+    exact = [upweighted(behavior, alpha, kind) for alpha in grid for behavior in behaviors]
     return exact + [solver_scoring(behavior, solver, kind=kind) for solver in solvers(kind) for behavior in behaviors]
 
 

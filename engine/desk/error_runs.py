@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.analysis import error_curves
-from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
+from engine.analysis.error_curves import ETAS, PerQuery
 from engine.basics.errors import InvalidInput, StoreError
 from engine.desk.desk import Desk
 from engine.desk.titles import problem_title
@@ -50,7 +50,7 @@ class ErrorRun:
             (solver, alpha): error_curves.agreement(
                 self.scores[error_curves.upweighted(behavior, alpha, kind)],
                 error_curves.at_alpha(self.scores[error_curves.solver_scoring(behavior, solver, kind=kind)], alpha))
-            for solver in error_curves.solvers(kind) for alpha in ALPHAS})
+            for solver in error_curves.solvers(kind) for alpha in error_curves.alphas(kind)})
 
     def _load(self) -> dict[Scoring, Scores]:
         listed = _scorings(self.source, self.panel, self.behaviors)

@@ -45,15 +45,52 @@ def test_a_published_run_on_the_same_data_is_drawn_on_demand_and_named(curves, s
     assert "published=1" in curves.url and "FashionMNIST" not in curves.locator('[data-testid="stMain"]').inner_text()
 
 
-def test_the_slider_moves_the_point_and_the_address(curves, settle):
+SLID = """(slider, place) => new Promise(done => {
+  const chart = slider.closest('[data-testid="stVegaLiteChart"]'), began = performance.now();
+  const said = () => [...chart.querySelectorAll('.role-legend-label text')].map(text => text.textContent);
+  const before = said().join();
+  slider.value = place;
+  slider.dispatchEvent(new Event('input'));
+  const look = () => said().join() !== before ? done([performance.now() - began, said(), location.search])
+    : performance.now() - began < 5000 ? requestAnimationFrame(look) : done([Infinity, said(), '']);
+  look();
+})"""
+"""Milliseconds until the legend says other values, what it says then, and the address at that moment."""
+
+
+def test_the_slider_answers_in_the_browser_and_the_page_follows(curves, settle):
     page = curves
+    complete(page)
+    slider = page.get_by_role("slider", name="step size η")
+    slider.wait_for()
     before = value(page, "Kendall tau")
-    page.get_by_role("slider", name="Step size η").focus()
-    for _ in range(5):
-        page.keyboard.press("ArrowRight")
-    page.wait_for_function("() => location.search.includes('eta=0.95')", timeout=60_000)
+    milliseconds, said, address = slider.evaluate(SLID, 30)
+    assert milliseconds < 500 and "eta=0.9" in address  # no run of the page has been needed
+    read = float(next(text for text in said if text.startswith("query loss")).split()[-1])
+    page.wait_for_function("() => !location.search.includes('eta=0.9&')", timeout=60_000)
     settle(page)
-    assert value(page, "Kendall tau") < before
+    assert value(page, "Kendall tau") == pytest.approx(read, abs=0.005) and value(page, "Kendall tau") > before
+    chosen = page.get_by_role("spinbutton", name="Step size η").input_value()
+    assert f"eta={chosen}" in page.url
+
+
+def test_keys_move_the_slider_and_keep_hold_of_it(curves, settle):
+    slider = curves.get_by_role("slider", name="step size η")
+    slider.focus()
+    for _ in range(3):
+        curves.keyboard.press("ArrowRight")
+        settle(curves)
+    assert slider.input_value() == "33" and slider.evaluate("slider => slider === document.activeElement")
+
+
+def test_the_box_is_the_twin_of_the_slider(curves, settle):
+    box = curves.get_by_role("spinbutton", name="Step size η")
+    box.fill("0.5")
+    curves.keyboard.press("Enter")
+    curves.wait_for_function("() => location.search.includes('eta=0.5')")
+    settle(curves)
+    assert curves.locator("svg .role-mark text", has_text=re.compile("^0.5$")).count() == 1
+    assert curves.console_errors == []
 
 
 @pytest.mark.slow

@@ -7,8 +7,9 @@ import streamlit as st
 from app.approximation import surface
 from app.widgets import published
 from app.widgets.desk import desk
-from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable
+from engine.analysis.error_curves import ETAS, alpha_scorings, alphas, differentiable
 from engine.curvature import solvers_for
+from engine.desk import Waiting
 from engine.jobs import run_job
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
@@ -72,10 +73,10 @@ def test_curves_over_eta_for_every_differentiable_behavior():
     assert (logit["mean"] > 0.999).all()
 
 
-def test_the_slider_recomputes_between_grid_points():
+def test_the_box_recomputes_between_grid_points():
     at = sound(open("approximation_error", draws=1, eta=0.37, **SMALL))
     between = metrics(at)
-    at.slider(key="choice:eta").set_value(1.0).run()
+    at.number_input(key="choice:eta").set_value(1.0).run()
     assert address(sound(at), "eta") == ["1"]
     assert metrics(at)["Kendall tau"] < between["Kendall tau"] < 1.0
     assert says(at, "Same question, one answer is approximate")
@@ -99,10 +100,19 @@ def test_alpha_curves_of_a_finished_run_show_every_solver(tmp_path, monkeypatch)
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
     table = curve_table(at)
     assert set(table["series"]) == {solver.title for solver in HESSIANS.values()}
-    assert sorted(set(table["x"])) == list(ALPHAS)
+    assert sorted(set(table["x"])) == list(alphas())
     residuals = next(frame.value for frame in at.dataframe if "median residual" in frame.value.columns)
     assert len(residuals) == len(HESSIANS) and residuals["largest residual"].notna().all()
     assert not says(at, "draws are ready")
+
+
+def test_complete_curves_stay_while_a_point_is_waited_for(monkeypatch):
+    finished(sound(open("approximation_error", draws=1, **SMALL)), 1)
+    monkeypatch.setattr(surface.desk(), "scores", lambda *arguments, **rest: Waiting("Somebody else's scores"))
+    at = sound(open("approximation_error", draws=1, eta=0.33, **SMALL))
+    assert drawn(at, "at_place")
+    assert len(curve_table(at)) == len(differentiable()) * len(ETAS) and not at.metric
+    assert says(at, "would be missed by")
 
 
 def published_on(dataset, monkeypatch):

@@ -134,7 +134,7 @@ def test_curves_over_eta_and_their_marker_come_from_one_run(trained):
     at = sound(open("approximation_error", draws=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
     assert len(table) == len(ETAS) * len(differentiable())
-    assert at.select_slider(key="choice:eta").value == 0.1 and not queued()
+    assert at.selectbox(key="choice:eta").value == 0.1 and not queued()
 
 
 @pytest.mark.slow

@@ -91,7 +91,13 @@ def test_alpha_scorings_cover_every_solver_and_behavior():
     assert {scoring.estimator for scoring in scorings} == {"exact", *HESSIANS}
 
 
-STANDARD = {("softmax", "eta"): "3d55d7f6410bfe6d", ("softmax", "alpha"): "7d54a299af12f874",
+def test_optima_are_asked_for_halfway_between_decades_too_and_others_are_not():
+    assert error_curves.alphas("module") == error_curves.alphas("causal") == ALPHAS
+    gaps = np.diff(np.log10(error_curves.alphas()))
+    assert set(ALPHAS) < set(error_curves.alphas()) and gaps == pytest.approx(0.5, abs=0.01)
+
+
+STANDARD = {("softmax", "eta"): "3d55d7f6410bfe6d", ("softmax", "alpha"): "8dc982a7b44e7b85",
             ("module", "eta"): "3d55d7f6410bfe6d", ("module", "alpha"): "22b3dd756eb78461",
             ("causal", "eta"): "8541a3310e226f95", ("causal", "alpha"): "84effd2f2ce06b3a"}
 """Digests of the scorings of the runs that stand in stores already."""
