@@ -29,13 +29,15 @@ INSIDE = 0.1
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a minimisation ended: θ (P,), F(θ), ∇F(θ) (P,), and what it took."""
+    """Where a minimisation ended: θ (P,), F(θ), ∇F(θ) (P,), and what it took. saddle: F is known to curve downwards
+    there."""
 
     theta: Tensor
     value: float
     gradient: Tensor
     iterations: int
     evaluations: int
+    saddle: bool = False
 
     @cached_property
     def gradient_norm(self) -> float:

@@ -7,6 +7,11 @@ r"""The minimum of a smooth function to many digits, from a start that may lie w
 
 Newton doubles the digits next to a minimum (Nocedal & Wright 2006, Section 7.1); L-BFGS gets there. As F never rises
 by more than rounding, what is reached lies below the start.
+
+A small gradient is also found at a saddle. So at the end conjugate gradients solve ∇²F(θ) x = g for a random g: where
+they meet negative curvature, the search goes on down that way. Where all curvature that they meet is positive, the
+residual along an eigenvector v of negative curvature only grows from vᵀg; so once ‖r‖ ≤ ε‖g‖, vᵀg is as small, which
+for P parameters has a probability of about ε √(2P/π).
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import torch
 from torch import Tensor
 
 from engine.exact.lbfgs import Evaluate, Minimum, minimise, rounding
@@ -30,18 +36,40 @@ FIRST = 50
 """Iterations of the first stretch of L-BFGS."""
 PROGRESS = 0.9
 """The factor by which ‖∇F‖ must fall where F does not."""
+PROBED = 1e-6
+"""ε: the relative residual at which a random equation counts as solved without negative curvature."""
+FLAT = 1e-6
+"""Curvature less negative than this share of the mean curvature is taken as rounding of none."""
+ESCAPES, AWAY, SHORTENINGS = 5, 0.1, 30
+"""How often a search leaves a saddle, the first length of its step away, relative to θ, and how often it is halved."""
 
 
 def descend(evaluate: Evaluate, curvature: Callable[[Tensor], Linear], start: Tensor, *, tolerance: float,
             passes: int, precondition: Linear | None = None) -> Minimum:
-    """Lower F from `start` (P,) until ‖∇F‖ ≤ tolerance, for about so many passes over the data at most.
+    """Lower F from `start` (P,) until ‖∇F‖ ≤ tolerance, for about so many passes over the data at most, and as many
+    again from every saddle that is left.
 
     evaluate: θ -> (F(θ), ∇F(θ) (P,)). curvature: θ -> (V (P, r) -> ∇²F(θ)V). precondition: an approximate inverse of
     the curvature, V (P, r) -> (P, r). It also ends where neither route gets on: the digits are used up, F has a kink
-    there, or F or ∇F are not finite. `evaluations` of what is returned counts passes.
+    there, or F or ∇F are not finite. `evaluations` of what is returned counts passes, `saddle` says that negative
+    curvature was met where it ended.
     """
-    value, gradient = evaluate(start)
-    here, iterations = Minimum(start, value, gradient, 0, 1), FIRST
+    here, budget, escapes = Minimum(start, *evaluate(start), 0, 1), passes, ESCAPES
+    while True:
+        here = _towards(evaluate, curvature, here, tolerance, budget, precondition)
+        if not here.finite or here.gradient_norm > tolerance and here.evaluations >= budget:
+            return here
+        here, way = _probe(curvature(here.theta), here, precondition)
+        lower = None if way is None or not escapes else _leave(evaluate, here, way)
+        if lower is None:
+            return replace(here, saddle=way is not None)
+        here, budget, escapes = lower, lower.evaluations + passes, escapes - 1
+
+
+def _towards(evaluate: Evaluate, curvature: Callable[[Tensor], Linear], here: Minimum, tolerance: float, passes: int,
+             precondition: Linear | None) -> Minimum:
+    """To a small gradient, be it of a minimum or of a saddle."""
+    iterations = FIRST
     while here.finite and here.gradient_norm > tolerance and here.evaluations < passes:
         found = _newton(evaluate, curvature(here.theta), here, precondition)
         if not _got_on(here, found):
@@ -54,6 +82,39 @@ def descend(evaluate: Evaluate, curvature: Callable[[Tensor], Linear], start: Te
                 return found
         here = found
     return here
+
+
+def _probe(curvature: Linear, here: Minimum, precondition: Linear | None) -> tuple[Minimum, Tensor | None]:
+    """The same point with what was spent, and a direction (P,) of negative curvature, of length 1, if one is met."""
+    mean, way, bend, products = 0.0, here.theta, 0.0, 0
+
+    def watched(vectors: Tensor) -> Tensor:
+        nonlocal mean, way, bend, products
+        image = curvature(vectors)
+        way, bend = vectors[:, 0], (torch.sum(vectors * image) / torch.sum(vectors * vectors)).item()
+        mean, products = mean or abs(bend), products + 1
+        return image
+
+    random = torch.randn(len(here.theta), 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    conjugate_gradients(watched, random.to(here.theta), tolerance=PROBED, limit=PRODUCTS, precondition=precondition)
+    here = replace(here, evaluations=here.evaluations + PRODUCT * products)
+    return here, way / way.norm() if bend < -FLAT * mean else None
+
+
+def _leave(evaluate: Evaluate, saddle: Minimum, way: Tensor) -> Minimum | None:
+    """The first point of θ ± s·way that lies lower by more than rounding: s is a tenth of ‖θ‖, or of 1, then halved."""
+    allowed = saddle.value - rounding(saddle.value, saddle.theta.dtype)
+    length = AWAY * max(1.0, saddle.theta.norm().item())
+    downhill = -way if torch.dot(way, saddle.gradient) > 0 else way
+    for tried in range(SHORTENINGS):
+        for place, signed in enumerate((length, -length)):
+            theta = saddle.theta + signed * downhill
+            value, gradient = evaluate(theta)
+            if value < allowed:
+                return Minimum(theta, value, gradient, saddle.iterations,
+                               saddle.evaluations + 2 * tried + place + 1)
+        length /= 2
+    return None
 
 
 def _got_on(here: Minimum, found: Minimum) -> bool:

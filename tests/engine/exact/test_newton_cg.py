@@ -36,6 +36,39 @@ def test_a_saddle_and_its_negative_curvature_are_left():
     torch.testing.assert_close(found.theta, torch.tensor([1.0, 0.0], dtype=DOUBLE), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("start", [[0.0, 0.5], [0.0, 0.0]])
+def test_a_saddle_where_the_gradient_vanishes_is_left_too(start):
+    """On the ridge x = 0 all gradients point along y."""
+    found = followed(lambda x: (x[0] ** 2 - 1).square() + x[1] ** 2, start)
+    torch.testing.assert_close(found.theta.abs(), torch.tensor([1.0, 0.0], dtype=DOUBLE), rtol=0, atol=1e-12)
+    assert not found.saddle
+
+
+def test_one_negative_eigenvalue_among_hundred_is_met():
+    """It is a hundredth of the mean curvature, and the start has nothing of its eigenvector."""
+    scales = torch.linspace(0.5, 2, 100, dtype=DOUBLE)
+    scales[37] = -0.01
+    found = followed(lambda x: 0.5 * (scales * x.square()).sum() + 0.25 * x[37] ** 4, [0.0] * 100)
+    assert found.theta[37].abs().item() == pytest.approx(0.1, abs=1e-6)
+    assert not found.saddle and found.value < -1e-5
+
+
+def test_a_saddle_that_cannot_be_left_is_said():
+    """x² − y² is said to fall along y, but what is evaluated is x² + y⁴."""
+    found = descend(lambda x: (x[0].square() + x[1] ** 4, torch.stack([2 * x[0], 0 * x[1]])),
+                    lambda x: partial(torch.matmul, torch.diag(torch.tensor([2.0, -2.0], dtype=DOUBLE))),
+                    torch.zeros(2, dtype=DOUBLE), tolerance=1e-13, passes=100)
+    assert found.saddle and found.gradient_norm == 0
+
+
+@pytest.mark.parametrize("precondition", [None, lambda vectors: vectors])
+def test_a_flat_direction_is_no_saddle(precondition):
+    turn = torch.linalg.qr(torch.randn(6, 6, dtype=DOUBLE, generator=torch.Generator().manual_seed(1)))[0]
+    scales = torch.tensor([0.0, 0.0, 1.0, 2.0, 3.0, 50.0], dtype=DOUBLE)
+    found = followed(lambda x: 0.5 * (scales * (turn @ x - 1).square()).sum(), [0.3] * 6, precondition=precondition)
+    assert not found.saddle and found.gradient_norm < 1e-12
+
+
 def test_an_ill_conditioned_quadratic_needs_few_steps():
     scales = torch.logspace(0, -6, 12, dtype=DOUBLE)
     found = followed(lambda x: 0.5 * (scales * x.square()).sum() - x.sum(), [0.0] * 12, tolerance=1e-10)
