@@ -12,6 +12,8 @@ from app.widgets.theme import SERIES
 
 DASHES = [[1, 0], [2, 3], [7, 4], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4], [3, 1]]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"]
+AXIS = 90
+"""About what the axis on the left takes of the width, in pixels."""
 SAME, SWITCHED = "#3A92CF", "#D55E00"
 
 
@@ -98,9 +100,10 @@ def _domain(frames: Sequence[pd.DataFrame | None], best: float) -> list[float]:
 
 
 def _columns(order: Sequence[str], places: pd.DataFrame | None) -> alt.ExprRef:
-    """As many columns of the legend as stand beside one another, three at most."""
+    """As many columns of the legend as stand beside one another, three at most: told from the width of the container,
+    since that of the plot is not known yet when the legend is first laid out."""
     letters = max(map(len, order)) + (0 if places is None else 7)
-    return alt.ExprRef(f"max(1, min(3, floor(width / {7 * letters + 24})))")
+    return alt.ExprRef(f"max(1, min(3, floor(((containerSize()[0] || 600) - {AXIS}) / {7 * letters + 24})))")
 
 
 def _cut(values: Sequence, order: Sequence) -> list:

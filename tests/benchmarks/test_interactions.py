@@ -69,8 +69,8 @@ def test_acts(page):
         "another metric of Compare": ("compare", lambda n: page.locator(".st-key-choice-metric button").nth(
             (n + 1) % 3).click()),
         "another query of Examples": ("examples", lambda n: page.locator(f".st-key-query-{n + 2} button").click()),
-        "η on Approximation error": (f"approximation_error?{SMALL}", lambda n: page.locator(
-            ".st-key-choice-eta input").first.press("ArrowRight")),
+        "the page behind the slider of η": (f"approximation_error?{SMALL}", lambda n: page.locator(
+            ".vega-bindings input").first.press("ArrowRight")),
         "colours of the Map": ("map", lambda n: page.locator(".st-key-choice-shade button").nth((n + 1) % 3).click()),
         "a control of Learn": ("learn?step=5", lambda n: page.locator(".st-key-choice-lesson-b2 button").nth(
             (n + 1) % 4).click()),
