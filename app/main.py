@@ -72,11 +72,11 @@ def main() -> None:
     try:
         with guarded("This page"):
             plugins.load()
-            if page.url_path not in WITHOUT_DATA:
-                pickers.problem_picker()
             if not projector.on():
                 with st.sidebar:
                     theme_switch.show()
+            if page.url_path not in WITHOUT_DATA:
+                pickers.problem_picker()
             with turn():
                 page.run()
             trail.remember()

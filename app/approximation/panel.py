@@ -12,6 +12,7 @@ from app.approximation import sliding
 from app.approximation.state import Chosen, published_run
 from app.charts.curves import agreement_curves, exact_scatter
 from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, published, record_text
+from app.widgets.agreements import signed
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain
 from engine.analysis import error_curves as engine_curves
@@ -187,8 +188,8 @@ def metrics(point: Point) -> None:
     """The three agreements at the chosen point, each with its interval."""
     for column, (name, values) in zip(st.columns(len(point.agreement)), point.agreement.items(), strict=True):
         found = summarize([values], interval_over="queries")
-        column.metric(METRICS[name].title, f"{found.mean:.4f}", help=METRICS[name].definition)
-        column.html(f'<div class="wf-note wf-num">± {found.ci95:.4f}, 95% over {found.n_queries} queries</div>')
+        column.metric(METRICS[name].title, signed(found.mean), help=METRICS[name].definition)
+        column.html(f'<div class="wf-note wf-num">± {found.ci95:.3f}, 95% over {found.n_queries} queries</div>')
 
 
 def provenance(point: Point) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from app.charts import ink
+from app.charts import by_row, ink
 
 STEP = 30
 
@@ -24,4 +24,4 @@ def before_after(rows: pd.DataFrame, seeds: pd.DataFrame, title: str) -> alt.Lay
         ink.paint(base.mark_rule(strokeWidth=2).encode(x=x, x2="after:Q"), ink.QUIET),
         ink.paint(base.mark_point(filled=True, size=80, shape="diamond", opacity=1).encode(x="before:Q"), ink.QUIET),
         ink.paint(points, 0), ink.paint(base.mark_point(filled=True, size=95, opacity=1).encode(x="after:Q"), 0),
-    ).resolve_scale(color="independent").properties(height=alt.Step(STEP))
+    ).resolve_scale(color="independent").properties(**by_row.high(len(order), STEP))

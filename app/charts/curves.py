@@ -36,7 +36,7 @@ def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[s
                                         symbolOpacity=1, symbolStrokeWidth=0, labelLimit=240,
                                         labelExpr=alt.Undefined if places is None else slide.labels(places)))
     shape = alt.Shape("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(SHAPES, order)))
-    dash = alt.StrokeDash("series:N", sort=order, title=None, legend=None,
+    dash = alt.StrokeDash("series:N", sort=order, title=None,
                           scale=alt.Scale(domain=order, range=_cut(DASHES, order)))
     tip = [alt.Tooltip("series:N", title="series"), alt.Tooltip("x:Q", title=x_title.split(" (")[0], format="~g"),
            alt.Tooltip("mean:Q", title=y_title, format=".4f")]
@@ -70,7 +70,7 @@ def sliding_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str
 
 def _published(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:
     base = alt.Chart(frame).encode(x=x, y=y, color=color)
-    named = alt.Size("run:N", title=None, scale=alt.Scale(range=[90, 90]), legend=alt.Legend(
+    named = alt.Size("run:O", title=None, scale=alt.Scale(range=[90, 90]), legend=alt.Legend(
         orient="bottom", symbolType="diamond", symbolFillColor="transparent", symbolStrokeWidth=1.6, labelLimit=320))
     return [base.mark_line(strokeWidth=1, opacity=0.75).encode(detail="series:N"),
             base.mark_point(filled=False, strokeWidth=1.6, opacity=1, shape="diamond").encode(

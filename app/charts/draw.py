@@ -18,7 +18,7 @@ from app.charts.enlarged import sized
 def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, **options: Any):
     """Draw `build(*arguments)` as wide as its column; `options` are those of `st.altair_chart`."""
     spec = sized(_specification(f"{build.__module__}.{build.__name__}", build, *arguments))
-    if isinstance(spec.get("height"), int):
+    if isinstance(spec.get("height"), int) and "autosize" not in spec:
         options.setdefault("height", spec["height"])  # the place is kept while the chart is still being drawn
     return st.vega_lite_chart(spec=spec, width="stretch", key=key, alt=alt, **options)
 

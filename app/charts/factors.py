@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import altair as alt
 import pandas as pd
 
-from app.charts import ink
+from app.charts import by_row, ink
 from app.charts.swatches import swatches
 
 FIT, ROW, HEIGHT = 12, 20, 240
@@ -22,12 +24,12 @@ def signal(bars: pd.DataFrame, title: str) -> alt.LayerChart:
         tooltip=[alt.Tooltip("class:N", title="Class"), alt.Tooltip("value:Q", title=title, format="+.4g")])
     zero = alt.Chart(pd.DataFrame({"value": [0.0]})).mark_rule(strokeWidth=1, tooltip=None).encode(x="value:Q")
     return alt.layer(ink.paint(rects, ink.ACCENT), ink.paint(zero, ink.QUIET)).resolve_scale(
-        color="independent").properties(height=_height(classes))
+        color="independent").properties(**_high(classes))
 
 
-def _height(classes: list[str]) -> alt.Step:
+def _high(classes: list[str]) -> dict[str, Any]:
     """By the row, so that legends and labels do not press the chart together."""
-    return alt.Step(ROW if len(classes) <= FIT else max(1, HEIGHT // len(classes)))
+    return by_row.high(len(classes), ROW if len(classes) <= FIT else max(1, HEIGHT // len(classes)))
 
 
 def kernel(cells: pd.DataFrame) -> alt.Chart:
@@ -45,4 +47,4 @@ def kernel(cells: pd.DataFrame) -> alt.Chart:
                         legend=swatches(tickCount=3, format="~r")),
         tooltip=[alt.Tooltip("query_class:N", title="Query's logit"),
                  alt.Tooltip("example_class:N", title="Example's logit"),
-                 alt.Tooltip("value:Q", title="Kernel", format="+.4g")]).properties(height=_height(classes))
+                 alt.Tooltip("value:Q", title="Kernel", format="+.4g")]).properties(**_high(classes))

@@ -19,7 +19,7 @@ def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, h
                       scale=alt.Scale(domain=order, range=[SERIES[place % len(SERIES)] for place in range(len(order))]),
                       legend=alt.Legend(orient="bottom", columns=2, labelLimit=170, columnPadding=6,
                                         symbolStrokeWidth=3))
-    dash = alt.StrokeDash("series:N", sort=order, legend=None, scale=alt.Scale(
+    dash = alt.StrokeDash("series:N", sort=order, title=None, scale=alt.Scale(
         domain=order, range=[DASHES[place % len(DASHES)] for place in range(len(order))]))
     x = alt.X("recall:Q", title="recall (wrong labels found)", scale=alt.Scale(domain=[0, 1]),
               axis=alt.Axis(format="%", grid=False))
@@ -27,7 +27,7 @@ def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, h
               axis=alt.Axis(format="%"))
     lines = alt.Chart(shown).mark_line(interpolate="step-after").encode(
         x=x, y=y, color=color, strokeDash=dash, detail="series:N",
-        strokeWidth=alt.StrokeWidth("strong:N", legend=None, scale=alt.Scale(domain=[True, False], range=[3.2, 1.4])),
+        strokeWidth=alt.StrokeWidth("strong:O", legend=None, scale=alt.Scale(domain=[True, False], range=[3.2, 1.4])),
         tooltip=[alt.Tooltip("series:N", title="ranking"), alt.Tooltip("recall:Q", format=".1%"),
                  alt.Tooltip("precision:Q", format=".1%")])
     rule = alt.Chart(pd.DataFrame({"precision": [chance]})).mark_rule(

@@ -34,7 +34,7 @@ def show(found: Compared, brought: Scores, names: Sequence[str], metric: str) ->
     table = cells(found, brought, names, metric)
     st.html(html(brought, table, metric))
     chips.note(f"Brought scores against each specification: seed {found.sources[0].seed}, ± over queries. "
-               "What they were read as stands under <em>Bring scores of another program</em>.")
+               "What they were read as stands under “Bring scores of another program”.")
     downloads.chart_extras("brought-row", table, title="The row as a table")
 
 

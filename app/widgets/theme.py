@@ -150,6 +150,7 @@ STYLE = """
 .wf-axis { color: #fff; border-radius: 4px; padding: 0 .38rem; font-size: .76rem; margin-right: .55rem; }
 .wf-second { display: inline-block; margin-left: .5rem; opacity: .8; }
 .wf-quiet { opacity: .72; }
+[data-testid="stHtml"] a { color: light-dark(#0072B2, #56B4E9); }
 .wf-cites a { margin-left: .2rem; text-decoration: none; color: inherit; font-size: 1.05rem; }
 .wf-kept.outside { font-weight: 700; }
 .wf-footnotes { font-size: .87rem; line-height: 1.5; max-width: 62rem; margin: .8rem 0 0; padding-left: 1.4rem; }

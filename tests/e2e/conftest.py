@@ -10,7 +10,7 @@
     screenshot   screenshot(page, name) keeps a full-page picture in the folder WHICHFLUENCE_SCREENSHOTS, if it is set
 
 Each process of a test run has one server with its own home folder and one browser; test files may stand beside others.
-A page opened here carries `console_errors`, what the browser complained about, as a list of texts; `shifts` reads
+A page opened here carries `console_errors`, the errors and warnings of its console, as a list of texts; `shifts` reads
 how far what stood on it has jumped.
 """
 
@@ -223,7 +223,7 @@ def _opened(page, url: str):
 
 
 def _is_fault(said) -> bool:
-    return said.type == "error"
+    return said.type in ("error", "warning")
 
 
 def _settle(page) -> None:
