@@ -103,6 +103,34 @@ def test_what_the_published_scorecard_shows():
     assert table["mixed"].idxmax() == "nearest" and table["randomisation"]["loo"] == 1
 
 
+METHODS = {"exact leave-one-out": "loo", "one exact step": "step", "influence function (EK-FAC)":
+           "influence_function_ekfac", "RepSim (cosine)": "repsim_cosine", "gradient length": "gradient_norm"}
+MEASURED = (("lds", "50% kept"), ("planted", "answer"), ("planted", "rationale"), ("stability", "top 5"))
+
+
+def embedded():
+    table = pd.read_csv(ROOT / "assets" / "results" / "scorecard" / "embedded" / "results.csv")
+    return table.set_index(["benchmark", "measure", "method"])
+
+
+@pytest.mark.parametrize("row", rows("for all methods):", 5, BENCHMARKS), ids=lambda row: row[0])
+def test_the_card_of_the_embedded_model(row):
+    table, method = embedded(), METHODS.get(row[0], row[0].casefold())
+    for measure, cell in zip(MEASURED, row[1:], strict=True):
+        found = table.loc[(*measure, method)]
+        assert cell == f"{found['mean']:.2f} ± {found['ci95']:.2f}".replace("-", "−")
+
+
+def test_what_the_card_of_the_embedded_model_shows():
+    table = embedded()
+    lds, stable, removal = (table.loc[measure] for measure in (MEASURED[0], MEASURED[3], ("removal", "top 10%")))
+    assert lds["mean"].idxmax() == "loo" and table.loc[(*MEASURED[2], "loo"), "mean"] == 1
+    others = lds.drop("loo")
+    assert (lds.loc["loo", "mean"] - lds.loc["loo", "ci95"] > others["mean"] + others["ci95"]).all()
+    assert set(stable["mean"].nlargest(3).index) == {"bm25", "repsim", "repsim_cosine"}
+    assert (removal["mean"] - removal["ci95"]).max() < (removal["mean"] + removal["ci95"]).min()
+
+
 @pytest.mark.parametrize("row", rows("mean ± 95% t interval over seeds:", 5, BENCHMARKS), ids=lambda row: row[0])
 def test_agreement_with_exact_answers_about_a_training(row):
     table = pd.read_csv(ROOT / "assets" / "results" / "method-agreement" / "embedded" / "results.csv")
