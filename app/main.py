@@ -12,6 +12,7 @@ if (ROOT / "pyproject.toml").is_file() and str(ROOT) not in sys.path:  # a check
 
 from app.widgets import (  # noqa: E402
     account,
+    ahead,
     base,
     choice,
     door,
@@ -88,5 +89,6 @@ def main() -> None:
 if __name__ == "__main__":  # Streamlit runs this file for every visitor
     main()
 else:  # and its server imports it once
+    ahead.begin()
     served = st.App("main.py", middleware=[
         Middleware(door.Door), Middleware(shell.Shell, scripts=base.script([name for name, *_ in PAGES]))])

@@ -61,6 +61,7 @@ with right.container(key="wf-dock", gap="small"):
     compare_panel.questions(found, names, pair)
     with guarded("The explanation"):
         explanation_panel.show(found, pair)
+        explanation_panel.prepare(found, pair)
 
 compare_panel.computed(found, names, pair)
 compare_panel.numbers(found, pair)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import combinations
 
 import streamlit as st
 
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
-from app.widgets import chips, choice, downloads, inputs, job_panel
+from app.widgets import ahead, chips, choice, downloads, inputs, job_panel
 from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
+from engine.desk import Desk, Waiting
 from engine.desk.compared import Compared
 from engine.desk.explained import at_once, explained
 from engine.problems import ProblemSource
@@ -27,7 +29,7 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
     """The switch, and below it the explanation; what takes long is waited for beside the rest of the page. Until the
     reader uses the switch, it is on for the pairs that are explained at once."""
     key, said = choice.widget(NAME), choice.one(NAME, None, choice.on_off)
-    st.session_state[key] = _quick(found, pair) if said is None else said
+    st.session_state[key] = _quick(desk(), found, pair) if said is None else said
     on = inputs.toggle("Explain this disagreement", key=key, on_change=_switched, help=(
         "Walks from one answer to the other through exact specifications, and says how much of the way is behavior, "
         "intervention, training process, and approximation error. On by itself where that takes a moment only."))
@@ -47,14 +49,27 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
                            command(found.drawn_sources))
 
 
+def prepare(found: Compared, pair: tuple[int, int]) -> None:
+    """Have the other pairs that are explained at once explained ahead, those in the row of the opened one first."""
+    others = [other for other in combinations(range(len(found.scorings)), 2) if other != pair]
+    others.sort(key=lambda other: not set(other) & set(pair))
+    own = desk()  # here, since the thread has no session to ask for it
+    ahead.ask(("explanations", *found.key), [partial(_ahead, own, found, other) for other in others])
+
+
+def _ahead(own: Desk, found: Compared, pair: tuple[int, int]) -> None:
+    if _quick(own, found, pair):
+        explained(own, found.sources, _sides(found, pair), found.candidates, (*found.key, *pair))
+
+
 def _switched() -> None:
     choice.keep(NAME, int(st.session_state[choice.widget(NAME)]))
 
 
-def _quick(found: Compared, pair: tuple[int, int]) -> bool:
+def _quick(own: Desk, found: Compared, pair: tuple[int, int]) -> bool:
     """Whether a pair is explained at once; what cannot be explained is not, and says so where it is asked for."""
     try:
-        return at_once(desk(), found.sources, _sides(found, pair), found.candidates, QUICK_SECONDS)
+        return at_once(own, found.sources, _sides(found, pair), found.candidates, QUICK_SECONDS)
     except WhichfluenceError:
         return False
 
