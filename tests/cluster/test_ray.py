@@ -19,7 +19,7 @@ from engine.jobs.ray_executor import RayExecutor
 from engine.problems import ProblemSource
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
-from tests.engine.jobs.kinds import tally
+from tests.engine.jobs.kinds import Counted, tally
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -79,6 +79,52 @@ def test_a_node_lost_in_the_middle_costs_its_chunk_alone(cluster, tmp_path):
     losing.join()
     assert contents(result) == contents(expected)
     assert sorted({*tally(data)}) == sorted([*"012345", "finish"]) and len(tally(data)) <= 8
+
+
+def test_what_several_chunks_begin_with_is_made_once(cluster, tmp_path):
+    data, other = payload(tmp_path), payload(tmp_path, tally=str(tmp_path / "other"))
+    local, remote = run_job("begun", other, tmp_path / "local"), run_job("begun", data, tmp_path / "remote",
+                                                                          executor=RayExecutor())
+    assert contents(local) == contents(remote) and "make-base" not in tally(other)
+    assert sorted(name for name in tally(data) if "make" in name) == ["make-base", "make-even", "make-odd"]
+    assert remote.manifest["handed"] == [True] * 6 and local.manifest["handed"] == [False] * 6
+
+
+def test_what_was_lost_with_its_node_is_made_again(cluster, tmp_path):
+    """Two cores a chunk: only the nodes that are added here have them, one after the other."""
+    first, data, results = cluster.add_node(num_cpus=2), payload(tmp_path, sleep=1.0), []
+    running = threading.Thread(target=lambda: results.append(
+        run_job("begun", data, tmp_path / "remote", executor=RayExecutor(cores=2.0))))
+    running.start()
+    while "0" not in tally(data):
+        time.sleep(0.05)
+    cluster.remove_node(first, allow_graceful=False)
+    second = cluster.add_node(num_cpus=2)  # of this thread only: Ray sets handlers of signals
+    running.join(120)
+    cluster.remove_node(second, allow_graceful=False)
+    assert contents(results[0]) == contents(run_job(
+        "begun", payload(tmp_path, tally=str(tmp_path / "other")), tmp_path / "local"))
+    assert results[0].manifest["handed"] == [True] * 6
+    assert tally(data).count("make-base") == 2 and set("012345") <= set(tally(data))
+
+
+def test_what_several_chunks_begin_with_may_fail(cluster, tmp_path):
+    with pytest.raises(InvalidInput, match=r"^The chunk is broken; mend it\.$"):
+        run_job("begun", payload(tmp_path, makes_fail=True), tmp_path / "home", executor=RayExecutor())
+    assert not set("012345") & set(tally(payload(tmp_path)))
+
+
+def test_a_factorised_hessian_is_handed_to_all_chunks_of_its_group(cluster, tmp_path):
+    """Each attempt to factorise leaves a line; the chunks, which have it from the object store, leave none."""
+    scorings = [Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})]
+    data, lines = score_runs.payload(SOURCE, scorings), tmp_path / "lines"
+    names = [score_runs.KIND, "counted"]
+    KINDS.add("counted", replace(KINDS[score_runs.KIND], name="counted", run_chunk=Counted(lines)), replace=True)
+    local, remote = (run_job(name, data, tmp_path / name, executor=executor)
+                     for name, executor in zip(names, (None, RayExecutor()), strict=True))
+    assert contents(local) == contents(remote)
+    known = ["asked/cholesky", "asked/query_logits", "model/fit", "model/hessian", "model/probabilities"]
+    assert lines.read_text().split() == [",".join(known)] * 3
 
 
 def test_a_chunk_that_fails_says_its_own_sentence(cluster, tmp_path):
