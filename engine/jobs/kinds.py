@@ -143,6 +143,8 @@ class JobKind:
     memory(payload, key) -> bytes that a process holds while it computes a chunk, roughly: what a cluster reserves for
         it (default: not known, nothing is reserved).
     shares: what chunks have in common (default: nothing).
+    after(payload, key) -> the chunks that have to be stored before this one, which stand before it in the plan
+        (default: none; where chunks are computed one after the other, all that stand before it are).
     """
 
     name: str
@@ -152,6 +154,7 @@ class JobKind:
     weight: Callable[[Mapping[str, Any], str], float] | None = None
     memory: Callable[[Mapping[str, Any], str], int] | None = None
     shares: Shares | None = None
+    after: Callable[[Mapping[str, Any], str], Sequence[str]] | None = None
     sketch: Callable[[Result], Sketch | None] = of_table
 
 

@@ -55,7 +55,9 @@ class RayExecutor:
         needs = _Needs(cluster, self, work)
         tasks = _Tasks(cluster, self, needs)
         shared = common(work, keys)
-        pending = {tasks.chunk(key, shared[key]): key for key in keys}
+        for key in keys:
+            tasks.chunk(key, shared[key])
+        pending = {task: key for key, task in tasks.chunks.items()}
         last, told = time.perf_counter(), _Told(cluster, sighting, work.job, ledger)
         try:
             while pending:
@@ -84,20 +86,23 @@ def common(work: ChunkWork, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 class _Tasks:
-    """The tasks of one job. shared: the reference of what several chunks begin with, by name."""
+    """The tasks of one job. chunks: theirs, by key. shared: those of what several chunks begin with, by name."""
 
     def __init__(self, cluster: RayCluster, executor: RayExecutor, needs: _Needs) -> None:
         self.cluster, self.executor, self.needs = cluster, executor, needs
         self.held = cluster.ray.put(needs.work)  # once for all tasks
         self.variables = surroundings()
+        self.chunks: dict[str, Any] = {}
         self.shared: dict[str, Any] = {}
 
-    def chunk(self, key: str, names: Sequence[str]) -> Any:
-        """The task of a chunk, and before it those of what it begins with."""
+    def chunk(self, key: str, names: Sequence[str]) -> None:
+        """Ask for a chunk, and before it for what it begins with. The chunks that it comes after were asked for."""
         for place, name in enumerate(names):
             if name not in self.shared:
                 self.shared[name] = self._remote(make, key).remote(*self._told(name), *self._known(names[:place]))
-        return self._remote(compute, key).remote(*self._told(key), *self._known(names))
+        after = self.needs.kind.after(self.needs.payload, key) if self.needs.kind.after else ()
+        waited = [self.chunks[other] for other in after if other in self.chunks]  # the others are stored
+        self.chunks[key] = self._remote(compute, key).remote(*self._told(key), *self._known(names), *waited)
 
     def _remote(self, task: Callable, key: str) -> Any:
         """With what chunk `key` takes of a node."""

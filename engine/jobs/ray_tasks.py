@@ -28,8 +28,10 @@ class Made:
     notes: tuple[str, ...]
 
 
-def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any, *made: Made) -> None:
-    """Chunk `key`. One that another attempt has stored by now is not computed again."""
+def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any, *before: Made | None) -> None:
+    """Chunk `key`. One that another attempt has stored by now is not computed again. before: what it begins with, and
+    None for each chunk that had to be stored before."""
+    made = tuple(one for one in before if one is not None)
     with _at_work(work, key, variables, board) as teller:
         if work.stored_seconds(key) is None:
             work(key, teller.tell, begin=partial(_take, work, made))

@@ -1,5 +1,6 @@
 """The same results from a Ray cluster as from one process, and after a node was lost in the middle of a job."""
 
+import json
 import os
 import secrets
 import subprocess
@@ -11,15 +12,20 @@ from pathlib import Path
 
 import pytest
 
+from engine.applications.language import shards
+from engine.applications.language.attribution import Setting
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import KINDS, JobQueue, Watch, run_job
 from engine.jobs.cluster import nodes_seen
 from engine.jobs.ray_cluster import connected
 from engine.jobs.ray_executor import RayExecutor
 from engine.problems import ProblemSource
+from engine.runs import language as language_run
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
-from tests.engine.jobs.kinds import Counted, tally
+from tests.engine import tiny
+from tests.engine.jobs.counted import Counted
+from tests.engine.jobs.kinds import tally
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -148,6 +154,31 @@ def test_a_cancelled_job_stops_its_tasks_and_is_resumed(cluster, tmp_path):
     assert tally(data) == found and "finish" not in found
     run_job("slow", data, tmp_path / "home", executor=RayExecutor())
     assert set(tally(data)) == {*"012345", "finish"}
+
+
+def test_caches_filled_by_shards_on_nodes_are_those_of_one_process_in_one_go(cluster, tmp_path, monkeypatch):
+    """1,024 records are two shards: each is computed after the training, and merged before anything is read."""
+    records = tmp_path / "own.jsonl"
+    records.write_text("".join(json.dumps({"prompt": f"{n}?", "response": f"{n * n % 97}"}) + "\n"
+                               for n in range(1024)))
+    data = language_run.payload(Setting.parse({
+        "model": str(tiny.save(tmp_path / "tiny")), "task": {"name": "own", "train": str(records), "held": 4},
+        "recipe": {"epochs": 1, "checkpoints": 1, "batch": 32, "context": 64, "rank": 2},
+        "projection": {"dimension": 64}}))
+    plan = ["train", "records/0/0", "records/0/1", "records/0", "queries/0", "tokens", "scores"]
+    assert language_run.plan(data) == plan
+
+    def caches(name, executor=None):
+        home = tmp_path / name
+        monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
+        result = run_job(language_run.KIND, data, home, executor=executor)
+        found = {path.parent.name: json.loads(path.read_bytes()) for path in home.glob("language/gradients/*/*.json")}
+        return contents(result), {folder: manifest["sha256"] for folder, manifest in found.items()}
+
+    remote = caches("remote", RayExecutor())
+    monkeypatch.setattr(shards, "SIZE", 10_000)
+    assert "records/0/0" not in language_run.plan(data)
+    assert caches("local") == remote
 
 
 def worker(home, address, *more):

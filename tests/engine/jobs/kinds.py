@@ -1,5 +1,6 @@
 """Job kinds for tests: each chunk leaves a line in a tally, so that a chunk computed twice is noticed."""
 
+import os
 import time
 from pathlib import Path
 
@@ -8,9 +9,6 @@ import pandas as pd
 
 from engine.basics.errors import InvalidInput
 from engine.jobs import KINDS, JobKind, Output, Shares
-from engine.problems.handed import handed
-from engine.runs import scores
-from engine.runs.prepared import drawn_problem
 
 
 def tally(payload):
@@ -83,19 +81,21 @@ def begun_finish(payload, chunks, context):
         bool(chunks[key].array("handed")) for key in chunks]})
 
 
-class Counted:
-    """Chunks of scores that note what their problem remembers before they begin."""
-
-    def __init__(self, lines):
-        self.lines = lines
-
-    def __call__(self, data, key, context):
-        kept = handed(drawn_problem(data, context, 0.5).problem)
-        with self.lines.open("a") as file:
-            file.write(",".join(sorted(kept)) + "\n")
-        return scores.run_chunk(data, key, context)
+def where_chunk(payload, key, context):
+    """Which device the worker sees and is told, once `together` of them are at it."""
+    note(payload, f"{os.environ.get('CUDA_VISIBLE_DEVICES')}:{context.device}")
+    until = time.monotonic() + 30
+    while len(tally(payload)) < payload["together"] and time.monotonic() < until:
+        context.progress(0.5, "waiting for the others")
+        time.sleep(0.02)
+    return {"scores": np.zeros(1)}
 
 
+def where_finish(payload, chunks, context):
+    return Output(arrays={"scores": np.zeros(1)}, manifest={"met": len(tally(payload)), "device": "cpu"})
+
+
+KINDS.add("where", JobKind("where", lambda payload: [str(payload["number"])], where_chunk, where_finish), replace=True)
 _BEGUN = {}
 KINDS.add("begun", JobKind("begun", plan, begun_chunk, begun_finish, shares=Shares(begin_names, make, take)),
           replace=True)
