@@ -10,14 +10,17 @@ from engine.problems.memory import Memory
 from engine.problems.problem import Problem
 
 PARTS = "model", "asked"
+DOUBLE = "double"
+"""The copy of a problem in float64, which it remembers under this key, and which has a memory of its own."""
 
 
 def handed(problem: Problem, without: Collection[str] = ()) -> dict[str, Parcel]:
     """What the problem remembers, by names that `take` reads; without what stands under the names given.
 
-    Left out is what cannot be packed, such as a copy of the problem in another precision: who needs it makes it again.
+    Left out is what cannot be packed, such as functions: who needs it makes it again.
     """
-    found = {}
+    found = {f"{DOUBLE}/{name}": parcel for name, parcel in handed(problem.double()).items()
+             if f"{DOUBLE}/{name}" not in without} if problem.holds(DOUBLE) else {}
     for part, memory in _memories(problem).items():
         for key, kept in memory.kept().items():
             name = f"{part}/{key}"
@@ -29,11 +32,15 @@ def handed(problem: Problem, without: Collection[str] = ()) -> dict[str, Parcel]
 
 def take(problem: Problem, parcels: Mapping[str, Parcel]) -> None:
     """Let the problem remember what `handed` gave for the same one; what it remembers already stays."""
-    memories = _memories(problem)
+    memories, of_double = _memories(problem), {}
     for name, parcel in parcels.items():
         part, _, key = name.partition("/")
-        if not memories[part].holds(key):
+        if part == DOUBLE:
+            of_double[key] = parcel
+        elif not memories[part].holds(key):
             memories[part].adopt(key, *parcel.opened())
+    if of_double:
+        take(problem.double(), of_double)
 
 
 def _memories(problem: Problem) -> dict[str, Memory]:

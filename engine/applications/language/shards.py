@@ -62,9 +62,10 @@ def merged(found: Attribution, point: Checkpoint, of: int, check: Check = lambda
            progress: Progress = lambda share: None) -> Cache:
     """The cache of all records out of its shards, which are removed. What no shard holds is computed."""
     cache = found.opened_records(point)
-    shards = [] if cache.sealed else [own for number in range(of) if (own := rows(found, number, of))]
-    opened = [found.opened_records(point, own) for own in shards] if of > 1 else []
-    for own, shard in zip(shards, opened, strict=False):
+    divided = of > 1 and not cache.sealed
+    parts = [own for number in range(of) if (own := rows(found, number, of))] if divided else []
+    opened = [found.opened_records(point, own) for own in parts]
+    for own, shard in zip(parts, opened, strict=True):
         check()
         if shard.sealed:
             cache.put(own, {name: shard[name] for name in cache.columns})

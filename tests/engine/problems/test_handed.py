@@ -1,5 +1,6 @@
 """What was computed of a problem, taken over by the same problem elsewhere."""
 
+import pytest
 import torch
 
 from engine.problems import ProblemSource
@@ -12,8 +13,26 @@ SCORINGS = [Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_
             Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})]
 
 
-def values(problem):
-    return [scores.values.tobytes() for scores in compute(problem, SCORINGS)]
+def values(problem, scorings=SCORINGS):
+    return [scores.values.tobytes() for scores in compute(problem, scorings)]
+
+
+@pytest.mark.parametrize(("scoring", "name"), [
+    (Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response", "damping": 0.3}, "ekfac"),
+     "asked/ekfac"),
+    (Scoring.of("query_loss", {"kind": "remove"}, {"kind": "local_search"}), "double/asked/inputs_arranged")],
+    ids=lambda given: given if isinstance(given, str) else given.estimator)
+@pytest.mark.filterwarnings("ignore:The Hessian plus damping")
+def test_so_are_those_of_a_network_in_float32_and_in_float64(scoring, name, monkeypatch, tmp_path):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    source = ProblemSource(dataset="digits", n_train=60, n_test=10, n_queries=3, n_candidates=4, pool=4, model="mlp",
+                           recipe={"epochs": 1, "learning_rate": 0.05, "batch_size": 50})
+    own, other = (source.build().problem for _ in range(2))
+    expected = values(own, [scoring])
+    parcels = handed(own)
+    assert name in parcels and handed(own, without=parcels) == {}
+    take(other, parcels)
+    assert set(handed(other)) == set(parcels) and values(other, [scoring]) == expected
 
 
 def test_scores_are_the_same_with_what_another_has_computed():
