@@ -95,7 +95,8 @@ def where_finish(payload, chunks, context):
     return Output(arrays={"scores": np.zeros(1)}, manifest={"met": len(tally(payload)), "device": "cpu"})
 
 
-KINDS.add("where", JobKind("where", lambda payload: [str(payload["number"])], where_chunk, where_finish), replace=True)
+KINDS.add("which_gpu", JobKind("which_gpu", lambda payload: [str(payload["number"])], where_chunk, where_finish),
+          replace=True)
 _BEGUN = {}
 KINDS.add("begun", JobKind("begun", plan, begun_chunk, begun_finish, shares=Shares(begin_names, make, take)),
           replace=True)
