@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
+from engine.jobs.each_gpu import EACH, gpus, serve_each
 from engine.jobs.executor import Executor, LocalExecutor
 from engine.jobs.loop import BEAT, Worker
 from engine.jobs.queue import DEAD_AFTER
@@ -38,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ["WHICHFLUENCE_HOME"] = options.home
     name = options.id or new_worker_id()
     try:
+        if options.device == EACH:
+            return _each(options, sys.argv[1:] if arguments is None else arguments)
         load_kinds(options.kinds or KINDS)
         plugins.load()
         worker = Worker(name=name, beat=options.beat, dead_after=options.dead_after, options={"device": options.device},
@@ -50,6 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
         _leave_note(name, str(error))
         return 2
     return 0
+
+
+def _each(options: argparse.Namespace, arguments: Sequence[str]) -> int:
+    if EXECUTORS[options.executor] is _ray:
+        raise InvalidInput("`--device each` starts workers on this machine; what a chunk takes of a cluster's GPUs is "
+                           "said by `--gpus`.")
+    return serve_each(arguments, gpus())
 
 
 def _step_back() -> None:
@@ -72,7 +82,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--home", help="folder of queue and results (default: WHICHFLUENCE_HOME or user data)")
     parser.add_argument("--once", action="store_true", help="leave when the queue is empty")
     parser.add_argument("--idle-exit", type=float, metavar="SECONDS", help="leave after so long without a job")
-    parser.add_argument("--device", default="auto", help="where to compute (default: auto)")
+    parser.add_argument("--device", default="auto", help="where to compute, such as cuda:1 (default: auto); "
+                        f"`{EACH}` starts one worker for each GPU")
     parser.add_argument("--kinds", action="append", metavar="MODULE", help=f"module that registers job kinds "
                         f"(default: {', '.join(KINDS)}); may be repeated")
     parser.add_argument("--executor", choices=sorted(EXECUTORS), default="local", help="where chunks are computed: in "

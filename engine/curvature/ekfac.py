@@ -98,7 +98,11 @@ def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> 
 
 def factors(problem: CurvedModule, options: Options) -> Factors:
     """The factors of the whole training set, kept on the problem."""
-    return problem.memo("ekfac", lambda: factors_over([problem], options))
+    def build() -> tuple[tuple[Basis, ...], dict[str, Tensor]]:
+        made = factors_over([problem], options)
+        return made.bases, made.diagonal
+
+    return Factors(factored_layers(problem), *problem.memo("ekfac", build))  # of the model's own modules
 
 
 def factors_over(problems: Sequence[CurvedModule], options: Options) -> Factors:

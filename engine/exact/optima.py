@@ -17,7 +17,7 @@ from engine.exact.intervened import weight_noise
 from engine.exact.local_response import force, linearised
 from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
 from engine.exact.objectives import objectives
-from engine.exact.preconditioner import CandidateTerms, block_inverse, dense_inverse
+from engine.exact.preconditioner import CandidateTerms, Solve, block_inverse, dense_inverse
 from engine.exact.reoptimize import prepare, reoptimize
 from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
@@ -37,7 +37,7 @@ def training_data(problem: SoftmaxProblem, damping: float = 0.0) -> TrainingData
 
     def build() -> TrainingData:
         if problem.has_dense_hessian:
-            solve = dense_inverse(problem.pinned_hessian(damping), lambda: problem.cholesky(damping))
+            solve: Solve = dense_inverse(problem.pinned_hessian(damping), lambda: problem.cholesky(damping))
         else:
             solve = block_inverse(problem.probabilities, problem.x, problem.penalty + damping)
         return TrainingData(problem.x, problem.x.float(), problem.y, problem.penalty, problem.classes, solve,

@@ -218,8 +218,10 @@ def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
         "device": next(iter(manifests.values()))["device"]})
 
 
-STUDY = JobKind("conditional_backdoor", plan, run_chunk, finish, weight)
-REMOVAL = JobKind("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight)
+STUDY = JobKind("conditional_backdoor", plan, run_chunk, finish, weight,
+                after=lambda payload, key: language.after(plan(payload), key))
+REMOVAL = JobKind("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight,
+                  after=lambda payload, key: language.after(removal_plan(payload), key))
 QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality_finish)
 TABLE_5_2 = Experiment(
     "table-5-2", "Table 5-2: conditional backdoor, who taught it", STUDY.name, PRESETS,

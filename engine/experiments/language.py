@@ -43,7 +43,14 @@ def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> flo
     n, recipe = sum(sizes.values()) - queries, FineTuning.parse(chosen["recipe"])
     length = 0.01 if is_embedded(chosen["model"]) else 1.0 if chosen["task"].get("longest") else 2.5
     passes = {"train": n * recipe.epochs, "records": n, "queries": 3 * sets * queries}
-    return 0.5 * length * passes.get(key.split("/")[0], n)
+    return 0.5 * length * passes.get(key.split("/")[0], n) * stages.share(chosen, key)
+
+
+def after(plan: Sequence[str], key: str) -> list[str]:
+    """Of a study whose chunks are called by seed and part: which have to be stored before chunk `key`."""
+    seed, _, part = key.partition("/")
+    own = [other.partition("/")[2] for other in plan if other.startswith(f"{seed}/")]
+    return [f"{seed}/{other}" for other in stages.before(own, part)]
 
 
 def summary(keys: Mapping[str, Any], values: Iterable[float]) -> dict[str, Any]:

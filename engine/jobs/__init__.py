@@ -2,12 +2,13 @@
 
 from engine.jobs.bar import Bar
 from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor, time_left
-from engine.jobs.kinds import KINDS, Context, JobKind, Output, Progress, Watch, job_digest
+from engine.jobs.kinds import KINDS, Context, Handed, JobKind, Output, Progress, Shares, Watch, job_digest
 from engine.jobs.queue import Job, JobLost, JobQueue
 from engine.jobs.run import run_job
 from engine.jobs.workers import Workers, ensure_worker
 
 __all__ = [
-    "KINDS", "Bar", "ChunkWork", "Context", "Executor", "Job", "JobKind", "JobLost", "JobQueue", "Ledger",
-    "LocalExecutor", "Output", "Progress", "Watch", "Workers", "ensure_worker", "job_digest", "run_job", "time_left",
+    "KINDS", "Bar", "ChunkWork", "Context", "Executor", "Handed", "Job", "JobKind", "JobLost", "JobQueue", "Ledger",
+    "LocalExecutor", "Output", "Progress", "Shares", "Watch", "Workers", "ensure_worker", "job_digest", "run_job",
+    "time_left",
 ]

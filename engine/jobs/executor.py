@@ -22,6 +22,10 @@ def unheard(fraction: float, message: str) -> None:
     """Nobody listens."""
 
 
+def with_nothing(context: Context) -> None:
+    """Begin a chunk with what its process has."""
+
+
 @dataclass(frozen=True)
 class ChunkWork:
     """Computes and stores one chunk: a self-contained value that an executor may send to another process."""
@@ -58,12 +62,14 @@ class ChunkWork:
         except StoreError:
             return None  # set aside by now
 
-    def __call__(self, key: str, tell: Tell = unheard, check: Callable[[], None] = lambda: None) -> float:
+    def __call__(self, key: str, tell: Tell = unheard, check: Callable[[], None] = lambda: None,
+                 begin: Callable[[Context], None] = with_nothing) -> float:
         """Compute chunk `key` and store it; return the seconds that it took. It tells how far it is, and may be asked
-        to stop by what `check` raises."""
-        started = time.perf_counter()
+        to stop by what `check` raises. begin: called first, with the chunk's surroundings."""
+        started, context = time.perf_counter(), self.context(tell, check)
         with noting() as told:
-            output = Output.of(self.kind.run_chunk(self.payload, key, self.context(tell, check)))
+            begin(context)
+            output = Output.of(self.kind.run_chunk(self.payload, key, context))
         seconds = time.perf_counter() - started
         facts = {**manifest_part(told), **output.manifest, "kind": self.kind.name, "payload": self.payload,
                  "chunk": key, "seconds": seconds}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,27 @@ def of_table(result: Result) -> Sketch | None:
     return None
 
 
+Handed = Mapping[str, Any]
+"""What one chunk's process hands to that of another: values by name, which can be pickled."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What several chunks of a job begin with, so that a cluster makes it once and hands it to all of them.
+
+    Where chunks follow each other in one process, it is what that process remembers, and nothing is handed over. The
+    chunks must come out the same with and without it.
+
+    names(payload, key) -> what chunk `key` begins with; each is made by a process that has taken those before it.
+    make(payload, name, taken, context) -> what is handed over of one of them. taken: what was taken before.
+    take(payload, handed, context) makes known to this process what another has made.
+    """
+
+    names: Callable[[Mapping[str, Any], str], Sequence[str]]
+    make: Callable[[Mapping[str, Any], str, Handed, Context], Handed]
+    take: Callable[[Mapping[str, Any], Handed, Context], None]
+
+
 @dataclass(frozen=True)
 class JobKind:
     """A kind of job, by pure functions of its payload (plain data).
@@ -121,6 +142,9 @@ class JobKind:
     weight(payload, key) -> relative duration of a chunk, for the time that is left (default: all alike).
     memory(payload, key) -> bytes that a process holds while it computes a chunk, roughly: what a cluster reserves for
         it (default: not known, nothing is reserved).
+    shares: what chunks have in common (default: nothing).
+    after(payload, key) -> the chunks that have to be stored before this one, which stand before it in the plan
+        (default: none; where chunks are computed one after the other, all that stand before it are).
     """
 
     name: str
@@ -129,6 +153,8 @@ class JobKind:
     finish: Callable[[Mapping[str, Any], Mapping[str, Result], Context], Output | Mapping[str, Any]]
     weight: Callable[[Mapping[str, Any], str], float] | None = None
     memory: Callable[[Mapping[str, Any], str], int] | None = None
+    shares: Shares | None = None
+    after: Callable[[Mapping[str, Any], str], Sequence[str]] | None = None
     sketch: Callable[[Result], Sketch | None] = of_table
 
 

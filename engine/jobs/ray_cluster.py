@@ -73,6 +73,9 @@ class _Board:
     def put(self, entry: Entry) -> None:
         self.entries[entry.key] = entry
 
+    def drop(self, key: str) -> None:
+        self.entries.pop(key, None)
+
     def read(self) -> list[Entry]:
         return list(self.entries.values())
 
@@ -90,6 +93,10 @@ class Teller:
         if now - self._last >= OFTEN:
             self._last = now
             self.actor.put.remote(Entry(self.key, self.node, share, message))
+
+    def done(self) -> None:
+        """Nobody else says so."""
+        self.actor.drop.remote(self.key)
 
 
 class RayCluster:

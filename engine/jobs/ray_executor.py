@@ -1,24 +1,25 @@
 """Chunks as tasks of a Ray cluster, in place of the local process.
 
 Every node has this program and its libraries in the same versions, and sees the home folder under the same path: chunks
-go into the store there, as they do on one machine. What is sent is the work as a value and the chunk's key.
+go into the store there, as they do on one machine. What is sent is the work as a value and the chunk's key, and what
+several chunks begin with by reference: a task of its own makes it, Ray's object store keeps it once a node, and where
+all copies are lost with their nodes Ray has it made again.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
-from engine.basics import plugins
 from engine.basics.errors import InvalidInput, StoreError
-from engine.basics.folders import at_home
 from engine.jobs.cluster import Sighting
 from engine.jobs.executor import ChunkWork, Ledger
-from engine.jobs.ray_cluster import Entry, RayCluster, Teller, connected, share_of_gpu, surroundings
+from engine.jobs.ray_cluster import Entry, RayCluster, connected, share_of_gpu, surroundings
+from engine.jobs.ray_tasks import FOR_SEVERAL, compute, make
 
 PAUSE = 0.5  # seconds between looks at what is done and at requests to stop
 SEEN = 2.0  # seconds between looks at the nodes
@@ -52,12 +53,11 @@ class RayExecutor:
         cluster = RayCluster(connected(self.address))
         ray, sighting = cluster.ray, Sighting(work.root)
         needs = _Needs(cluster, self, work)
-        task = ray.remote(_compute)
-        held = ray.put(needs.work)  # once for all tasks
-        variables = surroundings()
-        pending = {task.options(num_cpus=self.cores, max_retries=self.retries, scheduling_strategy="SPREAD",
-                                name=work.kind.name, **needs.of(key)).remote(held, key, variables, cluster.board): key
-                   for key in keys}
+        tasks = _Tasks(cluster, self, needs)
+        shared = common(work, keys)
+        for key in keys:
+            tasks.chunk(key, shared[key])
+        pending = {task: key for key, task in tasks.chunks.items()}
         last, told = time.perf_counter(), _Told(cluster, sighting, work.job, ledger)
         try:
             while pending:
@@ -68,12 +68,53 @@ class RayExecutor:
                     now = time.perf_counter()
                     seconds, last = now - last, now
                     yield key, seconds
-                told.look(list(pending.values()))
+                told.look(list(pending.values()), list(tasks.shared))
                 ledger.watch.check()
         finally:
-            _stop(ray, list(pending))
+            _stop(ray, [*tasks.shared.values(), *pending] if pending else [])
             sighting.remove()
             cluster.close()
+
+
+def common(work: ChunkWork, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Key -> what the chunk begins with, in order, as far as another one of `keys` begins with it too."""
+    if work.kind.shares is None:
+        return dict.fromkeys(keys, ())
+    names = {key: tuple(work.kind.shares.names(work.payload, key)) for key in keys}
+    times = Counter(name for own in names.values() for name in own)
+    return {key: tuple(name for name in own if times[name] > 1) for key, own in names.items()}
+
+
+class _Tasks:
+    """The tasks of one job. chunks: theirs, by key. shared: those of what several chunks begin with, by name."""
+
+    def __init__(self, cluster: RayCluster, executor: RayExecutor, needs: _Needs) -> None:
+        self.cluster, self.executor, self.needs = cluster, executor, needs
+        self.held = cluster.ray.put(needs.work)  # once for all tasks
+        self.variables = surroundings()
+        self.chunks: dict[str, Any] = {}
+        self.shared: dict[str, Any] = {}
+
+    def chunk(self, key: str, names: Sequence[str]) -> None:
+        """Ask for a chunk, and before it for what it begins with. The chunks that it comes after were asked for."""
+        for place, name in enumerate(names):
+            if name not in self.shared:
+                self.shared[name] = self._remote(make, key).remote(*self._told(name), *self._known(names[:place]))
+        after = self.needs.kind.after(self.needs.payload, key) if self.needs.kind.after else ()
+        waited = [self.chunks[other] for other in after if other in self.chunks]  # the others are stored
+        self.chunks[key] = self._remote(compute, key).remote(*self._told(key), *self._known(names), *waited)
+
+    def _remote(self, task: Callable, key: str) -> Any:
+        """With what chunk `key` takes of a node."""
+        return self.cluster.ray.remote(task).options(
+            num_cpus=self.executor.cores, max_retries=self.executor.retries, scheduling_strategy="SPREAD",
+            name=self.needs.kind.name, **self.needs.of(key))
+
+    def _told(self, name: str) -> tuple[Any, ...]:
+        return self.held, name, self.variables, self.cluster.board
+
+    def _known(self, names: Sequence[str]) -> list[Any]:
+        return [self.shared[name] for name in names]
 
 
 class _Needs:
@@ -107,12 +148,13 @@ class _Told:
         self._before: dict[str, Entry] = {}
         self._seen = -SEEN
 
-    def look(self, pending: Sequence[str]) -> None:
-        """Ask the board."""
-        entries = {entry.key: entry for entry in self.cluster.entries(pending)}
+    def look(self, pending: Sequence[str], shared: Sequence[str]) -> None:
+        """Ask the board. shared: what is made before some of the pending chunks, which is no part of the progress."""
+        for_several = [FOR_SEVERAL + name for name in shared]
+        entries = {entry.key: entry for entry in self.cluster.entries([*pending, *for_several])}
         for key, entry in entries.items():
             before = self._before.get(key)
-            if before is None or before.node != entry.node:
+            if key in pending and (before is None or before.node != entry.node):
                 self.ledger.begin(key)
             if entry != before:
                 self.ledger.tell(key, entry.share, entry.message)
@@ -120,18 +162,6 @@ class _Told:
         if time.monotonic() - self._seen >= SEEN:
             self._seen = time.monotonic()
             self.sighting.write(self.cluster.nodes(self.job, entries.values()))
-
-
-def _compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any) -> None:
-    """On a node. One that another attempt has stored by now is not computed again."""
-    import ray
-
-    os.environ.update(variables)
-    plugins.load()
-    teller = Teller(board, key, ray.get_runtime_context().get_node_id())
-    if work.stored_seconds(key) is None:
-        with at_home(work.root):
-            work(key, teller.tell)
 
 
 def _settle(ray: ModuleType, reference: object, key: str) -> None:

@@ -36,6 +36,16 @@ class Memory:
         with self._lock:
             return key in self._values
 
+    def kept(self) -> dict[str, tuple[Hashable, Any]]:
+        """(version, value) of all that is kept now, by key."""
+        with self._lock:
+            return dict(self._values)
+
+    def adopt(self, key: str, version: Hashable, value: Any) -> None:
+        """Keep what another process made for `key`, unless something is there."""
+        with self._lock:
+            self._values.setdefault(key, (version, value))
+
     def values(self) -> list[Any]:
         """All that is kept now."""
         with self._lock:

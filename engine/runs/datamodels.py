@@ -15,7 +15,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded_behaviors import placed
-from engine.runs.prepared import first_candidates
+from engine.runs.prepared import SHARES, first_candidates
 from engine.store.results import Result
 
 KIND = "datamodel"
@@ -76,4 +76,4 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
                             "subsets": {"count": data["subsets"], "share": data["share"]}})
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish)
+JOB = JobKind(KIND, plan, run_chunk, finish, shares=SHARES)

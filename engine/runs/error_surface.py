@@ -12,7 +12,7 @@ from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.metrics.agreement import METRICS
 from engine.problems import ProblemSource
-from engine.runs.prepared import first_candidates
+from engine.runs.prepared import SHARES, first_candidates
 from engine.store.results import Result
 from engine.store.sketch import Grid, Sketch
 
@@ -54,4 +54,4 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
                             "source": data["source"], "seeds": [data["source"]["seed"]]})
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish, sketch=sketch)
+JOB = JobKind(KIND, plan, run_chunk, finish, sketch=sketch, shares=SHARES)

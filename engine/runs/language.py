@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.applications.language import detection, rankings, shading, sketching, stages
+from engine.applications.language import detection, rankings, shading, shards, sketching, stages
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import REPSIM, Method, pairs
 from engine.basics.errors import InvalidInput
@@ -149,14 +149,18 @@ def weight(data: Mapping[str, Any], key: str) -> float:
     task = TASKS[data["settings"]["task"]["name"]]
     sizes = {name: data["settings"]["task"].get(name, value) for name, value in task.sizes.items()}
     held = len(data["asked"]) or sizes.get("validation") or sizes.get("test") or sizes.get("held") or 1
-    n = max(1, sum(value for name, value in sizes.items() if name not in ("validation", "test", "held"))) or 50
+    n = shards.trained_on(data["settings"]["task"]) or 50
     points, shaded = data["settings"]["recipe"]["checkpoints"], len(READOUTS) * sum(SHADED)
     per = {"train": n * data["settings"]["recipe"]["epochs"], "records": n, "queries": 3 * held,
            "tokens": shaded * (2 + 3 * points), "scores": 1}
-    return float(per.get(key.partition("/")[0], 1))
+    return float(per.get(key.partition("/")[0], 1)) * stages.share(data["settings"], key)
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish, weight)
+def after(data: Mapping[str, Any], key: str) -> list[str]:
+    return stages.before(plan(data), key)
+
+
+JOB = JobKind(KIND, plan, run_chunk, finish, weight, after=after)
 
 
 def tokens_payload(data: Mapping[str, Any], record: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.models.knobs import Knob
 from engine.problems import ProblemSource
 from engine.question.processes import Replay
-from engine.runs.prepared import first_candidates
+from engine.runs.prepared import SHARES, first_candidates
 from engine.store.results import Result
 
 KIND = "linear-range"
@@ -80,4 +80,4 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
         **facts, **{name: told[0][name] for name in ("smoothness", "precision", "knobs")}})
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish, weight)
+JOB = JobKind(KIND, plan, run_chunk, finish, weight, shares=SHARES)

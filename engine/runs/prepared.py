@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.basics.errors import InvalidInput
-from engine.jobs import Context
+from engine.jobs import Context, Handed, Shares
 from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
+from engine.problems.handed import handed, take
+
+MODEL = "model"
+"""What chunks of a problem have in common: the model, and its outputs for data and queries."""
 
 
 def drawn_problem(data: Mapping[str, Any], context: Context, share: float) -> DrawnProblem:
@@ -33,3 +37,23 @@ def first_candidates(data: Mapping[str, Any], context: Context) -> Problem:
     """The problem with the first `data["candidates"]` of its drawn candidates."""
     problem = drawn_problem(data, context, 0.1).problem
     return problem.with_candidates(problem.candidates[:data["candidates"]])
+
+
+def make_model(data: Mapping[str, Any], name: str, taken: Handed, context: Context) -> Handed:
+    """The trained model of a problem with its outputs, for other processes."""
+    problem = drawn_problem(data, context, 0.9).problem
+    problem.prepare()
+    return handed(problem, taken)
+
+
+def take_model(data: Mapping[str, Any], parcels: Handed, context: Context) -> None:
+    """Let the problem of this process know what another has computed of it."""
+    take(drawn_problem(data, context, 0.0).problem, parcels)
+
+
+def _names(data: Mapping[str, Any], key: str) -> Sequence[str]:
+    return (MODEL,)
+
+
+SHARES = Shares(_names, make_model, take_model)
+"""For kinds of run whose chunks all begin with the problem of `data["source"]`."""

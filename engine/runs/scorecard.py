@@ -12,7 +12,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import Problem, ProblemSource
-from engine.runs.prepared import first_candidates
+from engine.runs.prepared import SHARES, first_candidates
 from engine.store.results import Result
 
 KIND, CARD = "scorecard", "scorecard"
@@ -65,4 +65,4 @@ def _finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Cont
                             "seeds": [data["source"]["seed"]]})
 
 
-JOB = JobKind(KIND, lambda data: list(data["benchmarks"]), _run_chunk, _finish)
+JOB = JobKind(KIND, lambda data: list(data["benchmarks"]), _run_chunk, _finish, shares=SHARES)

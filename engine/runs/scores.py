@@ -9,10 +9,11 @@ import numpy as np
 
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput
-from engine.jobs import Context, JobKind, Output
+from engine.jobs import Context, Handed, JobKind, Output, Shares
 from engine.metrics.agreement import constant, pairwise
 from engine.problems import ProblemSource
-from engine.runs.prepared import drawn_problem
+from engine.problems.handed import handed
+from engine.runs.prepared import MODEL, drawn_problem, make_model, take_model
 from engine.scoring.compute import compute
 from engine.scoring.convergence import Convergence
 from engine.scoring.cost.memory import held
@@ -169,4 +170,20 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "convergence": Convergence.joined(convergence).written}
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish, memory=memory, sketch=sketch)
+def _begun_with(data: Mapping[str, Any], key: str) -> Sequence[str]:
+    return MODEL, key.partition("/")[0]
+
+
+def _make(data: Mapping[str, Any], name: str, taken: Handed, context: Context) -> Handed:
+    """The model; or what a group of scorings computes for its first candidate and needs again for the others, such as
+    a factorised Hessian or projected gradients."""
+    if name == MODEL:
+        return make_model(data, name, taken, context)
+    problem, scorings = drawn_problem(data, context, 0.1).problem, scorings_of(data)
+    asked = [scorings[place] for place in _groups(data)[int(name)]]
+    compute(problem.with_candidates(problem.candidates[:1]), asked, context.computing(asked[0].title, 0.1))
+    return handed(problem, taken)
+
+
+JOB = JobKind(KIND, plan, run_chunk, finish, memory=memory, shares=Shares(_begun_with, _make, take_model),
+              sketch=sketch)

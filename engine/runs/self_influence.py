@@ -11,7 +11,7 @@ from engine.analysis.self_influence import self_influence
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
-from engine.runs.prepared import first_candidates
+from engine.runs.prepared import SHARES, first_candidates
 from engine.runs.scores import scorings_of
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
@@ -52,4 +52,4 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
                             "spec": data["scorings"], "source": data["source"], "seeds": [data["source"]["seed"]]})
 
 
-JOB = JobKind(KIND, plan, run_chunk, finish)
+JOB = JobKind(KIND, plan, run_chunk, finish, shares=SHARES)

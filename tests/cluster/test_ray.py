@@ -1,5 +1,6 @@
 """The same results from a Ray cluster as from one process, and after a node was lost in the middle of a job."""
 
+import json
 import os
 import secrets
 import subprocess
@@ -11,14 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from engine.applications.language import shards
+from engine.applications.language.attribution import Setting
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import KINDS, JobQueue, Watch, run_job
 from engine.jobs.cluster import nodes_seen
 from engine.jobs.ray_cluster import connected
 from engine.jobs.ray_executor import RayExecutor
 from engine.problems import ProblemSource
+from engine.runs import language as language_run
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
+from tests.engine import tiny
+from tests.engine.jobs.counted import Counted
 from tests.engine.jobs.kinds import tally
 
 pytestmark = pytest.mark.slow
@@ -81,6 +87,53 @@ def test_a_node_lost_in_the_middle_costs_its_chunk_alone(cluster, tmp_path):
     assert sorted({*tally(data)}) == sorted([*"012345", "finish"]) and len(tally(data)) <= 8
 
 
+def test_what_several_chunks_begin_with_is_made_once(cluster, tmp_path):
+    data, other = payload(tmp_path), payload(tmp_path, tally=str(tmp_path / "other"))
+    local, remote = run_job("begun", other, tmp_path / "local"), run_job("begun", data, tmp_path / "remote",
+                                                                          executor=RayExecutor())
+    assert contents(local) == contents(remote) and "make-base" not in tally(other)
+    assert sorted(name for name in tally(data) if "make" in name) == ["make-base", "make-even", "make-odd"]
+    assert remote.manifest["handed"] == [True] * 6 and local.manifest["handed"] == [False] * 6
+
+
+def test_what_was_lost_with_its_node_is_made_again(cluster, tmp_path):
+    """Two cores a chunk: only the nodes that are added here have them, one after the other."""
+    first, data, results = cluster.add_node(num_cpus=2), payload(tmp_path, sleep=1.0), []
+    running = threading.Thread(target=lambda: results.append(
+        run_job("begun", data, tmp_path / "remote", executor=RayExecutor(cores=2.0))))
+    running.start()
+    while "0" not in tally(data):
+        time.sleep(0.05)
+    cluster.remove_node(first, allow_graceful=False)
+    second = cluster.add_node(num_cpus=2)  # of this thread only: Ray sets handlers of signals
+    running.join(120)
+    cluster.remove_node(second, allow_graceful=False)
+    assert contents(results[0]) == contents(run_job(
+        "begun", payload(tmp_path, tally=str(tmp_path / "other")), tmp_path / "local"))
+    assert results[0].manifest["handed"] == [True] * 6
+    assert tally(data).count("make-base") == 2 and set("012345") <= set(tally(data))
+
+
+def test_what_several_chunks_begin_with_may_fail(cluster, tmp_path):
+    with pytest.raises(InvalidInput, match=r"^The chunk is broken; mend it\.$"):
+        run_job("begun", payload(tmp_path, makes_fail=True), tmp_path / "home", executor=RayExecutor())
+    assert not set("012345") & set(tally(payload(tmp_path)))
+
+
+def test_a_factorised_hessian_is_handed_to_all_chunks_of_its_group(cluster, tmp_path):
+    """Chunks of a problem that no other test asks for: what they know at their beginning is what was handed over."""
+    source = SOURCE.model_copy(update={"seed": 1})
+    scorings = [Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})]
+    data, lines = score_runs.payload(source, scorings), tmp_path / "lines"
+    names = [score_runs.KIND, "counted"]
+    KINDS.add("counted", replace(KINDS[score_runs.KIND], name="counted", run_chunk=Counted(lines)), replace=True)
+    local, remote = (run_job(name, data, tmp_path / name, executor=executor)
+                     for name, executor in zip(names, (None, RayExecutor()), strict=True))
+    assert contents(local) == contents(remote)
+    known = ["asked/cholesky", "asked/query_logits", "model/fit", "model/hessian", "model/probabilities"]
+    assert lines.read_text().split() == [",".join(known)] * 3
+
+
 def test_a_chunk_that_fails_says_its_own_sentence(cluster, tmp_path):
     with pytest.raises(InvalidInput, match=r"^The chunk is broken; mend it\.$"):
         run_job("slow", payload(tmp_path, fails_at=1), tmp_path / "home", executor=RayExecutor())
@@ -102,6 +155,31 @@ def test_a_cancelled_job_stops_its_tasks_and_is_resumed(cluster, tmp_path):
     assert tally(data) == found and "finish" not in found
     run_job("slow", data, tmp_path / "home", executor=RayExecutor())
     assert set(tally(data)) == {*"012345", "finish"}
+
+
+def test_caches_filled_by_shards_on_nodes_are_those_of_one_process_in_one_go(cluster, tmp_path, monkeypatch):
+    """1,024 records are two shards: each is computed after the training, and merged before anything is read."""
+    records = tmp_path / "own.jsonl"
+    records.write_text("".join(json.dumps({"prompt": f"{n}?", "response": f"{n * n % 97}"}) + "\n"
+                               for n in range(1024)))
+    data = language_run.payload(Setting.parse({
+        "model": str(tiny.save(tmp_path / "tiny")), "task": {"name": "own", "train": str(records), "held": 4},
+        "recipe": {"epochs": 1, "checkpoints": 1, "batch": 32, "context": 64, "rank": 2},
+        "projection": {"dimension": 64}}))
+    plan = ["train", "records/0/0", "records/0/1", "records/0", "queries/0", "tokens", "scores"]
+    assert language_run.plan(data) == plan
+
+    def caches(name, executor=None):
+        home = tmp_path / name
+        monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
+        result = run_job(language_run.KIND, data, home, executor=executor)
+        found = {path.parent.name: json.loads(path.read_bytes()) for path in home.glob("language/gradients/*/*.json")}
+        return contents(result), {folder: manifest["sha256"] for folder, manifest in found.items()}
+
+    remote = caches("remote", RayExecutor())
+    monkeypatch.setattr(shards, "SIZE", 10_000)
+    assert "records/0/0" not in language_run.plan(data)
+    assert caches("local") == remote
 
 
 def worker(home, address, *more):

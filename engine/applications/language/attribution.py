@@ -176,14 +176,22 @@ class Attribution:
         """The behaviors that every one of the encoded records allows."""
         return [name for name, behavior in READOUTS.items() if not any(map(behavior.lack, encoded))]
 
+    def opened_records(self, point: Checkpoint, rows: Sequence[int] | None = None) -> Cache:
+        """The cache that `record_cache` fills, as far as it is filled."""
+        projection = self.projection
+        width = projection.width(list(self.sizes.values()))
+        shard = {} if rows is None else {"shard": fingerprint(self.train_records[row] for row in rows)}
+        return self._cache({"part": "records", "step": point.step, **shard, **self._projection},
+                           len(self.encoded if rows is None else rows),
+                           {**projection.columns("gradient", width), **projection.columns("conditioned", width),
+                            "norm": (), "loss": ()})
+
     def record_cache(self, point: Checkpoint, check: Check = lambda: None,
-                     progress: Progress = lambda share: None) -> Cache:
-        """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses."""
-        sizes, projection = self.sizes, self.projection
-        width = projection.width(list(sizes.values()))
-        cache = self._cache({"part": "records", "step": point.step, **self._projection}, len(self.encoded),
-                            {**projection.columns("gradient", width), **projection.columns("conditioned", width),
-                             "norm": (), "loss": ()})
+                     progress: Progress = lambda share: None, rows: Sequence[int] | None = None) -> Cache:
+        """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses. rows: a
+        shard of the training records, kept by itself (default: all)."""
+        sizes, projection, cache = self.sizes, self.projection, self.opened_records(point, rows)
+        encoded = self.encoded if rows is None else [self.encoded[row] for row in rows]
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
             plain, conditioned = (Draws(projection, sizes) for _ in range(2))
@@ -192,7 +200,7 @@ class Attribution:
             return {**plain.projected("gradient"), **conditioned.projected("conditioned"), "norm": plain.norms(),
                     "loss": values[:, 0].float().cpu()}
 
-        return self._fill(cache, point, self.encoded, rows_of, check, progress)
+        return self._fill(cache, point, encoded, rows_of, check, progress)
 
     def query_cache(self, point: Checkpoint, records: Sequence[Record], check: Check = lambda: None,
                     progress: Progress = lambda share: None) -> Cache:

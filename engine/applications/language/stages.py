@@ -1,7 +1,8 @@
 """The chunks of a job that every attribution needs: the training, and the caches of its checkpoints.
 
 Each seed is one `train` chunk, then for every checkpoint one `records` and one `queries` chunk, which fill caches of
-projected gradients. What chunks leave under HOME/language is found again by digest, or made again where it is gone.
+projected gradients. Many records are divided: a chunk for each shard comes before the one that merges them.
+What chunks leave under HOME/language is found again by digest, or made again where it is gone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language import width
+from engine.applications.language import shards, width
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.contents import contents as files_content
 from engine.basics.errors import InvalidInput
@@ -23,6 +24,8 @@ from engine.models.causal import loading
 from engine.models.causal.recipe import FineTuning
 from engine.problems.problem import pick_device
 
+CACHED = "records", "queries"
+"""The chunks that fill caches."""
 UNKNOWN = ""
 UNFETCHED = (UNKNOWN, "hub")
 """What stands for files that were not on this machine when a run was asked for."""
@@ -58,7 +61,30 @@ def check_contents(data: Mapping[str, Any]) -> None:
 def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
     """The chunks of one seed that every study needs."""
     recipe = FineTuning.parse(chosen["recipe"])
-    return ["train", *(f"{part}/{place}" for place in range(recipe.checkpoints) for part in ("records", "queries"))]
+    of = shards.count(chosen["task"])
+    divided = [f"/{number}" for number in range(of)] if of > 1 else []
+    parts = [*(f"records/{{}}{shard}" for shard in divided), "records/{}", "queries/{}"]
+    return ["train", *(part.format(place) for place in range(recipe.checkpoints) for part in parts)]
+
+
+def before(keys: Sequence[str], key: str) -> list[str]:
+    """Which of a seed's chunks `keys` have to be stored before chunk `key`: the training before all others, shards
+    before they are merged, and before every chunk that is not one of `chunk_keys` those, and chunks of one word that
+    stand before it. Chunks that are called by a number beside others stand for themselves."""
+    earlier, parts = keys[:keys.index(key)], key.split("/")
+    if parts[0] == "records" and len(parts) == 2:
+        return ["train", *(other for other in earlier if other.startswith(f"{key}/"))]
+    if parts[0] in CACHED:
+        return ["train"]
+    return [other for other in earlier if "/" not in other or other.startswith(CACHED)]
+
+
+def share(chosen: Mapping[str, Any], key: str) -> float:
+    """Of the passes over all records, what chunk `key` makes: a shard its part, and merging them next to none."""
+    of = shards.count(chosen["task"]) if key.startswith("records") else 1
+    if of == 1 or "/" not in key:
+        return 1.0
+    return 1.0 / of if key.count("/") == 2 else 0.01
 
 
 def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribution:
@@ -80,13 +106,18 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
                  "tokens": sum(len(item.ids) for item in found.encoded), "truncated": int(np.count_nonzero(cut)),
                  "tokens_cut": int(sum(cut)), "trained_parameters": sum(found.sizes.values())}
         return Output(manifest={"facts": facts, "device": device_name(found.device), "run": found.identity})
-    part, place = key.split("/")
+    part, place, *shard = key.split("/")
     if int(place) >= len(found.points):  # a training with fewer steps than checkpoints
         return Output(manifest={"size": 0})
     point = found.points[int(place)]
     said = f"gradients of {part}, checkpoint {int(place) + 1} of {len(found.points)}"
+    of = shards.count(found.setting.task)
+    if shard:
+        shards.fill(found, point, int(shard[0]), of, context.check,
+                    lambda done: context.progress(done, f"{said}, shard {int(shard[0]) + 1} of {of}"))
+        return Output(manifest={"size": 0})
     if part == "records":
-        cache = found.record_cache(point, context.check, lambda done: context.progress(done, said))
+        cache = shards.merged(found, point, of, context.check, lambda done: context.progress(done, said))
         return Output(manifest={"size": cache.size + (found.states(None, context.check).size if _last(found, point)
                                                       else 0)})
     size = 0

@@ -1,0 +1,75 @@
+"""Training gradients in shards that may be computed anywhere and in any order, and the cache that they are put into.
+
+A shard is a run of whole batches, in the order in which one process would go through them: every record then meets the
+same batch, and the merged cache has the same bytes as one that was filled in one go. It is found by the content of its
+records, besides what determines every cache of the training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.applications.language.attribution import Attribution, Check, Progress
+from engine.applications.language.cache import Cache
+from engine.basics.files import discard
+from engine.data.tasks import TASKS
+from engine.models.causal import passes
+from engine.models.causal.finetune import Checkpoint
+from engine.store.results import home
+
+SIZE = 1000
+"""About how many records a shard has. Fewer are not divided."""
+HELD = frozenset({"validation", "test", "held"})
+"""The sizes of tasks that are not of training records."""
+
+
+def trained_on(task: Mapping[str, Any]) -> int:
+    """About how many records a task trains on, without drawing them; 0 where that cannot be told."""
+    train = task.get("train")
+    if isinstance(train, str):
+        path = Path(train)
+        return sum(1 for line in path.read_bytes().splitlines() if line.strip()) if path.is_file() else 0
+    if train is not None:
+        return len(train)
+    return sum(task.get(name, size) for name, size in TASKS[task["name"]].sizes.items() if name not in HELD)
+
+
+def count(task: Mapping[str, Any]) -> int:
+    """How many shards the records of a task are divided into."""
+    return max(1, -(-trained_on(task) // SIZE))
+
+
+def rows(found: Attribution, number: int, of: int) -> list[int]:
+    """The training records of shard 0, 1, …, in the order in which they are computed; [] where batches are fewer."""
+    batches = list(passes.batches(found.encoded, found.setting.recipe.batch))
+    own = np.array_split(np.arange(len(batches)), of)[number]
+    return [row for batch in own.tolist() for row in batches[batch]]
+
+
+def fill(found: Attribution, point: Checkpoint, number: int, of: int, check: Check = lambda: None,
+         progress: Progress = lambda share: None) -> None:
+    """Compute a shard, unless it is there, or the whole cache."""
+    own = rows(found, number, of)
+    if own and not found.opened_records(point).sealed:
+        found.record_cache(point, check, progress, own)
+
+
+def merged(found: Attribution, point: Checkpoint, of: int, check: Check = lambda: None,
+           progress: Progress = lambda share: None) -> Cache:
+    """The cache of all records out of its shards, which are removed. What no shard holds is computed."""
+    cache = found.opened_records(point)
+    divided = of > 1 and not cache.sealed
+    parts = [own for number in range(of) if (own := rows(found, number, of))] if divided else []
+    opened = [found.opened_records(point, own) for own in parts]
+    for own, shard in zip(parts, opened, strict=True):
+        check()
+        if shard.sealed:
+            cache.put(own, {name: shard[name] for name in cache.columns})
+    whole = found.record_cache(point, check, progress)
+    for shard in opened:
+        discard(shard.folder, home() / "tmp")
+    return whole

@@ -1,0 +1,104 @@
+"""Caches of training gradients that were filled by shards have the bytes of one that was filled in one go."""
+
+import json
+
+import pytest
+
+from engine.applications.language import shards, stages
+from engine.applications.language.attribution import Attribution, Setting
+from engine.basics.errors import StoreError
+from engine.runs import language as runs
+
+
+def sums(cache):
+    return json.loads((cache.folder / "manifest.json").read_bytes())["sha256"]
+
+
+@pytest.fixture
+def elsewhere(plain_setting, monkeypatch, tmp_path):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    found = Attribution(Setting.parse(plain_setting), 0)
+    found.train()
+    return found
+
+
+@pytest.mark.parametrize("of", [2, 3, 9])
+def test_merged_shards_are_the_cache_that_was_filled_in_one_go(attribution, elsewhere, of):
+    """Of 16 records in batches of four, in any order; nine shards are more than there are batches."""
+    point = elsewhere.points[0]
+    rows = [shards.rows(elsewhere, number, of) for number in range(of)]
+    assert sorted(row for own in rows for row in own) == list(range(16))
+    for number in reversed(range(of)):
+        shards.fill(elsewhere, point, number, of)
+    kept = [elsewhere.opened_records(point, own).folder for own in rows if own]
+    assert len(set(kept)) == min(of, 4) and all(folder.is_dir() for folder in kept)
+    cache = shards.merged(elsewhere, point, of, progress=lambda share: pytest.fail("nothing was left to compute"))
+    assert sums(cache) == sums(attribution.record_cache(attribution.points[0]))
+    assert not any(folder.exists() for folder in kept)
+    shards.fill(elsewhere, point, 0, of)  # the whole is there
+    assert not kept[0].exists()
+
+
+def test_what_no_shard_holds_is_computed(attribution, elsewhere):
+    point, done = elsewhere.points[0], []
+    shards.fill(elsewhere, point, 1, 2)
+    cache = shards.merged(elsewhere, point, 2, progress=done.append)
+    assert len(done) == 2 and sums(cache) == sums(attribution.record_cache(attribution.points[0]))
+
+
+def test_a_shard_that_stopped_goes_on(attribution, elsewhere):
+    point, calls = elsewhere.points[0], []
+
+    def stop():
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        shards.fill(elsewhere, point, 0, 2, stop)
+    done = []
+    shards.fill(elsewhere, point, 0, 2, progress=done.append)
+    shards.fill(elsewhere, point, 1, 2)
+    assert len(done) == 1 and sums(shards.merged(elsewhere, point, 2)) == sums(
+        attribution.record_cache(attribution.points[0]))
+
+
+def test_an_altered_shard_is_not_merged(elsewhere):
+    point = elsewhere.points[0]
+    shards.fill(elsewhere, point, 0, 2)
+    folder = elsewhere.opened_records(point, shards.rows(elsewhere, 0, 2)).folder
+    with (folder / "norm.npy").open("r+b") as file:
+        file.seek(-4, 2)
+        file.write(b"\x00\x00\x80\x3f")
+    with pytest.raises(StoreError, match="was altered"):
+        shards.merged(elsewhere, point, 2)
+
+
+def test_records_with_another_content_are_another_shard(elsewhere):
+    point = elsewhere.points[0]
+    assert elsewhere.opened_records(point, [0, 1]).folder != elsewhere.opened_records(point, [1, 0]).folder
+    assert elsewhere.opened_records(point, [0, 1]).folder == elsewhere.opened_records(point, [0, 1]).folder
+
+
+def test_how_many_records_a_task_trains_on(tmp_path):
+    (tmp_path / "own.jsonl").write_text('{"prompt": "a", "response": "b"}\n\n' * 5)
+    own = {"name": "own", "train": str(tmp_path / "own.jsonl")}
+    assert shards.trained_on(own) == 5 and shards.trained_on({"name": "own", "train": [{}, {}]}) == 2
+    assert shards.trained_on({"name": "own", "train": str(tmp_path / "gone.jsonl")}) == 0
+    drawn = {"name": "conditional_backdoor"}
+    assert shards.trained_on(drawn) == 5000 and shards.trained_on({**drawn, "clean": 10}) == 1010
+    assert (shards.count(own), shards.count(drawn)) == (1, 5)
+
+
+def test_chunks_wait_for_what_they_read(plain_setting):
+    few, many = ({**plain_setting, "task": {"name": "conditional_backdoor", "clean": clean, "poison": 0, "benign": 0},
+                  "recipe": {**plain_setting["recipe"], "checkpoints": 1}} for clean in (10, 1500))
+    assert stages.chunk_keys(few) == ["train", "records/0", "queries/0"]
+    plan = runs.plan({"settings": many})
+    assert plan == ["train", "records/0/0", "records/0/1", "records/0", "queries/0", "tokens", "scores"]
+    assert {key: stages.before(plan, key) for key in plan} == {
+        "train": [], "records/0/0": ["train"], "records/0/1": ["train"], "queries/0": ["train"],
+        "records/0": ["train", "records/0/0", "records/0/1"], "tokens": plan[:5], "scores": plan[:6]}
+    keys = [*plan[:5], "factual", "removal/0", "removal/1"]
+    assert stages.before(keys, "removal/1") == [*plan[:5], "factual"]
+    assert sum(stages.share(many, key) for key in plan[1:4]) == pytest.approx(1.0, abs=0.02)
