@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine import data
+from engine.basics import heap
 from engine.data import Dataset, Sample
 from engine.desk import runs
 from engine.desk.answering import answer, narrowed
@@ -44,7 +45,7 @@ class Desk:
         self.jobs = Jobs(root)
         self.computing = threading.Lock()
         """Held while something is computed at once: one answer at a time, with all processors."""
-        self._trainings = Trainings(_prepare, self.memory, _factor)
+        self._trainings = Trainings(self._prepare, self.memory, _factor)
 
     def drawn(self, source: ProblemSource) -> DrawnProblem | Waiting:
         """The drawn and trained problem. Raises the engine's own error if it cannot be had."""
@@ -108,6 +109,13 @@ class Desk:
         guessed = cost.guess(missing, drawn.problem, len(narrowed(drawn.problem, candidates).candidates))
         return guessed + cost.preparation(missing, drawn.problem)[1] <= seconds
 
+    def _prepare(self, source: ProblemSource) -> DrawnProblem:
+        drawn = source.build(source.problem_class.live_device)
+        self.memory.make_room(drawn.problem.curvature_bytes)
+        drawn.problem.prepare()
+        heap.trim()
+        return drawn
+
     def _training(self, source: ProblemSource) -> Waiting | None:
         """The job that trains a network; None where it is done and its weights are gone: they are made here then."""
         job = self.jobs.submit(training_runs.KIND, training_runs.payload(source),
@@ -143,6 +151,7 @@ class Desk:
                 found = self._kept(source, missing, candidates)  # another may have computed them meanwhile
                 rest = [scoring for scoring in missing if scoring not in found]
                 computed = answer(drawn.problem, rest, candidates=candidates) if rest else []
+                heap.trim()
                 return found | self._keep(source, computed, candidates)
 
     def _preparing(self, drawn: DrawnProblem, scorings: Sequence[Scoring], live_seconds: float) -> Waiting | None:
@@ -163,12 +172,7 @@ def _key(source: ProblemSource, scoring: Scoring, candidates: int | None) -> Has
     return "scores", source.key, scoring.digest, candidates
 
 
-def _prepare(source: ProblemSource) -> DrawnProblem:
-    drawn = source.build(source.problem_class.live_device)
-    drawn.problem.prepare()
-    return drawn
-
-
 def _factor(drawn: DrawnProblem) -> None:
     """What the first re-optimisation would otherwise wait for."""
     prepare(drawn.problem)
+    heap.trim()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -15,12 +15,14 @@ from engine.basics.footprint import storages
 
 VARIABLE = "WHICHFLUENCE_MEMORY"
 """The environment variable with the bound of a `Memory`, in GB."""
-DEFAULT = 1.5
+DEFAULT = 0.6
 ENTRY = 1_024
 """Bytes that a kept value counts for however small it is, so that small ones do not pile up without end."""
 LEFT = 0.1
 """The share of the bound that is left for others beside a value that is over it alone."""
 Kept = TypeVar("Kept")
+_NOWHERE = 0
+"""The address of what is not there yet."""
 
 
 @dataclass
@@ -33,7 +35,7 @@ class _Entry:
 
 
 class Memory:
-    """Values by key, for all threads. bound: in bytes (default: WHICHFLUENCE_MEMORY in GB, else 1.5 GB).
+    """Values by key, for all threads. bound: in bytes (default: WHICHFLUENCE_MEMORY in GB, else 0.6 GB).
 
     A storage that several values share counts once. Values may grow after they were put: all are measured anew
     whenever one is put, and the one that is asked for whenever it is. What was asked for last stays even if it alone
@@ -94,6 +96,12 @@ class Memory:
                 self._measure()
                 self._drop()
 
+    def make_room(self, nbytes: int) -> None:
+        """Drop what would be over the bound beside so many bytes that are about to be made, as if they were put."""
+        with self._lock:
+            self._measure()
+            self._drop([_Entry(None, {_NOWHERE: nbytes})])
+
     @property
     def nbytes(self) -> int:
         """What all that is kept takes now."""
@@ -114,15 +122,16 @@ class Memory:
         for entry in self._entries.values():
             entry.storages = storages(entry.value)
 
-    def _drop(self) -> None:
-        """Drop the least recently used values until the rest fits; never the last one, nor what is in use."""
-        if _together(self._entries.values()) <= self.bound:
+    def _drop(self, coming: Sequence[_Entry] = ()) -> None:
+        """Drop the least recently used values until the rest fits, beside what is `coming` or else the last one;
+        never what is in use."""
+        if _together([*self._entries.values(), *coming]) <= self.bound:
             return
-        last = next(reversed(self._entries))
+        last = None if coming else next(reversed(self._entries))
         needed = {key: entry for key, entry in self._entries.items() if key == last or entry.users}
-        bound = max(self.bound, _together(needed.values()) + LEFT * self.bound)
+        bound = max(self.bound, _together([*needed.values(), *coming]) + LEFT * self.bound)
         for key in [key for key in self._entries if key not in needed]:
-            if _together(self._entries.values()) <= bound:
+            if _together([*self._entries.values(), *coming]) <= bound:
                 return
             del self._entries[key]
 

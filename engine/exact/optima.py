@@ -37,7 +37,7 @@ def training_data(problem: SoftmaxProblem, damping: float = 0.0) -> TrainingData
 
     def build() -> TrainingData:
         if problem.has_dense_hessian:
-            solve: Solve = dense_inverse(problem.pinned_hessian(damping), lambda: problem.cholesky(damping))
+            solve: Solve = dense_inverse(problem.cholesky(damping))
         else:
             solve = block_inverse(problem.probabilities, problem.x, problem.penalty + damping)
         return TrainingData(problem.x, problem.x.float(), problem.y, problem.penalty, problem.classes, solve,
@@ -54,10 +54,10 @@ def _prepare(problem: SoftmaxProblem) -> None:
 
 
 def batch_size(problem: SoftmaxProblem, budget: int) -> int:
-    """How many candidates fit in `budget` bytes beside the training data and the Hessian's factor."""
+    """How many candidates fit in `budget` bytes beside the training data, the Hessian, its factor and its inverse."""
     p = problem.parameters
-    dense = 4 * 8 * p * p if problem.has_dense_hessian else 8 * problem.classes * problem.dimension**2
-    shared = dense + 12 * problem.x.numel()
+    curvature = problem.curvature_bytes or 8 * problem.classes * problem.dimension**2
+    shared = curvature + 12 * problem.x.numel()
     one = 8 * problem.n * problem.classes + 4 * p * problem.classes + 120 * p
     one += 16 * len(problem.queries) * problem.classes
     return max(8, min(256, int((budget - shared) / one)))

@@ -49,15 +49,11 @@ class BlockInverse:
         return torch.einsum("cij,jcb->icb", self.blocks, r)
 
 
-def dense_inverse(hessian: Tensor, refactor: Callable[[], Tensor]) -> DenseInverse:
-    """The float32 inverse of H (D·C, D·C).
-
-    The factorisation runs in float32 too, which is exact enough to precondition with; where H is so
-    ill-conditioned that it fails, `refactor` supplies the float64 Cholesky factor.
-    """
-    factored, info = torch.linalg.cholesky_ex(hessian.float())
-    inverse = torch.cholesky_inverse(refactor().float() if info.item() else factored)
-    return DenseInverse((inverse + inverse.mT).mul_(0.5).contiguous())
+def dense_inverse(factor: Tensor) -> DenseInverse:
+    """The float32 inverse of H (D·C, D·C), from its Cholesky factor."""
+    inverse = factor.mT.float().mT  # by columns, as LAPACK overwrites it
+    torch.cholesky_inverse(inverse, out=inverse)
+    return DenseInverse(inverse.mT)
 
 
 def block_inverse(probabilities: Tensor, x: Tensor, l2: Tensor) -> BlockInverse:

@@ -14,7 +14,7 @@ from engine.basics.errors import InvalidInput
 from engine.jobs.workers import WORKER
 
 EACH = "each"
-"""What `--device` is called for a worker a GPU."""
+"""The device that asks for a worker a GPU."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -33,7 +33,7 @@ def serve_each(arguments: Sequence[str], devices: Sequence[str]) -> int:
     returned; the others go on without it. Raises `InvalidInput` where there is no device.
     """
     if not devices:
-        raise InvalidInput("No GPU is found here; start one worker without `--device each`.")
+        raise InvalidInput("No GPU is found here for `each` to mean; start one worker with the device `auto`.")
     command = [sys.executable, "-m", WORKER, *arguments, "--device", "cuda"]
     processes: list[subprocess.Popen] = []
 

@@ -84,8 +84,12 @@ def hessian_vector(vectors: Tensor, probabilities: Tensor, x: Tensor, l2: Tensor
 
 
 def factor(dense: Tensor) -> Tensor:
-    """The Cholesky factor of a Hessian. Raises `InvalidInput` where it is not positive definite."""
-    factored, info = torch.linalg.cholesky_ex(dense)
+    """The Cholesky factor L of a Hessian H = LLᵀ, in H's own memory: `dense` is overwritten.
+
+    Raises `InvalidInput` where it is not positive definite.
+    """
+    factored, info = dense.mT, torch.empty((), dtype=torch.int32, device=dense.device)  # LAPACK writes by columns
+    torch.linalg.cholesky_ex(factored, out=(factored, info))
     if info.item():
         raise InvalidInput("The Hessian is not positive definite; raise l2 or the damping, or scale the features to "
                            "about [0, 1].")

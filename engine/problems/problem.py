@@ -169,6 +169,11 @@ class Problem(ABC):
         """A sentence on the training that `retrain` repeats; empty where training ends at the one optimum anyway."""
         return ""
 
+    @property
+    def curvature_bytes(self) -> int:
+        """What the factored curvature will take in memory; 0 where none is held."""
+        return 0
+
     def factored_response(self, damping: float) -> Callable[[Tensor], Tensor] | None:
         """Rows v (b, P) -> (H + damping·I)⁻¹ v, where a factor of the Hessian can be held; else None."""
         return None

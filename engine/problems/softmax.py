@@ -193,19 +193,33 @@ class SoftmaxProblem(Problem):
 
     @property
     def hessian(self) -> Tensor:
-        """∇²L_D(θ_D), shape (D·C, D·C). Raises `InvalidInput` where it would be too large to hold."""
+        """∇²L_D(θ_D), shape (D·C, D·C), kept where building it again would cost as much as what is done with it:
+        up to twice as many parameters as training examples. Raises `InvalidInput` where it would be too large to
+        hold."""
         if not self.has_dense_hessian:
             raise InvalidInput(
                 f"The dense Hessian of {self.parameters:,} parameters is too large; use the estimator `cg`, or fewer "
                 f"features (at most {softmax.DENSE_LIMIT:,} parameters)."
             )
-        return self.of_model("hessian", lambda: softmax.hessian(self.probabilities, self.x, self.penalty))
+        return self.of_model("hessian", self._build_hessian) if self._keeps_hessian else self._build_hessian()
 
     def pinned_hessian(self, damping: float = 0.0) -> Tensor:
         """H + damping·I, positive definite also with an unregularised intercept."""
-        pinned = self.hessian.clone()
+        pinned = self.hessian.clone() if self._keeps_hessian else self.hessian
         pinned.diagonal().add_(damping)
         return softmax.pin_intercept(pinned, self.classes) if self.intercept else pinned
+
+    @property
+    def curvature_bytes(self) -> int:
+        """The Cholesky factor and the inverse in float32, and the Hessian where it is kept."""
+        return (20 if self._keeps_hessian else 12) * self.parameters**2 if self.has_dense_hessian else 0
+
+    @property
+    def _keeps_hessian(self) -> bool:
+        return self.parameters <= 2 * self.n
+
+    def _build_hessian(self) -> Tensor:
+        return softmax.hessian(self.probabilities, self.x, self.penalty)
 
     def factored_response(self, damping: float) -> Callable[[Tensor], Tensor] | None:
         if not self.has_dense_hessian:

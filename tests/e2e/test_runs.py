@@ -14,6 +14,7 @@ from engine.scoring.scoring import Scoring
 pytestmark = pytest.mark.e2e
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
 REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
+RESPONSE = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}, "cg")
 SLOW = [Scoring.of("query_loss", {"kind": "upweight", "alpha": alpha}, {"kind": "reoptimize"})
         for alpha in np.linspace(0.03, 0.1, 24).tolist()]  # ten parts of some seconds each
 PATIENCE = 90_000
@@ -65,6 +66,17 @@ def test_a_run_is_taken_up_finishes_and_is_opened_kept_and_deleted(open_page, se
     settle(page)
     assert JobQueue(home).get(job.id) is None and "run=" not in page.url
     assert page.console_errors == []
+
+
+def test_a_solver_is_told_by_the_residual_of_its_systems_and_no_gradient_norm(open_page, settle, submit):
+    job = submit("A solver's run", 8, seed=13, scorings=(RESPONSE,))
+    page = open_page("/runs")
+    expect(card(page, job)).to_contain_text("Finished", timeout=PATIENCE)
+    card(page, job).get_by_role("button", name="Open").click()
+    residual = page.get_by_text("Largest relative residual of a linear system")
+    expect(residual).to_have_count(1, timeout=PATIENCE)
+    settle(page)
+    assert not page.get_by_text("re-optimisations end").count() and page.console_errors == []
 
 
 @pytest.mark.slow

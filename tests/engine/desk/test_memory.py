@@ -68,8 +68,21 @@ class TestBound:
         memory.put("new", made(1))
         assert kept(memory, ("small", "old", "new")) == ["small", "new"]
 
+    def test_room_is_made_before_something_large_is(self):
+        memory = Memory(3.5 * MB)
+        for seed in range(3):
+            memory.put(seed, made(seed))
+        memory.make_room(MB // 4)
+        assert kept(memory, range(3)) == [0, 1, 2]
+        with memory.using(1):
+            memory.put("small", np.zeros(1_000))
+            memory.make_room(MB)
+            assert kept(memory, (*range(3), "small")) == [1, 2, "small"]
+            memory.make_room(100 * MB)
+            assert kept(memory, (*range(3), "small")) == [1, "small"]
+
     def test_growth_counts_when_anything_is_asked_for(self):
-        memory, problem = Memory(5 * MB), made(1, n=10, d=200)
+        memory, problem = Memory(5 * MB), made(1, n=300, d=200)
         memory.put("other", made(0))
         memory.put("grows", problem)
         problem.hessian  # noqa: B018 - 600 × 600 in float64
@@ -78,7 +91,7 @@ class TestBound:
         assert problem.nbytes > 5 * MB
 
     def test_what_grew_unasked_is_measured_when_another_is_put(self):
-        memory, problem = Memory(5 * MB), made(1, n=10, d=200)
+        memory, problem = Memory(5 * MB), made(1, n=300, d=200)
         memory.put("grows", problem)
         problem.cholesky(0.1)
         memory.put("other", made(0))
@@ -159,7 +172,7 @@ class TestVariable:
         monkeypatch.setenv(VARIABLE, "0.25")
         assert Memory().bound == 0.25e9
         monkeypatch.delenv(VARIABLE)
-        assert Memory().bound == 1.5e9
+        assert Memory().bound == 0.6e9
 
     @pytest.mark.parametrize("text", ["much", "-1", "0", "inf", "nan"])
     def test_nonsense_is_a_sentence(self, monkeypatch, text):

@@ -74,7 +74,7 @@ def test_pinning_sees_nothing_that_adds_to_zero(classes, intercept):
     vector -= vector.mean(1, keepdim=True)
     pinned = softmax.pin_intercept(dense.clone(), classes)
     torch.testing.assert_close(pinned @ vector.flatten(), dense @ vector.flatten(), rtol=1e-12, atol=1e-13)
-    lower = softmax.factor(pinned)
+    lower = softmax.factor(pinned.clone())
     torch.testing.assert_close(lower @ lower.T, pinned, rtol=1e-12, atol=1e-14)
 
 
