@@ -75,6 +75,23 @@ def test_noisy_labels_at_the_desk(row):
     assert max(row[1:]) == row[{"GradSim": 1, "TracIn": 2, "LiSSA": 1}[row[0]]], "the preferred behavior"
 
 
+RATES = ("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trusted loss")
+
+
+@pytest.mark.parametrize("row", rows("and why was not examined:", 4, REPRODUCING), ids=lambda row: row[0])
+def test_rates_of_wrong_labels_at_the_desk(row):
+    table = pd.read_csv(ROOT / "assets" / "results" / "table-a8" / "desk" / "results.csv")
+    own = table[(table["metric"] == "AUPRC") & (table["rho"] == float(row[0]))]
+    own = own.set_index(["method", "behavior"])["mean"]
+    paper = pd.read_csv(ROOT / "assets" / "paper" / "table_a8_noisy_label_auprc_by_rho.csv")
+    paper = paper[paper["rho"] == float(row[0])].set_index(["method", "behavior"])["mean"]
+    assert row[1:] == [f"{own[pair]:.2f} ({paper[pair]:.2f})" for pair in RATES]
+    assert own.drop([("Random", "none"), ("RepSim", "none"), ("NTK", "none")]).idxmax() == RATES[0]
+    best = {name: own[name].idxmax() for name in ("TracIn", "LiSSA", "GradSim")}
+    assert best == {"TracIn": "Target logit", "GradSim": "Trusted loss",
+                    "LiSSA": "Hard margin" if row[0] == "0.4" else "Trusted loss"}
+
+
 CARD = ("loo", "influence_function", "step", "nearest", "gradient_norm")
 BENCHMARKS = (ROOT / "assets" / "guides" / "benchmarks.md").read_text(encoding="utf-8")
 
