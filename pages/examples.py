@@ -48,7 +48,7 @@ def _page(source, scorings) -> None:
                                 source.model_copy(update={"n_candidates": count}))
     chips.note(f"seed {source.seed} · {drawn.problem.n:,} training examples · {len(found[0].candidates):,} of them "
                f"candidates · {len(drawn.problem.queries)} queries")
-    selection.fields(drawn.problem.n)
+    selection.fields(drawn.dataset, drawn.sample)
     selection.shown(drawn.dataset, drawn.sample)
     st.divider()
     with guarded("Self-influence"):

@@ -133,7 +133,7 @@ def _series(hue: str, found: Compared, pair: Pair, table: pd.DataFrame) -> tuple
 def fields(found: Compared) -> None:
     """The selection as fields, and the group by its pictures."""
     dataset, sample = desk().sample(found.sources[0])
-    selection.fields(len(sample.y_train))
+    selection.fields(dataset, sample)
     selection.shown(dataset, sample)
 
 

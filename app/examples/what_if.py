@@ -13,7 +13,19 @@ import streamlit as st
 from app.charts import removal
 from app.charts.draw import draw
 from app.examples.data import Column
-from app.widgets import cards, chips, choice, downloads, drawn_examples, glossary, inputs, job_panel, selection
+from app.widgets import (
+    cards,
+    chips,
+    choice,
+    downloads,
+    drawn_examples,
+    glossary,
+    guesses,
+    inputs,
+    job_panel,
+    selection,
+    selectors,
+)
 from app.widgets.desk import desk
 from app.widgets.drawn_examples import Query
 from app.widgets.plain_text import sentence
@@ -21,20 +33,26 @@ from app.widgets.selectors import pick, segments
 from engine import data
 from engine.analysis.groups import DEFINITION
 from engine.analysis.removal_curve import sizes_for
-from engine.basics.errors import WhichfluenceError
+from engine.basics.errors import InvalidInput, WhichfluenceError
+from engine.data.filters import Listing
 from engine.desk import Waiting
 from engine.jobs import job_digest
 from engine.problems import DrawnProblem, ProblemSource
 from engine.runs import groups as runs
+from engine.scoring import cost
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
-NAME, WHICH, UNDER, TOP, TICKED, DONE, LABEL = (
-    "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupdone", "grouplabel")
-LARGEST = 50
-TOPPED, TICKS, SELECTED = "top", "ticked", "selected"
-CHOICES = {TOPPED: "The top of a ranking", TICKS: "Examples that I tick", SELECTED: "The selected group"}
-EMPTY = {TICKS: "Tick at least one example.",
+NAME, WHICH, UNDER, TOP, TICKED, WHERE, DONE, LABEL = (
+    "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupwhere", "groupdone", "grouplabel")
+LARGEST, TOPMOST = 1_000, 50
+"""Examples of a group, and of the top of a ranking."""
+TOLD = 20.0
+"""Guessed seconds from which on a reader is told of them before the run begins."""
+TOPPED, TICKS, FILTERED, SELECTED = "top", "ticked", "where", "selected"
+CHOICES = {TOPPED: "The top of a ranking", FILTERED: "A class or filter", TICKS: "Examples that I tick",
+           SELECTED: "The selected group"}
+EMPTY = {TICKS: "Tick at least one example.", FILTERED: "Write which examples are meant.",
          SELECTED: "Nothing is selected: draw around dots on Compare or Map, or write rows into the field above."}
 REMOVED, DOUBLED, STEPPED, RELABELLED = "remove", "double", "step", "relabel"
 ACTS = {REMOVED: "leave them out and train again", DOUBLED: "count them twice and train again",
@@ -55,11 +73,13 @@ def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], li
     try:
         if not rows:
             glossary.caption(EMPTY[how])
+        elif len(rows) >= drawn.problem.n:
+            glossary.caption(f"The group holds all {len(rows):,} training examples; leave some out of it.")
         elif len(rows) > LARGEST:
             glossary.caption(f"The group has {len(rows):,} examples. Each is also computed alone, so that at most "
-                             f"{LARGEST} can be asked about; select fewer.")
+                             f"{LARGEST:,} can be asked about; select fewer.")
         else:
-            _effect(source, asked, rows, query)
+            _effect(drawn, source, asked, rows, query)
         _curve(source, [scores.scoring for scores in found], names, query, len(found[0].candidates), asked.behavior)
     except WhichfluenceError as error:
         st.error(sentence(error), icon=":material/error:")
@@ -68,21 +88,39 @@ def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], li
 def _group(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column], names: Sequence[str], query: Query
            ) -> tuple[int, list[int], str]:
     """The column whose behavior is read, the rows of the group, and which choice that is."""
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns([2, 1], gap="large")
     how = segments(WHICH, "Which examples?", list(CHOICES), TOPPED, CHOICES.__getitem__, area=left)
     place = pick(UNDER, "Column", range(1, len(listed) + 1), 1, lambda number: names[number - 1], kind=int,
                  area=right) - 1
     if how == TOPPED:
         known = int((~np.isnan(found[place].trusted[query.place])).sum())
-        most = max(2, min(LARGEST, known, drawn.problem.n - 1))
+        most = max(2, min(TOPMOST, known, drawn.problem.n - 1))
         key = choice.bound(TOP, min(10, most), choice.within(2, most))
         count = inputs.slider("How many from its top", 2, most, key=key, width=420)
         choice.keep(TOP, count)
         order = np.argsort(-np.nan_to_num(found[place].trusted[query.place], nan=-np.inf), kind="stable")
         return place, [int(row) for row in found[place].candidates[order[:count]]], how
+    if how == FILTERED:
+        return place, _filtered(drawn), how
     if how == SELECTED:
         return place, [row for row in selection.group() if row < drawn.problem.n], how
     return place, _ticked(drawn, listed), how
+
+
+def _filtered(drawn: DrawnProblem) -> list[int]:
+    """The examples that a class or another filter means."""
+    dataset = drawn.dataset
+    text = selectors.text(WHERE, "Which training examples?", f"{dataset.noun} = {selection.example_of(dataset)}",
+                          width=420, help=selection.help_of(dataset))
+    if not text.strip():
+        return []
+    try:
+        rows = Listing.of(dataset, drawn.sample).rows(text)
+    except InvalidInput as error:
+        st.warning(sentence(error), icon=":material/filter_alt:")
+        return []
+    glossary.caption(f"{len(rows):,} of {drawn.problem.n:,} training examples.")
+    return rows
 
 
 def _ticked(drawn: DrawnProblem, listed: Sequence[Column]) -> list[int]:
@@ -129,8 +167,11 @@ def _done(kind: str, payload: dict, title: str, label: str) -> pd.DataFrame | No
     return None
 
 
-def _effect(source: ProblemSource, asked: Scoring, rows: Sequence[int], query: Query) -> None:
+def _effect(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int], query: Query) -> None:
     payload = runs.group_payload(source, asked, rows)
+    seconds = cost.guess([asked], drawn.problem, 1 + len(rows))
+    if seconds > TOLD and not desk().jobs.find(runs.GROUP, payload):
+        glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores.")
     table = _done(runs.GROUP, payload, f"{len(rows)} examples at once on {data.title(source.dataset)}",
                   f"Compute what happens to all {len(rows)} at once, and one by one")
     if table is None:

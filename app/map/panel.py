@@ -63,7 +63,7 @@ def legend(chosen: Chosen) -> None:
 def selected(drawn: DrawnProblem, chosen: Chosen, scores: Scores | None) -> None:
     """The fields, the group, and the card of the chosen training example."""
     st.html(cards.STYLE)
-    selection.fields(drawn.problem.n)
+    selection.fields(drawn.dataset, drawn.sample)
     selection.shown(drawn.dataset, drawn.sample)
     row = selection.example()
     if row is None:

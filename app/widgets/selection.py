@@ -12,7 +12,9 @@ from html import escape
 import streamlit as st
 
 from app.widgets import choice, inputs, pictures, record_text
-from engine.data import Dataset, Sample
+from app.widgets.plain_text import sentence
+from engine.basics.errors import InvalidInput
+from engine.data import Dataset, Sample, filters
 
 NAMES = EXAMPLE, GROUP = "example", "group"
 """Choices that other data, of which these rows mean something else, forget."""
@@ -34,25 +36,8 @@ def written(rows: Iterable[int]) -> str:
 
 
 def read(text: str) -> tuple[int, ...]:
-    """Rows out of text, in order. Raises `ValueError` for what is no list of rows, or one of too many."""
-    rows: set[int] = set()
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        first, dash, last = (number.strip() for number in part.partition("-"))
-        last = last if dash else first
-        if not (first.isdecimal() and last.isdecimal() and len(first) < 10 and len(last) < 10):
-            raise ValueError("write rows of the training set and ranges of them, such as 3, 10-14")
-        low, high = int(first), int(last)
-        if high < low:
-            raise ValueError(f"the range {low}-{high} runs backwards")
-        if high - low >= MOST:
-            raise ValueError(TOO_MANY)
-        rows |= set(range(low, high + 1))
-    if len(rows) > MOST:
-        raise ValueError(TOO_MANY)
-    return tuple(sorted(rows))
-
-
-TOO_MANY = f"a group holds at most {MOST:,} examples; select fewer"
+    """Rows out of an address, in order. Raises `InvalidInput` for what is no list of rows, or one of too many."""
+    return filters.rows_in(text, MOST)
 
 
 def group() -> tuple[int, ...]:
@@ -79,11 +64,9 @@ def gather(rows: Iterable[int]) -> None:
     choice.keep(GROUP, written(rows) if rows else [])
 
 
-def fields(n: int) -> None:
-    """The keyboard's and a program's way to both: a training example by its row, a group by a list of rows.
-
-    n: examples in the training set.
-    """
+def fields(dataset: Dataset, sample: Sample) -> None:
+    """The keyboard's and a program's way to both: a training example by its row, a group by its rows or a filter."""
+    n = len(sample.y_train)
     key, chosen = "selection:example", example()
     for name, text in ((EXAMPLE, chosen), (GROUP, written(group()))):
         if text not in (None, ""):
@@ -96,25 +79,43 @@ def fields(n: int) -> None:
         fault = st.session_state.pop("selection:fault", None)
         if not fault:  # what is no group stays, to be mended
             st.session_state[FIELD] = written(group())
-        inputs.text_input("Group of training examples", key=FIELD, width=330, placeholder="such as 3, 10-14",
-                          on_change=_gathered, help="Rows and ranges of rows; a lasso or a box around dots fills it.")
+        inputs.text_input("Group of training examples", key=FIELD, width=330, on_change=_gathered,
+                          args=(filters.Listing.of(dataset, sample),),
+                          placeholder=f"such as 3, 10-14, or {dataset.noun} = {example_of(dataset)}",
+                          help="Rows and ranges of rows, or a filter; a lasso or a box around dots fills it. "
+                               + help_of(dataset))
         st.button("Clear", key="selection:clear", disabled=not group() and chosen is None, on_click=_clear)
     if fault:
-        st.warning(f"That is no group: {fault}.", icon=":material/select_all:")
+        st.warning(fault, icon=":material/select_all:")
     refused = st.session_state.pop("selection:refused", None)
     if refused:
-        st.warning(f"{refused:,} dots were marked, but {TOO_MANY}.", icon=":material/select_all:")
+        st.warning(f"{refused:,} are marked. {filters.too_many(MOST)}", icon=":material/select_all:")
 
 
 def _chosen(key: str) -> None:
     choose(st.session_state[key])
 
 
-def _gathered() -> None:
+def _gathered(listing: filters.Listing) -> None:
+    text = st.session_state[FIELD]
     try:
-        gather(read(st.session_state[FIELD]))
-    except ValueError as error:
-        st.session_state["selection:fault"] = str(error)
+        gather(listing.rows(text) if text.strip() else ())
+    except InvalidInput as error:
+        st.session_state["selection:fault"] = sentence(error)
+
+
+def example_of(dataset: Dataset) -> str:
+    """A class to filter by, as an example."""
+    return dataset.class_names[0][:24]
+
+
+def help_of(dataset: Dataset) -> str:
+    """What a filter of this data may say."""
+    noun, one = dataset.noun, example_of(dataset)
+    fields = "`prompt`, `response`, `answer`, `id` or `flag`" if dataset.records is not None else (
+        "`label`, or `file` where the data came as files,")
+    return sentence(f"A filter compares {fields} with a text in which `*` stands for anything: `{noun} = {one}`. "
+                    "`|` joins texts of which one has to fit, `&` conditions that must all hold.")
 
 
 def _clear() -> None:

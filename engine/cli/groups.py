@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from engine.basics.csv_text import csv_text
@@ -12,27 +13,43 @@ from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.cli.setting import Data, ScoreFiles, Setting, Spec
 
+if TYPE_CHECKING:
+    from engine.problems import Problem
+    from engine.scoring.scoring import Scoring
+
 
 def group(
     data: Data,
     spec: Spec,
-    examples: Annotated[str, typer.Option(help="The training examples of the group, as rows with commas between them.",
-                                          metavar="ROWS")],
     out: Annotated[Path, typer.Option(help="Effects to write: a row for each query.", metavar="CSV")],
+    examples: Annotated[str | None, typer.Option(
+        help="The training examples of the group: rows and ranges of rows (3,7,12-20), or a filter "
+             "(\"label = cat | dog & file = 2024/*\"; records have prompt, response, answer, id and flag).",
+        metavar="ROWS_OR_FILTER")] = None,
+    top: Annotated[int | None, typer.Option(help="Instead: so many from the top of a ranking.", min=1)] = None,
+    by: Annotated[Path | None, typer.Option(
+        help="The ranking of --top: scores that `influence` or `bring` wrote for this problem (default: what the "
+             "specification itself says of single candidates).", metavar="NPZ")] = None,
+    query: Annotated[int | None, typer.Option(help="The query that --top ranks for (default: the mean over all).",
+                                              min=0)] = None,
     setting: Setting = Setting(),
 ) -> None:
     """Do something to a whole group of training examples at once, and compare with doing it one by one."""
     import pandas as pd
 
     from engine.analysis.groups import group_effect
-    from engine.cli.problem import read_problem
+    from engine.cli.problem import read_listed
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import read_spec
 
-    check_output(out, ".csv", inputs=(data, spec))
-    rows = _rows(examples)
-    scoring, problem = read_spec(spec), read_problem(data, setting)
+    check_output(out, ".csv", inputs=(data, spec, *([by] if by else [])))
+    if (examples is None) == (top is None) or (top is None and (by or query is not None)):
+        raise InvalidInput("Say which training examples by one of --examples and --top; --by and --query go with "
+                           "--top.")
+    scoring, (problem, listing) = read_spec(spec), read_listed(data, setting)
+    rows = listing.rows(examples) if examples is not None else _top(problem, scoring, top or 0, by, query, setting)
+    print(f"{len(rows):,} of {listing.n:,} training examples.")
     with progress(f"{len(rows)} examples at once") as move:
         found = group_effect(problem, scoring, rows, setting.options(move))
     table = pd.DataFrame({"query": range(len(found.whole)), "whole_group": found.whole, "sum_of_examples": found.added,
@@ -76,10 +93,24 @@ def removal_curve(
     atomic_write(out, csv_text(curve.table()))
 
 
-def _rows(text: str) -> list[int]:
-    """[3, 17] of `3,17`. Raises `InvalidInput` for anything else."""
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InvalidInput(f"--examples is `{text[:60]}`; give the numbers of training examples with commas between "
-                           "them, as in 3,17,42.") from None
+def _top(problem: Problem, scoring: Scoring, count: int, by: Path | None, query: int | None, setting: Setting
+         ) -> list[int]:
+    """The rows of the first `count` candidates in the ranking of a score file, or of the scoring itself.
+
+    Raises `InvalidInput` for a query that there is not, and for more candidates than have a trusted score.
+    """
+    from engine.analysis.removal_curve import order_of
+    from engine.cli.score_files import read_scores
+    from engine.desk import answer
+
+    if query is not None and query >= len(problem.queries):
+        raise InvalidInput(f"There is no query {query}; give 0 to {len(problem.queries) - 1}.")
+    if by is not None:
+        [found] = read_scores([by], problem).values()
+    else:
+        [found] = answer(problem, [scoring], setting.options())
+    scores = found.trusted if query is None else found.trusted[[query]]
+    known = int((~np.isnan(scores)).any(0).sum())
+    if count > known:
+        raise InvalidInput(f"--top asks for {count:,}, but {known:,} candidates have a score; ask for fewer.")
+    return sorted(int(row) for row in found.candidates[order_of(scores)[:count]])

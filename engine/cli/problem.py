@@ -9,8 +9,9 @@ from engine.cli.network import network_problem, recorded_folder
 from engine.cli.setting import SOFTMAX, Fit, Network, Setting
 from engine.cli.spec_files import read_source
 from engine.data import load_npz
+from engine.data.filters import Listing
 from engine.models.recorded import kept
-from engine.problems import Problem, SoftmaxProblem
+from engine.problems import DrawnProblem, Problem, SoftmaxProblem
 
 
 def read_problem(data: Path, setting: Setting) -> Problem:
@@ -18,9 +19,20 @@ def read_problem(data: Path, setting: Setting) -> Problem:
 
     Raises `InvalidInput` for options that do not go together.
     """
-    fit, network = setting.fit, setting.network
+    return _named(data, setting).problem if data.suffix.lower() == ".json" else _of_arrays(data, setting)
+
+
+def read_listed(data: Path, setting: Setting) -> tuple[Problem, Listing]:
+    """`read_problem` with what a filter can read of its training examples: of an npz, the labels alone."""
     if data.suffix.lower() == ".json":
-        return _named(data, fit, network)
+        drawn = _named(data, setting)
+        return drawn.problem, Listing.of(drawn.dataset, drawn.sample)
+    problem = _of_arrays(data, setting)
+    return problem, Listing.of_labels(problem.y.cpu().numpy())
+
+
+def _of_arrays(data: Path, setting: Setting) -> Problem:
+    fit, network = setting.fit, setting.network
     if network.model == SOFTMAX:
         if network != Network():
             raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory and --recipe are of a network; name "
@@ -31,7 +43,8 @@ def read_problem(data: Path, setting: Setting) -> Problem:
     return network_problem(load_npz(data), fit, network)
 
 
-def _named(data: Path, fit: Fit, network: Network) -> Problem:
+def _named(data: Path, setting: Setting) -> DrawnProblem:
+    fit, network = setting.fit, setting.network
     folder = recorded_folder(network)
     if (fit, network) != (Fit(fit.device), Network(trajectory=network.trajectory if folder else None)):
         raise InvalidInput(f"`{data}` says itself what is trained, and how; leave out --l2, --intercept and the "
@@ -42,4 +55,4 @@ def _named(data: Path, fit: Fit, network: Network) -> Problem:
             raise InvalidInput(f"A recorded training is of a network, and `{data}` names `{source.model}`; name the "
                                "network that was trained.")
         source = source.model_copy(update={"weights": kept.keep(folder)})
-    return source.build(fit.device).problem
+    return source.build(fit.device)

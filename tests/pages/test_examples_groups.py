@@ -100,4 +100,15 @@ def test_the_group_that_is_selected_on_all_pages(submitted):
     at = page(groupof="selected", group="3-5,9")
     button(at, runs.GROUP).click().run()
     assert submitted[0][1]["rows"] == [3, 4, 5, 9]
-    assert says(page(groupof="selected", group="1-58"), "The group has 58 examples")
+
+
+def test_a_class_or_another_filter(submitted):
+    at = page(groupof="where")
+    labels = SOURCE.build().sample.y_train
+    assert says(at, f"{(labels == 0).sum()} of 60 training examples")
+    at.text_input(key="choice:groupwhere").set_value("label = 3 | 5").run()
+    assert "label = 3 | 5" in at.query_params["groupwhere"]
+    button(sound(at), runs.GROUP).click().run()
+    assert submitted[0][1]["rows"] == np.flatnonzero(np.isin(labels, (3, 5))).tolist()
+    assert says(page(groupof="where", groupwhere="label = x"), "No training example has")
+    assert says(page(groupof="where", groupwhere="0-59"), "holds all 60 training examples")

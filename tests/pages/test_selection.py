@@ -1,8 +1,11 @@
 """One selection: what is chosen in the dots, in the fields or in a list is chosen everywhere."""
 
-from app.widgets import specification_list
+from app.widgets import selection, specification_list
+from app.widgets.desk import desk
+from engine.problems import ProblemSource
 from tests.pages.support import open, says, select, sound
 
+SOURCE = ProblemSource(dataset="digits", n_train=60, n_queries=12, n_candidates=8)
 SMALL = {"data": "digits", "train": 60, "queries": 12, "candidates": 8, "nseeds": 1}
 
 
@@ -56,7 +59,10 @@ def test_the_fields_choose_too_and_refuse_nonsense():
     at.text_input(key="selection:group").set_value("3, 10-12").run()
     assert said(at, "group") == "3,10-12" and says(sound(at), "Group of 4:")
     at.text_input(key="selection:group").set_value("three").run()
-    assert says(at, "That is no group") and said(at, "group") == "3,10-12"
+    assert says(at, "names no training example") and said(at, "group") == "3,10-12"
+    at.text_input(key="selection:group").set_value("label = 7 & 0-30").run()
+    rows = [row for row in range(31) if desk().sample(SOURCE)[1].y_train[row] == 7]
+    assert said(at, "group") == selection.written(rows) and says(sound(at), f"Group of {len(rows)}:")
     at.number_input(key="selection:example").set_value(7).run()
     assert said(at, "example") == "7" and says(sound(at), "7 (row ")
     at.button(key="selection:clear").click().run()

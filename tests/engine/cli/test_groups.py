@@ -11,7 +11,7 @@ from engine.analysis import removal_curve as curves
 from engine.analysis.groups import group_effect
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
-from tests.engine.cli.commands import REMOVE, SPECS, run
+from tests.engine.cli.commands import REMOVE, SPECS, influence, run
 from tests.engine.single_thread import one_thread  # noqa: F401
 
 
@@ -21,11 +21,35 @@ def test_a_group_beside_its_examples(problem, capsys):
     table, found = pd.read_csv("group.csv"), group_effect(problem, Scoring.parse(REMOVE), [4, 0, 7])
     np.testing.assert_allclose(table.whole_group, found.whole, atol=1e-8)
     np.testing.assert_allclose(table.additivity_gap, found.gap, atol=1e-8)
-    for rows, words in (("4;0", "with commas between them"), ("4,4", "names an example twice")):
-        capsys.readouterr()
-        assert run("group", "--spec", "loo.json", "--examples", rows, "--out", "no.csv") == 2
-        assert words in capsys.readouterr().err
-    assert not Path("no.csv").exists()
+    assert "3 of 40 training examples" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (["--examples", "4;0"], "names no training example"), (["--examples", "40"], "the rows are 0 to 39"),
+    (["--examples", "label = 7"], "there is `"), (["--examples", "file = a*"], "write `label`"),
+    (["--examples", "label = *"], "holds all 40"),
+    (["--examples", "3", "--top", "2"], "by one of --examples and --top"),
+    ([], "by one of --examples and --top"), (["--examples", "3", "--query", "0"], "go with --top"),
+    (["--top", "31"], "candidates have a score"), (["--top", "2", "--query", "50"], "no query 50")])
+def test_no_group(problem, capsys, options, words):
+    Path("loo.json").write_text(json.dumps(REMOVE))
+    assert run("group", "--spec", "loo.json", *options, "--out", "no.csv") == 2
+    assert words in capsys.readouterr().err and not Path("no.csv").exists()
+
+
+def test_a_class_and_the_top_of_a_ranking(problem):
+    Path("loo.json").write_text(json.dumps(REMOVE))
+    rows, scoring = np.flatnonzero(problem.y.numpy() == 1), Scoring.parse(REMOVE)
+    assert run("group", "--spec", "loo.json", "--examples", "label=1", "--out", "group.csv") == 0
+    np.testing.assert_allclose(pd.read_csv("group.csv").whole_group, group_effect(problem, scoring, rows).whole,
+                               atol=1e-8)
+    [scores] = compute(problem, [scoring])
+    best = scores.candidates[np.argsort(-scores.trusted[2])[:4]]
+    assert influence(spec="loo.json") == 0
+    for ranking in ([], ["--by", "scores.npz"]):
+        assert run("group", "--spec", "loo.json", "--top", "4", "--query", "2", *ranking, "--out", "top.csv") == 0
+        np.testing.assert_allclose(pd.read_csv("top.csv").whole_group, group_effect(problem, scoring, best).whole,
+                                   atol=1e-8)
 
 
 def test_curves_of_rankings(problem, capsys):
