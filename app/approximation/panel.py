@@ -11,7 +11,7 @@ from app.approximation import data as error_curves
 from app.approximation import sliding
 from app.approximation.state import Chosen, published_run
 from app.charts.curves import agreement_curves, exact_scatter
-from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, published, record_text
+from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, looks, published, record_text
 from app.widgets.agreements import signed
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain
@@ -165,7 +165,9 @@ def scatter(point: Point, chosen: Chosen) -> None:
     choice.keep("query", query)
     frame = error_curves.scatter_frame(point, query)
     switched = int((frame["sign"] != "same sign").sum())
-    st.altair_chart(exact_scatter(frame, SCATTER), height=SCATTER, key=f"scatter:{chosen.panel}", alt=(
+    dataset, sample = desk().sample(chosen.sources[0])
+    seen = looks.added(frame, dataset, sample.train_index[frame.candidate.to_numpy(dtype=int)])
+    st.altair_chart(exact_scatter(seen, SCATTER), height=SCATTER, key=f"scatter:{chosen.panel}", alt=(
         f"Approximate against exact scores of {len(frame)} training examples for query {query} at "
         f"{chosen.symbol} = {short(chosen.value)}; {switched} of them switch sign."))
     glossary.caption(f"One dot a training example, query {query}{_label(chosen, query)}. On the dashed line the "

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from app.charts import slide
+from app.charts import slide, tips
 from app.widgets.theme import SERIES
 
 DASHES = [[1, 0], [2, 3], [7, 4], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4], [3, 1]]
@@ -125,8 +125,8 @@ def exact_scatter(frame: pd.DataFrame, height: int = 380) -> alt.LayerChart:
         color=alt.Color("sign:N", title=None, scale=alt.Scale(domain=signs, range=[SAME, SWITCHED]),
                         legend=alt.Legend(orient="bottom")),
         shape=alt.Shape("sign:N", title=None, scale=alt.Scale(domain=signs, range=["circle", "triangle-up"])),
-        tooltip=[alt.Tooltip("candidate:Q", title="training example"), alt.Tooltip("exact:Q", format="+.4g"),
-                 alt.Tooltip("approximate:Q", format="+.4g")])
+        tooltip=[*tips.of_examples(frame), alt.Tooltip("candidate:Q", title="training example"),
+                 alt.Tooltip("exact:Q", format="+.4g"), alt.Tooltip("approximate:Q", format="+.4g")])
     ends = pd.DataFrame({"exact": domain, "approximate": domain})
     line = alt.Chart(ends).mark_line(color="#888888", strokeDash=[5, 4], strokeWidth=1.2).encode(
         x=alt.X("exact:Q", scale=scale), y=alt.Y("approximate:Q", scale=scale))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from app.charts import ink
+from app.charts import ink, tips
 
 CHOSEN = "chosen"
 """The selection of a clicked dot, with its `example`."""
@@ -15,7 +15,7 @@ ROW, AROUND = 15, 130  # pixels: of a row, and of the axis and legend
 
 def rank_change(changes: pd.DataFrame, first: str, second: str, top: int, noun: str = "label") -> alt.LayerChart:
     """`changes` as `app.widgets.two_rankings.top_changes` gives them; the dashed line ends the top. noun: the column
-    that says what an example is labelled."""
+    that says what an example is labelled. Tooltips show what `tips` finds in the table."""
     lines = _long(changes, first, second, noun)
     lowest = max(float(lines.place.max()), float(top)) + 0.8
     hover = alt.selection_point(name="hovered", fields=["example"], on="pointerover", clear="pointerout", empty=False)
@@ -33,7 +33,8 @@ def rank_change(changes: pd.DataFrame, first: str, second: str, top: int, noun: 
         strokeWidth=alt.condition(hover, alt.value(3.5), alt.value(1.4)))
     dots = base.mark_circle(size=44, opacity=1, cursor="pointer").encode(
         color=alt.Color("kept:N", scale=alt.Scale(domain=list(KEPT), range="category"), legend=None),
-        tooltip=[alt.Tooltip("example:Q", title="Training example"), alt.Tooltip(f"{noun}:N", title=noun.capitalize()),
+        tooltip=[*tips.of_examples(lines), alt.Tooltip("example:Q", title="Training example"),
+                 alt.Tooltip(f"{noun}:N", title=noun.capitalize()),
                  alt.Tooltip("rank_a:Q", title="Rank under the first"),
                  alt.Tooltip("rank_b:Q", title="Rank under the second")]).add_params(hover, clicked)
     end = ink.paint(base.transform_aggregate(count="count()", groupby=["side"]).transform_calculate(
@@ -51,6 +52,6 @@ def _long(changes: pd.DataFrame, first: str, second: str, noun: str) -> pd.DataF
     for side, name in (("a", first), ("b", second)):
         rank, label = changes[f"rank_{side}"].map("{:,}".format), "“" + changes[noun].astype(str) + "”"
         text = label + " · " + rank if side == "a" else rank + " · " + label
-        sides.append(changes[["example", noun, "rank_a", "rank_b", "kept"]].assign(
+        sides.append(changes[["example", noun, "rank_a", "rank_b", "kept", *tips.held(changes)]].assign(
             side=name, left=side == "a", place=changes[f"place_{side}"], text=text))
     return pd.concat(sides, ignore_index=True)

@@ -18,6 +18,7 @@ from app.widgets import (
     downloads,
     glossary,
     inputs,
+    looks,
     pictures,
     record_text,
     selection,
@@ -230,7 +231,9 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
     glossary.markdown(
         f"**The top {top}**", help=f"Examples that support the behavior most: {pair.noun} and rank. Those below the "
                                    "dashed line are outside that side's top, in order but not to scale.")
-    draw(rank_change.rank_change, table, first, second, top, pair.noun, key=CHANGES, on_select="rerun",
+    dataset, sample = desk().sample(found.sources[0])
+    seen = looks.added(table, dataset, sample.train_index[table.example.to_numpy(dtype=int)])
+    draw(rank_change.rank_change, seen, first, second, top, pair.noun, key=CHANGES, on_select="rerun",
          selection_mode=[rank_change.CHOSEN],
          alt=f"Slope chart of the top {top} training examples under {first} and under {second}: {kept} are in both.")
     over = (f", for query {query}" if query is not None else

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ from app.widgets import (
     glossary,
     hues,
     job_panel,
+    record_text,
     selection,
     two_rankings,
 )
@@ -104,18 +106,26 @@ def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | N
         return None
     hue = choice.one("hue", BY_TOP, choice.from_options(list(_hues(found))))
     table = two_rankings.ranking(pair, query)
-    kind = "rank" if shown == RANKS else "score"
+    kind, words = "rank" if shown == RANKS else "score", _words(found)
     series, order, quiet = _series(hue, found, pair, table)
     points = pd.DataFrame({
         "row": table.example.astype(int), "x": table[f"{kind}_a"].astype(float), "y": table[f"{kind}_b"].astype(float),
         "series": series, "text": [
             dots.said(f"training example {row}", f"{pair.noun} {label}", f"ranks {a:,} and {b:,}",
-                      f"scores {cards.number(one)} and {cards.number(other)}") for row, label, a, b, one, other in zip(
+                      f"scores {cards.number(one)} and {cards.number(other)}", *words(row))
+            for row, label, a, b, one, other in zip(
                 table.example, table[pair.noun], table.rank_a, table.rank_b, table.score_a, table.score_b,
                 strict=True)]})
     word = "Rank" if shown == RANKS else "Score"
     options: dict[str, Any] = {"quiet": quiet} | ({"diagonal": float(len(table))} if shown == RANKS else {})
     return Dotted(points, order, (f"{word} under {labels[0]}", f"{word} under {labels[1]}"), options)
+
+
+def _words(found: Compared) -> Callable[[int], list[str]]:
+    """The first words of a training example that is a record."""
+    dataset, sample = desk().sample(found.sources[0])
+    records = None if dataset.records is None else dataset.records[0]
+    return lambda row: [] if records is None else [record_text.short(records[sample.train_index[row]])]
 
 
 def _series(hue: str, found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str], str]:

@@ -9,7 +9,7 @@ from app.charts import rank_change, rank_scatter
 from app.charts.draw import draw
 from app.noisy_labels import data, review_queue, state
 from app.noisy_labels.question import question
-from app.widgets import agreements, cards, chips, downloads, glossary, two_rankings
+from app.widgets import agreements, cards, chips, downloads, glossary, looks, two_rankings
 from app.widgets.two_rankings import Pair as RankedPair
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.comparing import scoring_of, why
@@ -101,16 +101,17 @@ def _charts(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, 
              alt=f"The rank of every label under {names[0]} (across) against its rank under {names[1]} (up).")
         downloads.chart_extras("label-ranks", table, command=data.command(source))
     with right:
-        _top(source, ranked, names)
+        _top(source, drawn, ranked, names)
 
 
-def _top(source: NoisySource, ranked: RankedPair, names: tuple[str, str]) -> None:
+def _top(source: NoisySource, drawn: NoisyData, ranked: RankedPair, names: tuple[str, str]) -> None:
     table, top = two_rankings.top_changes(ranked, 0), min(two_rankings.TOP, len(ranked.candidates))
     kept = int((table.kept == rank_change.KEPT[0]).sum())
     glossary.markdown(f"**The top {top}**", help="The most suspicious labels: the given label and its rank. Those "
                                                  "below the dashed line are outside that side's top, in order but "
                                                  "not to scale.")
-    draw(rank_change.rank_change, table, *names, top, key="labels:changes",
+    seen = looks.added(table, drawn.dataset, drawn.rows[table.example.to_numpy(dtype=int)])
+    draw(rank_change.rank_change, seen, *names, top, key="labels:changes",
          alt=f"Slope chart of the {top} most suspicious labels under {names[0]} and under {names[1]}: {kept} in both.")
     chips.note(f"{kept} of {top} are in both")
     downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=data.command(source))

@@ -70,6 +70,7 @@ STYLE = """
 .wf-announced:empty { display: none; }
 .st-key-wf-dock { position: sticky; top: 3.4rem; padding-top: .6rem; }
 .st-key-wf-dock .wf-verdict { margin: 0; font-size: .92rem; line-height: 1.45; }
+#vg-tooltip-element img { width: 84px; height: 84px; object-fit: contain; image-rendering: pixelated; }
 .wf-picture { image-rendering: pixelated; border-radius: 4px; display: inline-block;
   border: 1px solid color-mix(in srgb, currentColor 16%, transparent); }
 .wf-cards { display: grid; grid-template-columns: minmax(10rem, 3fr) 5fr 5fr; gap: 1rem; margin: .4rem 0; }

@@ -50,3 +50,14 @@ def test_a_click_opens_the_card_and_a_lasso_makes_a_group_that_the_map_shows_too
     assert page.locator(".st-key-selection-group input").input_value() == group[0]
     assert page.locator(".st-key-selection-example input").input_value() == row
     assert page.console_errors == []
+
+
+def test_a_dot_of_the_top_list_shows_its_picture_on_hover(open_page):
+    page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "detail": "top"}, doseq=True))
+    dot = page.locator(".st-key-compare-changes svg .mark-symbol path").first
+    dot.scroll_into_view_if_needed()
+    dot.hover(force=True)
+    picture = page.locator("#vg-tooltip-element img")
+    picture.wait_for()
+    assert picture.evaluate("image => image.naturalWidth") == 8 and picture.bounding_box()["width"] == 84
+    assert page.console_errors == []
