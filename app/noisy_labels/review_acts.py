@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.noisy_labels import state
+from engine.applications.decisions import WRONG, Decision
 from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.review import WRONG, Decision, Review
+from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.source import NoisyData
 from engine.runs.noisy_labels import Scored
 

@@ -9,9 +9,10 @@ import streamlit as st
 
 from app.noisy_labels import review_acts, review_example
 from app.widgets import glossary, job_panel, pictures
+from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.review import FINE, UNSURE, WRONG, Decision, Review
+from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.source import NoisyData
 from engine.runs.noisy_labels import Scored
 

@@ -9,9 +9,10 @@ import streamlit as st
 
 from app.noisy_labels import data, review_bulk, review_example, review_filter, review_keys, review_queue, state
 from app.widgets import cards, downloads, glossary, job_panel, pickers
+from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import cleaning, rankings
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
-from engine.applications.noisy_labels.review import VERDICTS, Decision, Review, cleaned, consequences, verified_by
+from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.csv_text import csv_text
 from engine.data import uploads

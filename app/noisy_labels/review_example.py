@@ -12,9 +12,10 @@ from app.noisy_labels import review_acts, state
 from app.noisy_labels.review_keys import NOT_KNOWN, NUMBERS
 from app.widgets import cards, glossary, job_panel, pictures
 from app.widgets.plain_text import plain
+from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.review import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Review
+from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.source import NoisyData
 from engine.data import Dataset
 from engine.runs.noisy_labels import Scored

@@ -14,7 +14,8 @@ import streamlit as st
 
 from app.noisy_labels import review_acts, state
 from app.widgets import job_panel
-from engine.applications.noisy_labels.review import FINE, UNSURE, WRONG, Review
+from engine.applications.decisions import FINE, UNSURE, WRONG
+from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.source import NoisyData
 from engine.runs.noisy_labels import Scored
 

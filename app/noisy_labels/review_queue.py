@@ -10,9 +10,9 @@ import streamlit as st
 
 from app.noisy_labels import review_example, state
 from app.widgets import glossary
+from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.review import Decision
 from engine.applications.noisy_labels.source import NoisyData
 from engine.runs.noisy_labels import Scored
 

@@ -12,7 +12,7 @@ from engine.basics.files import atomic_write
 from engine.cli.reading import Read, read_columns
 
 if TYPE_CHECKING:
-    from engine.applications.noisy_labels.review import Decision
+    from engine.applications.decisions import Decision
     from engine.applications.noisy_labels.source import NoisyData
 
 SCRIPT = ".sh"
@@ -74,7 +74,7 @@ def clean_data(
 def _decisions(drawn: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Decision]:
     """row -> what the list says of it, where that changes something. Raises `InvalidInput` for a file or a class that
     there is not."""
-    from engine.applications.noisy_labels.review import WRONG, Decision
+    from engine.applications.decisions import WRONG, Decision
 
     row = {drawn.dataset.files[at]: place for place, at in enumerate(drawn.rows)}
     names, found = drawn.dataset.class_names, {}

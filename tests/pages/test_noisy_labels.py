@@ -12,8 +12,9 @@ from app.noisy_labels import data as noisy_runs
 from app.widgets import published
 from app.widgets.desk import desk
 from engine import data
+from engine.applications.decisions import FINE, WRONG
 from engine.applications.noisy_labels.pairs import CONSENSUS
-from engine.applications.noisy_labels.review import FINE, WRONG, Review
+from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
 from engine.jobs import run_job
 from engine.runs import noisy_labels as runs

@@ -16,7 +16,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pandas as pd
 
-from engine.applications.noisy_labels.review import Decision, consequences
+from engine.applications.decisions import Decision
+from engine.applications.noisy_labels.review import consequences
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.errors import InvalidInput
 from engine.data import originals, tables, uploads

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from engine.applications.decisions import FINE, WRONG, Decision
 from engine.applications.noisy_labels import cleaning
 from engine.applications.noisy_labels.own import usual
-from engine.applications.noisy_labels.review import FINE, WRONG, Decision
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.data import load, uploads

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.applications.noisy_labels.review import FINE, UNSURE, WRONG, Review, cleaned, consequences
+from engine.applications.decisions import FINE, UNSURE, WRONG
+from engine.applications.noisy_labels.review import Review, cleaned, consequences
 from engine.basics.errors import InvalidInput, StoreError
 from tests.engine.applications.noisy_labels.sources import drawn, source
 
