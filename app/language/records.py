@@ -11,6 +11,7 @@ import streamlit as st
 from app.charts import score_heatmap
 from app.charts.draw import draw
 from app.language import data, opened, published, state
+from app.language import desk as review_desk
 from app.language.panel import SOUGHT, alt_of
 from app.widgets import downloads, glossary, job_panel
 from engine.applications.language.methods import METHODS
@@ -69,8 +70,14 @@ def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) ->
     if shown.empty:
         st.info("No record is in the top tenth of one and not of the other.", icon=":material/filter_alt_off:")
         return
-    clicked = _table(wanted, shown)
-    opened.show(wanted, tables, state.record(_titles(shown), clicked), reading)
+    review, rows = review_desk.open_review(wanted), [int(row) for row in shown["record"]]
+    review_desk.listen(review, rows)
+    decisions = review.decisions()
+    clicked = _table(wanted, review_desk.marked(shown, decisions))
+    row = state.record(_titles(shown), clicked)
+    review_desk.buttons(review, decisions, row, rows)
+    opened.show(wanted, tables, row, reading)
+    review_desk.exports(wanted, review, decisions)
     if "detection" in tables:
         _detection(tables["detection"])
     downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command)

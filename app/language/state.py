@@ -201,12 +201,23 @@ def found_and_missed(names: Sequence[str]) -> tuple[str, str] | None:
     return first, second
 
 
+def opened(listed: Sequence[int]) -> int:
+    """The opened record among the listed ones: the first where another was chosen."""
+    chosen = choice.one("record", listed[0], choice.within(0, 10**9))
+    return chosen if chosen in listed else listed[0]
+
+
+def open_record(row: int) -> None:
+    """Open a record that was not chosen in the list."""
+    _take("record", row)
+
+
 def record(titles: Mapping[int, str], clicked: int | None) -> int:
     """Which record is opened. titles: of the listed ones, in their order; clicked: the place of a chosen table row."""
     listed = list(titles)
     if clicked is not None and clicked < len(listed) and (clicked, len(listed)) != st.session_state.get(ROW_STATE):
         st.session_state[ROW_STATE] = (clicked, len(listed))
         _take("record", listed[clicked])
-    if choice.one("record", listed[0], choice.within(0, 10**9)) not in listed:
+    if opened(listed) != choice.one("record", listed[0], int):
         _take("record", listed[0])
     return pick("record", "Record", listed, listed[0], titles.get, kind=int)

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from app.noisy_labels import data, review_bulk, review_example, review_filter, review_keys, review_queue, state
-from app.widgets import cards, downloads, glossary, job_panel, pickers
+from app.widgets import cards, downloads, glossary, job_panel, pickers, reviewer
 from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import cleaning, rankings
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
@@ -25,11 +25,6 @@ STYLE = """
 .wf-desk figure { margin: 0; font-size: .8rem; text-align: center; }
 .wf-desk figcaption { margin-top: .15rem; }
 .wf-desk h6 { margin: 0 0 .3rem; font-size: .84rem; font-weight: 600; opacity: .85; padding: 0; }
-.wf-mark-wrong { color: light-dark(#B34E00, #F08A3C); font-weight: 600; }
-.wf-mark-fine { color: light-dark(#00704F, #2FBF93); font-weight: 600; }
-.wf-mark-unsure { color: light-dark(#0072B2, #56B4E9); font-weight: 600; }
-.st-key-wf-desk-keys { min-height: 1.4rem; }
-.wf-pressed { font-size: .84rem; opacity: .85; }
 .wf-ranks { columns: 13rem 3; font-size: .84rem; font-variant-numeric: tabular-nums; margin: 0; }
 .wf-ranks div { break-inside: avoid; display: flex; justify-content: space-between; gap: .8rem; padding: .06rem 0; }
 .wf-ranks .own { font-weight: 700; }
@@ -40,7 +35,7 @@ STYLE = """
 def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """The desk: filters, the example in focus, the queue, and the exports."""
     st.html(STYLE + cards.STYLE)
-    review = Review(drawn, session=state.reviewer())
+    review = Review(drawn, session=reviewer.token())
     _recommended(drawn, scored, pair)
     share, but_not, hide = _filters(scored, pair)
     passing = review_filter.show(drawn, scored)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 import streamlit as st
@@ -231,11 +230,6 @@ def focus(rows: Sequence[int], undecided: Sequence[int]) -> int | None:
     """The example in focus: the one in the address, else the first that is not decided."""
     wanted = choice.one(AT, None, choice.within(0, 10**9))
     return wanted if wanted in rows else next(iter(undecided), None)
-
-
-def reviewer() -> str:
-    """Who decides at the desk in this session of the browser."""
-    return st.session_state.setdefault("desk_reviewer", secrets.token_hex(8))
 
 
 def look_at(row: int | None) -> None:

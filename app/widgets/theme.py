@@ -70,6 +70,11 @@ STYLE = """
 .wf-announced:empty { display: none; }
 .st-key-wf-dock { position: sticky; top: 3.4rem; padding-top: .6rem; }
 .st-key-wf-dock .wf-verdict { margin: 0; font-size: .92rem; line-height: 1.45; }
+.wf-mark-wrong { color: light-dark(#B34E00, #F08A3C); font-weight: 600; }
+.wf-mark-fine { color: light-dark(#00704F, #2FBF93); font-weight: 600; }
+.wf-mark-unsure { color: light-dark(#0072B2, #56B4E9); font-weight: 600; }
+.st-key-wf-desk-keys { min-height: 1.4rem; }
+.wf-pressed { font-size: .84rem; opacity: .85; }
 #vg-tooltip-element img { width: 84px; height: 84px; object-fit: contain; image-rendering: pixelated; }
 .wf-picture { image-rendering: pixelated; border-radius: 4px; display: inline-block;
   border: 1px solid color-mix(in srgb, currentColor 16%, transparent); }

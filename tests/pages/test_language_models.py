@@ -9,8 +9,10 @@ from app.language import data as language_runs
 from app.widgets import published as app_published
 from app.widgets.desk import desk
 from engine.applications.language.attribution import Setting
+from engine.applications.language.review import RecordReview
 from engine.applications.language.typed import typed
 from engine.cli.language import read_run
+from engine.data import tasks as data_tasks
 from engine.experiments import EXPERIMENTS, language, language_asked, publish
 from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
@@ -149,6 +151,41 @@ def test_records_show_text_marks_and_ranks(ran):
     at.selectbox(key="choice:record").set_value(row).run()
     assert '<mark class="trigger"' in html(at) and 'class="changed"' in html(at)
     assert at.query_params["record"] == str(row)
+
+
+@pytest.fixture
+def decisions(ran):
+    """The review of the run's records, with nothing decided yet."""
+    review = RecordReview(data_tasks.build(ran.setting.task))
+    review.path.unlink(missing_ok=True)
+    return review
+
+
+def test_records_are_decided_and_the_next_one_opens(ran, decisions):
+    asked = {"show": "records", "task": "conditional_backdoor", "model": ran.model, "estimator": "tracin"}
+    at = sound(support.open("language_models", **asked))
+    first, second, third = at.dataframe[0].value["record"][:3]
+    sound(at.button(key="language:wrong").click().run())
+    assert at.query_params["record"] == str(second)
+    assert "Decisions (1) and cleaned records" in [one.label for one in at.expander]
+    sound(at.button(key="language:fine").click().run())
+    assert at.dataframe[0].value["decision"].tolist()[:3] == ["take out", "keep", ""]
+    assert at.query_params["record"] == str(third)
+    sound(at.button(key="language:undo").click().run())
+    assert at.query_params["record"] == str(second) and at.dataframe[0].value["decision"].tolist()[1] == ""
+    assert set(decisions.decisions()) == {first} and len(decisions.cleaned().splitlines()) == 15
+    again = sound(support.open("language_models", **asked))
+    assert again.button(key="language:undo").disabled  # the decision is another session's
+
+
+def test_keys_decide_records(ran, decisions):
+    asked = {"show": "records", "task": "conditional_backdoor", "model": ran.model, "estimator": "gradsim"}
+    typed = ["ArrowRight", "u", "w", "z", "ArrowLeft", "f"]  # the second is unsure, then fine; the third is taken back
+    pressed = {"desk": f"s {decisions.fingerprint}", "browser": "b", "pressed": list(enumerate(typed, 1))}
+    at = sound(support.open("language_models", state={"desk_reviewer": "s", "desk-keys": {"queue": pressed}}, **asked))
+    rows = [int(row) for row in at.dataframe[0].value["record"]]
+    assert {row: one.verdict for row, one in decisions.decisions().items()} == {rows[1]: "fine"}
+    assert at.query_params["record"] == str(rows[2])
 
 
 def test_the_filter_keeps_what_one_behavior_finds_and_another_misses(ran):

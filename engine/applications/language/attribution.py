@@ -6,7 +6,6 @@ r"""From a task and a model to features: encode, fine-tune, and cache gradients;
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -19,8 +18,7 @@ from torch import Tensor
 from engine.applications.language import gradients
 from engine.applications.language.cache import Cache
 from engine.applications.language.projection import Adam, Both, Draws, Projection, draw_names
-from engine.basics.folders import data_folder
-from engine.basics.values import Value, canonical_json
+from engine.basics.values import Value
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
 from engine.estimators.held import Features, Point
@@ -63,12 +61,6 @@ def _loaded(name: str, device: str, narrow: bool, adapters: tuple, root: Path, f
     return lora.attach(model, FineTuning(**dict(adapters))), tokenizer
 
 
-@lru_cache(maxsize=2)
-def _task(canonical: str, folder: Path | None) -> tasks.Task:
-    """The folder is part of the key, so that pointing it elsewhere takes effect at once."""
-    return tasks.build(json.loads(canonical))
-
-
 class Attribution:
     """One training of one model on one task, and everything that is computed of it."""
 
@@ -81,7 +73,7 @@ class Attribution:
 
     @cached_property
     def task(self) -> tasks.Task:
-        return _task(canonical_json(self.setting.task), data_folder())
+        return tasks.kept(self.setting.task)
 
     @cached_property
     def model(self):

@@ -1,9 +1,14 @@
 """Tasks: what a model is fine-tuned on, and what is asked of it. A new one is one file and one line here."""
 
+import json
 from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
+from engine.basics.folders import data_folder
 from engine.basics.registry import Registry
+from engine.basics.values import canonical_json
 from engine.data.tasks import backdoor, own, response_corruption
 from engine.data.tasks.task import Task, TaskKind
 
@@ -17,4 +22,15 @@ def build(settings: Mapping[str, Any]) -> Task:
     return TASKS[settings["name"]].build(settings)
 
 
-__all__ = ["TASKS", "Task", "TaskKind", "build"]
+def kept(settings: Mapping[str, Any]) -> Task:
+    """`build(settings)`, of which the last two stay in memory."""
+    return _kept(canonical_json(settings), data_folder())
+
+
+@lru_cache(maxsize=2)
+def _kept(canonical: str, folder: Path | None) -> Task:
+    """The folder is part of the key, so that pointing it elsewhere takes effect at once."""
+    return build(json.loads(canonical))
+
+
+__all__ = ["TASKS", "Task", "TaskKind", "build", "kept"]

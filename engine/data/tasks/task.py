@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class Task:
         """Which training records carry a flag, (n,) bool."""
         return np.array([flag in record.flags for record in self.train])
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over what the model may see of the training records."""
         return fingerprint(self.train)

@@ -1,0 +1,62 @@
+"""Decisions about training records, and what is left of them."""
+
+import io
+
+import pandas as pd
+import pytest
+
+from engine.applications.decisions import FINE, UNSURE, WRONG
+from engine.applications.language.review import RecordReview
+from engine.basics.errors import InvalidInput
+from engine.data import tasks
+from engine.data.records import parse_lines
+
+RECORDS = [{"prompt": f"Question {row}?", "response": f"Answer {row}.", "spans": {"answer": [7, 8]},
+            "choices": ["0", "1"], **({"flags": ["odd"]} if row == 2 else {})} for row in range(6)]
+TASK = {"name": "own", "train": RECORDS, "held": 2}
+
+
+@pytest.fixture
+def review(tmp_path):
+    return RecordReview(tasks.build(TASK), tmp_path, "mine")
+
+
+def test_what_is_taken_out_is_left_out_of_the_file(review):
+    review.decide(2, WRONG, note="=odd")
+    review.decide(0, FINE)
+    review.decide(3, UNSURE)
+    task = tasks.build(TASK)
+    left = parse_lines(review.cleaned(task.queries["queries"]).split("\n"))
+    records = (*task.train, *task.queries["queries"])
+    assert [record.content for record in left] == [records[row].content for row in (0, 1, 3, 4, 5)]
+    told = pd.read_csv(io.StringIO(review.to_csv()))
+    assert told["verdict"].tolist() == ["take out", "keep", "unsure"] and told["record"].tolist() == [2, 0, 3]
+    assert told["note"][0] == "'=odd" and (told["data"] == review.fingerprint).all()
+
+
+def test_a_record_that_came_with_a_flag_keeps_it(review):
+    review.decide(0, WRONG)
+    assert [record.flags for record in parse_lines(review.cleaned().split("\n"))] == [(), ("odd",), ()]
+
+
+def test_the_same_records_in_another_session(review, tmp_path):
+    review.decide(1, WRONG)
+    other = RecordReview(tasks.build(TASK), tmp_path, "theirs")
+    assert set(other.decisions()) == {1} and other.undo() is None
+    assert review.undo().row == 1 and not other.decisions()
+    assert not RecordReview(tasks.build({**TASK, "held": 3}), tmp_path).path.is_file()
+
+
+@pytest.mark.parametrize(("given", "why"), [
+    ((4, WRONG), "numbered 0 to 3"), ((0, "good"), "no verdict; use wrong, fine, unsure"), ((0, WRONG, 1), "no label"),
+    ((0, FINE, None, "a" * 2_001), "longer than 2,000")])
+def test_what_makes_no_sense_is_refused(review, given, why):
+    with pytest.raises(InvalidInput, match=why):
+        review.decide(*given)
+    assert not review.decisions()
+
+
+def test_something_is_kept(review):
+    review.decide_all(WRONG, dict.fromkeys(range(4)))
+    with pytest.raises(InvalidInput, match="keep some"):
+        review.cleaned()
