@@ -63,7 +63,7 @@ def numbers(agreements: Mapping[str, PerQuery], noun: str) -> pd.DataFrame:
         for metric, values in per_query.items():
             found = summarize([values], interval_over="queries")
             row[METRICS[metric].title] = found.mean
-            row[f"± {METRICS[metric].short}"] = found.ci95
+            row[f"± 95% of {METRICS[metric].title}"] = found.ci95
         rows.append({**row, "queries": found.n_queries, "left out": found.n_dropped})
     return pd.DataFrame(rows)
 

@@ -42,7 +42,8 @@ def _named() -> tuple[Scoring, ...]:
     return (*found, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))
 
 
-LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory", "replay", "cg_gauss_newton", "ekfac", "astra", "ntk"}
+LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory", "replay", "cg_gauss_newton", "ekfac", "astra", "ntk",
+                                    "source"}
 PRESETS = (
     Preset("first", "First look", "Three behaviors after the same step: the whole response, its explanation alone, and "
            "the lead of its answer; then the similarity of what the model makes of two texts. Four exact answers to "

@@ -152,7 +152,9 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, option
 
 @stages.register
 def _of_module(problem: ModuleProblem, process: Replay, read: Behavior, options: Options) -> Stages:
-    problem.training()[0].rule.flow(1.0)
+    if not problem.training()[0].rule.linear:
+        raise InvalidInput("This optimizer scales every parameter's gradient by itself, so that the causes of SOURCE's "
+                           "error are not told apart; compare its scores with `exact` as a whole.")
     yield "batches", over_all_examples(problem, read, options)
     for cause, exact in (("segments and flow", True), ("curvature", False)):
         response = source_response(problem, process, problem.candidates, options, exact=exact)

@@ -9,30 +9,38 @@ H_ℓ is a mean over all examples, with the weight decay of the training: which 
 averaged out. Where a long run has come to rest in one segment, F is the inverse Hessian. For a network H_ℓ is the
 Gauss–Newton matrix in EK-FAC's eigenbasis of the segment; for softmax regression it is the Hessian itself, by its
 eigendecomposition. `flow` may give way to the steps themselves, S = (I − η̄H)^K (`powers`).
+
+Adam multiplies the gradient of every parameter by 1/(√v̂ + ε), and AdamW shrinks θ by λ besides. With D one over
+the mean of √v̂ + ε over the states of a segment, held at what they are there, the flow is along D H + λ:
+
+    A = D^½ H D^½ + λ,    S = D^½ e^{−τA} D^−½,    F = D^½ (I − e^{−τA}) A⁻¹ D^½
+
+with τ the sum of the learning rates and functions of A read off Lanczos spaces. That an example also changes v̂, and
+with it how far others move θ, is left out, and so is the lag of m̂ behind the gradients.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import singledispatch
-from typing import Protocol, cast
 
 import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature.ekfac import Factors, factors_over
+from engine.curvature.ekfac import factors_over
 from engine.curvature.hessian import Hessian
-from engine.curvature.lanczos import Ritz, lanczos
+from engine.estimators.averaged import Averaged, Eigenbasis, Factored, Krylov, Read, scaled
 from engine.estimators.estimator import Estimator
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of
 from engine.exact.response import GradientPart, Response
 from engine.gradients.products import TrainingGradients
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models import softmax
+from engine.models.rules import Moment
+from engine.models.steps import Steps
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay
@@ -40,78 +48,6 @@ from engine.question.processes import Replay
 SEGMENTS = 3
 POINTS = 4
 """States of a segment over which curvature and gradients are averaged."""
-
-KRYLOV = 80
-"""Vectors of a Lanczos space: e^{−τλ} needs about √(τλ) of them."""
-
-Read = Callable[[Tensor], Tensor]
-
-
-class Averaged(Protocol):
-    """A mean curvature that functions can be read off."""
-
-    @property
-    def largest(self) -> float:
-        """Its largest eigenvalue; infinite where that is not known."""
-
-    def applied(self, columns: Tensor, read: Read) -> Tensor:
-        """f(H) V for V (P, r), f read off eigenvalues entry by entry."""
-
-
-@dataclass(frozen=True)
-class Eigenbasis:
-    """Of a symmetric matrix: values (P,), vectors (P, P)."""
-
-    values: Tensor
-    vectors: Tensor
-
-    @classmethod
-    def of(cls, matrix: Tensor) -> Eigenbasis:
-        """Of a matrix (P, P)."""
-        return cls(*torch.linalg.eigh(matrix))
-
-    @property
-    def largest(self) -> float:
-        return float(self.values[-1])
-
-    def applied(self, columns: Tensor, read: Read) -> Tensor:
-        """f(H) V."""
-        inner = self.vectors.T @ columns.to(self.vectors)
-        return (self.vectors @ (read(self.values)[:, None] * inner)).to(columns)
-
-
-@dataclass(frozen=True)
-class Krylov:
-    """(1/C) Σ_c ∇²L_data(θ_c) of a network as a product with vectors, (P, 1) -> (P, 1): functions of it are read off
-    Lanczos spaces of KRYLOV vectors, one a column."""
-
-    product: Callable[[Tensor], Tensor]
-    latest: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
-    largest: float = math.inf
-
-    def applied(self, columns: Tensor, read: Read) -> Tensor:
-        """f(H) V, right to rounding where the space holds V's part of the spectrum."""
-        if self.latest.get("columns") is not columns:
-            spaces = [lanczos(lambda vector: self.product(vector[:, None])[:, 0], column, KRYLOV)
-                      for column in columns.T]
-            self.latest.update(columns=columns, spaces=spaces)
-        found = [column.norm() * (own.basis.T @ (own.coordinates @ (own.coordinates[0] * read(own.values))).to(column))
-                 for column, own in zip(columns.T, cast(list[Ritz], self.latest["spaces"]), strict=True)]
-        return torch.stack(found, 1)
-
-
-@dataclass(frozen=True)
-class Factored:
-    """EK-FAC's eigenbasis of a network."""
-
-    problem: ModuleProblem
-    factors: Factors
-    largest: float = math.inf
-
-    def applied(self, columns: Tensor, read: Read) -> Tensor:
-        """f(H) V."""
-        return self.factors.applied(self.problem, columns, read)
-
 
 Form = Callable[[float, int, Tensor], tuple[Tensor, Tensor]]
 """(τ, K steps, eigenvalues) -> those of S and of F."""
@@ -136,31 +72,40 @@ def powers(time: float, steps: int, values: Tensor) -> tuple[Tensor, Tensor]:
 @dataclass(frozen=True)
 class Segment:
     """time: τ. steps: K. decay: λ of the weight decay, on top of the curvature. along: u (r, P) -> (r, b), the mean
-    of ⟨u, ∇ℓ(z_k)⟩ over the segment's states for all candidates."""
+    of ⟨u, ∇ℓ(z_k)⟩ over the segment's states for all candidates. root: D^½ (P,), of which the curvature is D^½ H D^½;
+    None where all parameters move alike."""
 
     time: float
     steps: int
     decay: float
     curvature: Averaged
     along: Callable[[Tensor], Tensor]
+    root: Tensor | None = None
 
     @property
     def contracts(self) -> bool:
         """Whether steps of its mean size on its mean curvature come to rest: no eigenvalue above 2/η."""
         return self.time / self.steps * (self.curvature.largest + self.decay) <= 2
 
-    def applied(self, columns: Tensor, form: Form, which: int) -> Tensor:
-        """S V, or F V where `which` is 1, for V (P, r)."""
-        return self.curvature.applied(columns, lambda values: form(self.time, self.steps, values + self.decay)[which])
+    def pulled(self, columns: Tensor, form: Form) -> tuple[Tensor, Tensor]:
+        """(Sᵀ V, Fᵀ V) for V (P, r)."""
+        def read(which: int) -> Read:
+            return lambda values: form(self.time, self.steps, values + self.decay)[which]
+
+        if self.root is None:
+            earlier, here = self.curvature.applied(columns, [read(0), read(1)])
+            return earlier, here
+        across = self.root[:, None]
+        earlier, here = self.curvature.applied(across * columns, [read(0), read(1)])
+        return earlier / across, across * here
 
 
 def unrolled_segments(segments: Sequence[Segment], slopes: Tensor, form: Form = flow) -> Tensor:
     """dB/dα (r, b) for ∇B(θ_T) (r, P), from the last segment to the first."""
     columns, found = slopes.T, []
     for segment in reversed(segments):
-        pulled = segment.applied(columns, form, 1)
+        columns, pulled = segment.pulled(columns, form)
         found.append(segment.along(pulled.T))
-        columns = segment.applied(columns, form, 0)
     return -torch.stack(found).sum(0)
 
 
@@ -178,8 +123,7 @@ def cut(steps: int, segments: int, points: int) -> list[tuple[range, list[int]]]
 
 def through_segments(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                      options: Options) -> list[Response]:
-    """One response an intervention. Raises `InvalidInput` for a run of another optimizer than descent with momentum,
-    and as `replay` does."""
+    """One response an intervention. Raises as `replay` does."""
     response = source_response(problem, process, candidates, options)
     return [response for _ in interventions]
 
@@ -195,7 +139,6 @@ def source_response(problem: Problem, process: Replay, candidates: Tensor, optio
 def _of_module(problem: ModuleProblem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
                points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
-    training.recipe.rule.flow(1.0)
     parts = [_of_run(problem, seed, candidates, options.share(place, len(seeds)), _Cut(count, points, exact), form)
              for place, seed in enumerate(seeds)]
     return run_response(parts, candidates, {STEPS: training.updates})
@@ -228,16 +171,35 @@ def _network_segments(problem: ModuleProblem, seed: int, candidates: Tensor, opt
     run, _ = kept_run(problem, seed, options)
     stretches = cut(len(run.steps), asked.count, asked.points)
     wanted = {place for _, places in stretches for place in places}
-    states = {place: moment[0] for place, moment in run.points.backwards(options.check) if place in wanted}
+    states = {place: (moment[0], _scale(run.steps, moment, place))
+              for place, moment in run.points.backwards(options.check) if place in wanted}
     found = []
     for number, (stretch, places) in enumerate(stretches):
         share = options.share(number, len(stretches))
-        here = [problem.with_network(run.steps.trained(states[place])) for place in places]
-        times, decays = zip(*(run.steps.rule.flow(run.steps.all[place].rate) for place in stretch), strict=True)
-        averaged: Averaged = Krylov(_mean_product(here, share)) if asked.exact \
-            else Factored(problem, factors_over(here, share))
-        found.append(Segment(sum(times), len(stretch), decays[0], averaged, _mean_along(here, candidates, share)))
+        here = [problem.with_network(run.steps.trained(states[place][0])) for place in places]
+        flows = [run.steps.rule.flow(run.steps.all[place].rate) for place in stretch]
+        curvature = Krylov(_mean_product(here, share)) if asked.exact else Factored(problem, factors_over(here, share))
+        roots = [states[place][1] for place in places]
+        found.append(_segment(flows, curvature, roots, _mean_along(here, candidates, share)))
     return found
+
+
+def _scale(steps: Steps, moment: Moment, place: int) -> Tensor | None:
+    """D of the step that is taken from a moment."""
+    theta, *state = moment
+    step = steps.all[place]
+    return None if steps.rule.linear else steps.rule.scale(tuple(state), steps.gradient(theta, step), step.count)
+
+
+def _segment(flows: Sequence[tuple[float, float, bool]], curvature: Krylov | Factored, scales: Sequence[Tensor | None],
+             along: Callable[[Tensor], Tensor]) -> Segment:
+    time, (_, decay, inside) = sum(own for own, *_ in flows), flows[0]
+    known = [scale for scale in scales if scale is not None]
+    if not known:
+        return Segment(time, len(flows), decay, curvature, along)
+    root = torch.stack(known).reciprocal().mean(0).rsqrt()
+    return Segment(time, len(flows), 0.0 if inside else decay,
+                   scaled(curvature.product, root, decay if inside else 0.0), along, root)
 
 
 def _mean_product(problems: Sequence[ModuleProblem], options: Options) -> Callable[[Tensor], Tensor]:

@@ -57,11 +57,20 @@ class Rule(ABC):
         pull = vjp(self._stepped(rate, count), *before)[1]
         return vmap(pull)(cotangents)
 
-    def flow(self, rate: float) -> tuple[float, float]:
-        """How long a step at this rate goes with the flow dθ = −(g + λθ) dt, and λ. Raises `InvalidInput` where steps
-        are no such thing."""
-        raise InvalidInput("This optimizer scales every parameter's gradient by itself, so that its steps are no "
-                           "gradient flow; use `dvemb`, or `exact`.")
+    @property
+    @abstractmethod
+    def linear(self) -> bool:
+        """Whether a step is linear in θ, the state and the gradient."""
+
+    @abstractmethod
+    def flow(self, rate: float) -> tuple[float, float, bool]:
+        """(how long a step at this rate goes with a flow, λ, whether the decay is scaled like a gradient): the flow is
+        dθ = −D(g + λθ) dt where it is, else dθ = −(Dg + λθ) dt, with D of `scale`."""
+
+    def scale(self, state: State, gradient: Tensor, count: int) -> Tensor | None:
+        """D (P,), by which step number `count` multiplies the gradient of every parameter, held at what it is there;
+        None where the rate alone does. state: before the step."""
+        return None
 
     def affine(self, theta: Tensor, state: State, rate: float) -> tuple[float, Tensor]:
         """(c, d (P,)) of a step θ + d − c g. Raises `InvalidInput` where a step is not affine in its gradient."""
@@ -95,9 +104,13 @@ class Momentum(Rule):
         velocity = self.momentum * state[0] + pull
         return theta - rate * velocity, (velocity,)
 
-    def flow(self, rate: float) -> tuple[float, float]:
+    @property
+    def linear(self) -> bool:
+        return True
+
+    def flow(self, rate: float) -> tuple[float, float, bool]:
         """η/(1 − μ): so far a gradient moves θ in the end."""
-        return rate / (1 - self.momentum), self.weight_decay
+        return rate / (1 - self.momentum), self.weight_decay, True
 
     def affine(self, theta: Tensor, state: State, rate: float) -> tuple[float, Tensor]:
         pull = self.weight_decay * theta
@@ -132,10 +145,30 @@ class AdamW(Rule):
     def remembers(self) -> int:
         return 2
 
+    @property
+    def linear(self) -> bool:
+        return False
+
+    def flow(self, rate: float) -> tuple[float, float, bool]:
+        """η: a gradient's parts in all later means m̂ add up to the whole of it."""
+        return rate, self.weight_decay, not self.decoupled
+
+    def scale(self, state: State, gradient: Tensor, count: int) -> Tensor | None:
+        """(what is left of a gradient's length)/(√v̂ + ε)."""
+        left = self._cut(gradient)
+        second = self.betas[1] * state[1] + (1 - self.betas[1]) * (left * gradient).square()
+        return left / (_root(second / (1 - self.betas[1] ** count)) + self.epsilon)
+
+    def _cut(self, gradient: Tensor) -> Tensor:
+        """The factor that shortens a gradient to the length `clip`, 1 for a shorter one."""
+        if self.clip == float("inf"):
+            return torch.ones_like(gradient[0])
+        return (self.clip / (_root(gradient.square().sum()) + CLIPPED)).clamp(max=1.0)
+
     def step(self, theta: Tensor, state: State, gradient: Tensor, rate: float, count: int | Tensor
              ) -> tuple[Tensor, State]:
         if self.clip < float("inf"):
-            gradient = gradient * (self.clip / (_root(gradient.square().sum()) + CLIPPED)).clamp(max=1.0)
+            gradient = gradient * self._cut(gradient)
         if not self.decoupled:
             gradient = gradient + self.weight_decay * theta
         first = self.betas[0] * state[0] + (1 - self.betas[0]) * gradient

@@ -54,7 +54,7 @@ class CausalProblem(ModuleProblem):
     offers = frozenset({"gradients", "last_layer", "representations", "margins", "tangents", "moments", "texts"})
     curvatures = (Hessian, GaussNewton)
     stacks = False
-    unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact", "source",
+    unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact",
                            "in_run_shapley"})
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,

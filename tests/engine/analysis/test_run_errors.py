@@ -61,7 +61,7 @@ def test_parts_are_what_the_question_of_one_part_is_answered_with(make):
 
 
 @pytest.mark.slow
-def test_a_run_that_source_does_not_read_says_why():
+def test_a_run_whose_steps_are_not_linear_says_why():
     found = run_errors(language_cases.problem("adapters"), "answer_margin", Replay())
-    assert not len(found.causes) and "gradient flow" in found.why and found.sentence.endswith(found.why)
-    assert set(found.methods["estimator"]) == {"dvemb", "tracin_run"}
+    assert not len(found.causes) and "scales every parameter" in found.why and found.sentence.endswith(found.why)
+    assert set(found.methods["estimator"]) == {"dvemb", "source", "tracin_run"}

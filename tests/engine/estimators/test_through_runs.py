@@ -16,6 +16,7 @@ from engine.exact.local_response import local_response
 from engine.exact.replay import replay, training_of
 from engine.models.network import Network
 from engine.models.recipe import Recipe
+from engine.models.rules import AdamW
 from engine.models.steps import Steps
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Infinitesimal, InfinitesimalDuring
@@ -45,11 +46,9 @@ def scores(asked, name, process=None, intervention=None, rows=ROWS, behavior=BEH
     return found.scores(behavior, asked.query_labels)
 
 
-def states(asked):
-    """(θ_t, v_t, rows, η_t) of a plain loop with momentum and weight decay, and θ_T; ℓ of one example, B of queries."""
-    recipe, build = asked.training()
-    training = training_of(asked, asked.seed)
-    module = training.start()
+def plain(asked):
+    """(θ_0, ℓ of one example at θ, B of the queries at θ), in plain autograd."""
+    module = training_of(asked, asked.seed).start()
     shapes = [(name, own.shape, own.numel()) for name, own in module.named_parameters()]
     theta = torch.cat([own.detach().flatten() for own in module.parameters()])
 
@@ -63,8 +62,15 @@ def states(asked):
     def behavior(flat):
         return BEHAVIOR.value(functional_call(module, named(flat), (asked.queries,)), asked.query_labels)
 
+    return theta, loss, behavior
+
+
+def states(asked):
+    """(θ_t, v_t, rows, η_t) of a plain loop with momentum and weight decay, and θ_T; ℓ of one example, B of queries."""
+    recipe = asked.training()[0]
+    theta, loss, behavior = plain(asked)
     velocity, found = torch.zeros_like(theta), []
-    for epoch, batches in enumerate(training.batches()):
+    for epoch, batches in enumerate(training_of(asked, asked.seed).batches()):
         for rows in batches:
             found.append((theta, velocity, rows.tolist(), recipe.rate(epoch)))
             pull = torch.stack([jacrev(loss)(theta, k) for k in rows.tolist()]).mean(0) + recipe.weight_decay * theta
@@ -205,12 +211,77 @@ def _alike(a, b):
     return torch.corrcoef(torch.stack([a.flatten(), b.flatten()]))[0, 1]
 
 
-@pytest.mark.parametrize("name", ["source", "in_run_shapley"])
-def test_what_no_optimizer_of_its_own_scale_allows_is_refused(name):
+def test_what_no_optimizer_of_its_own_scale_allows_is_refused():
     trained = language_cases.problem("adapters")
     with pytest.raises(InvalidInput, match="use `"):
-        scores(trained, name, behavior=BEHAVIORS["answer_margin"])
-    assert name in trained.unoffered
+        scores(trained, "in_run_shapley", behavior=BEHAVIORS["answer_margin"])
+    assert "in_run_shapley" in trained.unoffered
+
+
+@pytest.mark.slow
+def test_source_of_a_language_model_trained_by_adamw():
+    trained = language_cases.problem("adapters")
+    behavior, rows = BEHAVIORS["answer_margin"], torch.arange(trained.n)
+    exact = replay(trained, [Infinitesimal()], Replay(), rows, Options())[0].scores(behavior, trained.query_labels)
+    found = scores(trained, "source", rows=rows, behavior=behavior)
+    assert _alike(found, exact) > 0.7
+
+
+class Adaptive(Recipe):
+    """The recipe with the steps of AdamW."""
+
+    epsilon: float = 1e-8
+    clip: float = float("inf")
+    decoupled: bool = True
+    betas: tuple[float, float] = (0.9, 0.95)
+
+    @property
+    def rule(self):
+        return AdamW(self.weight_decay, self.clip, self.betas, self.epsilon, self.decoupled)
+
+
+ADAPTIVE = Adaptive(epochs=3, batch_size=5, learning_rate=0.05, weight_decay=0.1, clip=0.5)
+
+
+@pytest.mark.parametrize("decoupled", [True, False])
+def test_source_of_adamw_whose_scale_stands_still_is_that_of_descent(decoupled):
+    """Under a large ε every gradient is divided by ε."""
+    descent, epsilon = network(WHOLE), 1e6
+    decay = WHOLE.weight_decay / epsilon if decoupled else WHOLE.weight_decay
+    adaptive = network(Adaptive(**WHOLE.model_dump()).model_copy(update={
+        "learning_rate": WHOLE.learning_rate * epsilon, "weight_decay": decay, "epsilon": epsilon,
+        "betas": (0.0, 0.9), "decoupled": decoupled}))
+    asked = (Replay(), ROWS, Options(), 1_000, 1, powers, True)
+    expected = source_response(descent, *asked).scores(BEHAVIOR, descent.query_labels)
+    assert_close(source_response(adaptive, *asked).scores(BEHAVIOR, adaptive.query_labels), expected, 1e-5)
+
+
+@pytest.mark.parametrize("decoupled", [True, False])
+def test_source_of_adamw_is_its_formula_written_out(decoupled):
+    asked = network(ADAPTIVE.model_copy(update={"decoupled": decoupled}))
+    recipe, steps = ADAPTIVE, Steps(training_of(asked, asked.seed))
+    states, scales, moment = [], [], steps.beginning
+    for step in steps.all:
+        whole = steps.gradient(moment[0], step)
+        left = min(1.0, recipe.clip / (float(whole.norm()) + 1e-6))
+        second = recipe.betas[1] * moment[2] + (1 - recipe.betas[1]) * (left * whole).square()
+        states.append(moment[0])
+        scales.append(left / ((second / (1 - recipe.betas[1] ** step.count)).sqrt() + recipe.epsilon))
+        moment = steps.advance(moment, step)
+    _, loss, behavior = plain(asked)
+    eye, columns, expected = torch.eye(len(moment[0]), dtype=DOUBLE), jacrev(behavior)(moment[0]), 0.0
+    for stretch, places in reversed(cut(len(steps), 3, 4)):
+        here = [asked.with_network(_at(asked, states[place])) for place in places]
+        curved = factors_over(here, Options()).applied(asked, eye, lambda values: values)
+        scale = 1 / torch.stack([1 / scales[place] for place in places]).mean(0)[:, None]
+        decay = recipe.weight_decay * eye
+        flow = scale * curved + decay if decoupled else scale * (curved + decay)
+        shrunk = torch.linalg.matrix_exp(-sum(steps.all[place].rate for place in stretch) * flow)
+        mean = torch.stack([torch.stack([jacrev(loss)(states[place], k) for place in places]).mean(0)
+                            for k in ROWS.tolist()])
+        expected = expected - columns @ torch.linalg.solve(flow, eye - shrunk) @ (scale * mean.T)
+        columns = columns @ shrunk
+    assert_close(scores(asked, "source"), expected, 1e-6)
 
 
 def test_source_with_a_segment_a_step_is_the_run_itself():
