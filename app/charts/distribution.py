@@ -9,6 +9,8 @@ from app.charts import ink
 from engine.metrics.agreement import METRICS, Agreement
 
 HEIGHT = 170
+BRUSHED = "brushed"
+"""The selection of a range drawn over the bars, under the name of their field `from`."""
 
 
 def distribution(bins: pd.DataFrame, agreement: Agreement, metric: str) -> alt.LayerChart:
@@ -20,7 +22,8 @@ def distribution(bins: pd.DataFrame, agreement: Agreement, metric: str) -> alt.L
                 axis=alt.Axis(grid=False, tickCount=8)),
         x2="to:Q", y=alt.Y("queries:Q", title="Queries", axis=alt.Axis(tickCount=4)),
         tooltip=[alt.Tooltip("from:Q", title="From"), alt.Tooltip("to:Q", title="To"),
-                 alt.Tooltip("queries:Q", title="Queries")]), ink.QUIET)
+                 alt.Tooltip("queries:Q", title="Queries")]).add_params(
+        alt.selection_interval(name=BRUSHED, encodings=["x"])), ink.QUIET)
     mean = pd.DataFrame({"from": [agreement.mean], "text": [f"mean {agreement.mean:.3f}".replace("-", "−")]})
     width = 0.0 if agreement.ci95 != agreement.ci95 else agreement.ci95
     span = pd.DataFrame({"from": [max(low, agreement.mean - width)], "to": [min(high, agreement.mean + width)]})

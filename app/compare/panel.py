@@ -10,7 +10,7 @@ import streamlit as st
 from app.charts import distribution, rank_change
 from app.charts.draw import draw
 from app.compare import data as comparisons
-from app.compare import grid
+from app.compare import grid, queries
 from app.widgets import (
     agreements,
     chips,
@@ -272,7 +272,8 @@ def spread(found: Compared, pair: tuple[int, int], labels: Sequence[str], metric
         st.info("No query has a defined value here: one of the rankings is constant for all of them.")
         return
     bins = comparisons.histogram(values.agreement, metric, _candidates(found))
-    draw(distribution.distribution, bins, agreement, metric, key="compare:spread",
+    draw(distribution.distribution, bins, agreement, metric, key=queries.chart_key(found, metric, pair),
+         on_select="rerun", selection_mode=[distribution.BRUSHED],
          alt=f"Histogram of {title} over queries for {labels[pair[0]]} and {labels[pair[1]]}: mean "
              f"{agreements.plus_minus(agreement.mean, agreement.ci95)}, from {values.agreement.min():.2f} to "
              f"{values.agreement.max():.2f}.")

@@ -7,6 +7,7 @@ import hashlib
 import pandas as pd
 import streamlit as st
 
+from app.charts.distribution import BRUSHED
 from app.compare import data as comparisons
 from app.widgets import choice, glossary, pictures, record_text
 from app.widgets.desk import desk
@@ -17,11 +18,21 @@ HANDLED = "compare:queries:handled"
 PICTURE, QUERY = "picture", "query"
 
 
+def chart_key(found: Compared, metric: str, pair: tuple[int, int]) -> str:
+    """Of the histogram beside the list, over which a range is drawn."""
+    return f"compare:spread:{_digest(found, metric, pair)}"
+
+
 def show(found: Compared, metric: str, pair: tuple[int, int]) -> None:
     """The list, those that disagree most first; a chosen row is the query of the page."""
-    title = METRICS[metric].title
+    title, whole, brushed = METRICS[metric].title, _whole(found, metric, pair), _brushed(found, metric, pair)
+    if brushed is None:
+        text = "Draw a range over the bars beside it, and only its queries are listed."
+    else:
+        text = (f"{len(_listed(found, metric, pair)):,} of {len(whole):,}, those between {brushed[0]:.3f} and "
+                f"{brushed[1]:.3f}; a click beside the range lets go of it.")
     glossary.caption(f"Queries of seed {found.sources[0].seed}, the least {title} first; a head sorts by its column, "
-                     "the box before a row chooses its query.")
+                     f"the box before a row chooses its query. {text}")
     st.dataframe(_listed(found, metric, pair), key=_key(found, metric, pair), on_select="rerun",
                  selection_mode="single-row", hide_index=True, width="stretch", height=480, row_height=44,
                  column_config={PICTURE: st.column_config.ImageColumn("", width=60),
@@ -40,11 +51,28 @@ def take(found: Compared, metric: str, pair: tuple[int, int]) -> None:
 
 
 def _key(found: Compared, metric: str, pair: tuple[int, int]) -> str:
-    told = repr((found.key, metric, pair))
-    return f"compare:queries:{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    """Of the list; another range is another list, in which no row is chosen yet."""
+    return f"compare:queries:{_digest(found, metric, pair, _brushed(found, metric, pair))}"
+
+
+def _digest(found: Compared, *told: object) -> str:
+    return hashlib.sha256(repr((found.key, *told)).encode()).hexdigest()[:12]
+
+
+def _brushed(found: Compared, metric: str, pair: tuple[int, int]) -> tuple[float, float] | None:
+    """(from, to) of the range that is drawn over the histogram."""
+    drawn = ((st.session_state.get(chart_key(found, metric, pair)) or {}).get("selection") or {}).get(BRUSHED) or {}
+    ends = drawn.get("from") or []
+    return (float(min(ends)), float(max(ends))) if len(ends) == 2 else None
 
 
 def _listed(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
+    """The queries of the range, or all."""
+    whole, brushed = _whole(found, metric, pair), _brushed(found, metric, pair)
+    return whole if brushed is None else whole[whole["agreement"].between(*brushed)].reset_index(drop=True)
+
+
+def _whole(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
     """One row a query of the first seed, what it shows, its label and agreement."""
     return desk().memory.kept(("queries", *found.key, metric, *pair), lambda: _made(found, metric, pair))
 

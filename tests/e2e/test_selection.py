@@ -61,3 +61,22 @@ def test_a_dot_of_the_top_list_shows_its_picture_on_hover(open_page):
     picture.wait_for()
     assert picture.evaluate("image => image.naturalWidth") == 8 and picture.bounding_box()["width"] == 84
     assert page.console_errors == []
+
+
+def test_a_range_over_the_histogram_lists_its_queries(open_page, settle):
+    page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "detail": "queries"}, doseq=True))
+    assert page.get_by_text("Draw a range over the bars").count() == 1
+    bars = page.locator('[class*="st-key-compare-spread"] svg .mark-rect.role-mark').first
+    bars.scroll_into_view_if_needed()
+    box = page.locator('[class*="st-key-compare-spread"] svg').first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.97, box["y"] + 60, steps=5)
+    page.mouse.up()
+    said = page.get_by_text(re.compile(r"\d+ of 20, those between 0\.\d+ and [01]\.\d+"))
+    said.wait_for()
+    settle(page)
+    listed = int(re.search(r"(\d+) of 20", said.inner_text())[1])
+    assert 0 < listed <= 20 and page.console_errors == []
+    page.mouse.click(box["x"] + box["width"] * 0.3, box["y"] + 60)
+    page.get_by_text("Draw a range over the bars").wait_for()
