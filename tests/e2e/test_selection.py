@@ -68,7 +68,7 @@ def test_a_range_over_the_histogram_lists_its_queries(open_page, settle):
     assert page.get_by_text("Draw a range over the bars").count() == 1
     bars = page.locator('[class*="st-key-compare-spread"] svg .mark-rect.role-mark').first
     bars.scroll_into_view_if_needed()
-    box = page.locator('[class*="st-key-compare-spread"] svg').first.bounding_box()
+    box = page.locator('[class*="st-key-compare-spread"] svg.marks').first.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 60)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.97, box["y"] + 60, steps=5)
