@@ -30,7 +30,8 @@ def show(found: Compared, metric: str, pair: tuple[int, int]) -> None:
         text = "Draw a range over the bars beside it, and only its queries are listed."
     else:
         low, high = (f"{end:.3f}".replace("-", "−") for end in brushed)
-        text = (f"{len(_listed(found, metric, pair)):,} of {len(whole):,}, those between {low} and {high}; a click beside the range lets go of it.")
+        text = (f"{len(_listed(found, metric, pair)):,} of {len(whole):,}, those between {low} and {high}; "
+                "a click beside the range lets go of it.")
     glossary.caption(f"Queries of seed {found.sources[0].seed}, the least {title} first; a head sorts by its column, "
                      f"the box before a row chooses its query. {text}")
     st.dataframe(_listed(found, metric, pair), key=_key(found, metric, pair), on_select="rerun",
