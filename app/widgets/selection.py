@@ -22,6 +22,8 @@ MOST = 1_000
 """Examples in a group: an address has to hold them."""
 PICTURES = 24
 FIELD = "selection:group"
+LONGEST = 24
+"""Letters of a class in a field's example."""
 
 
 def written(rows: Iterable[int]) -> str:
@@ -105,8 +107,9 @@ def _gathered(listing: filters.Listing) -> None:
 
 
 def example_of(dataset: Dataset) -> str:
-    """A class to filter by, as an example."""
-    return dataset.class_names[0][:24]
+    """A filter's text for the first class, whatever its name holds."""
+    name = dataset.class_names[0].replace(filters.AND, "?").replace(filters.OR, "?")
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}*"
 
 
 def help_of(dataset: Dataset) -> str:

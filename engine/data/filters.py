@@ -24,7 +24,7 @@ SHOWN = 8
 """Values that a sentence lists before it says how many more there are."""
 _OF_RECORDS: dict[str, Callable[[Record], Sequence[str]]] = {
     "prompt": lambda record: [record.prompt], "response": lambda record: [record.response],
-    "answer": lambda record: [record.answer], "id": lambda record: [record.id], "flag": lambda record: record.flags}
+    "id": lambda record: [record.id], "flag": lambda record: record.flags}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,11 @@ class Listing:
     def of(cls, dataset: Dataset, sample: Sample) -> Listing:
         """What stands in the dataset of the drawn training set."""
         place, names = sample.train_index, dataset.class_names
+        fields: dict[str, Callable[[int], Sequence[str]]] = {dataset.noun: lambda row: [names[sample.y_train[row]]]}
         if dataset.records is not None:
             records = dataset.records[0]
-            return cls(len(place), {name: _read_at(read, records, place) for name, read in _OF_RECORDS.items()})
-        fields: dict[str, Callable[[int], Sequence[str]]] = {"label": lambda row: [names[sample.y_train[row]]]}
+            fields |= {name: _read_at(read, records, place) for name, read in _OF_RECORDS.items()}
+            return cls(len(place), fields)
         files, flags = dataset.files, dataset.flags
         if files:
             fields["file"] = lambda row: [files[place[row]]]

@@ -67,7 +67,7 @@ def test_of_records():
     assert listing.rows("prompt = *MAMMAL*") == [0, 2] and listing.rows("answer = B & prompt = *mammal*") == [2]
     assert listing.rows("flag = poison") == [1] and listing.rows("flag = odd") == [1, 2]
     assert listing.rows("id = r0 | r2") == [0, 2] and listing.rows("response = *is B.") == [1, 2]
-    with pytest.raises(InvalidInput, match="write `prompt`, `response`, `answer`, `id` or `flag`"):
+    with pytest.raises(InvalidInput, match="write `answer`, `prompt`, `response`, `id` or `flag`"):
         listing.rows("label = A")
 
 
