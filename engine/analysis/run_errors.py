@@ -50,8 +50,8 @@ Stages = Iterator[tuple[str, Tensor]]
 
 @dataclass(frozen=True)
 class RunErrors:
-    """causes: cause, title, error, so_far, tau: SOURCE's, in the order in which it leaves the run; empty where SOURCE
-    does not read this run, with the sentence `why`. methods: estimator, title, error, tau. parts: candidate, part,
+    """causes: cause, title, error, so_far, tau: SOURCE's, in the order in which it leaves the run; empty where they
+    are not told apart, with the sentence `why`. methods: estimator, title, error, tau. parts: candidate, part,
     first, last, rate: dB̄/dα by the candidate's weight in steps first to last alone."""
 
     behavior: str
@@ -64,7 +64,7 @@ class RunErrors:
     def sentence(self) -> str:
         """The largest cause."""
         if not len(self.causes):
-            return f"SOURCE does not read this run. {self.why}"
+            return self.why
         largest = self.causes.loc[self.causes["error"].idxmax()]
         last = self.causes.iloc[-1]
         return (f"SOURCE is off the exact derivative by {last['so_far']:.1%} and ranks with a Kendall τ of "

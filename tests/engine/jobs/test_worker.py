@@ -82,7 +82,7 @@ def test_sigterm_finishes_the_chunk_and_queues_the_job_again(queue, payload, sta
     assert worker.wait(10) == 0
     seen = queue.get(job)
     assert (seen.state, seen.crashes, seen.worker) == ("queued", 0, None) and len(tally(payload)) == seen.done
-    assert start("--once").wait(20) == 0
+    assert start("--once").wait(90) == 0
     assert queue.get(job).state == "done" and tally(payload) == ["0", "1", "2", "3", "4", "finish"]
 
 
