@@ -82,7 +82,6 @@ def main() -> None:
                 page.run()
             trail.remember()
     finally:
-        choice.leave(page.url_path)
         garbage.set_aside()
 
 

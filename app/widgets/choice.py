@@ -21,7 +21,7 @@ T = TypeVar("T")
 _STORE, _SAID = "_choices", "_ignored"
 _SAID_SECONDS = 30.0
 _REPLACED, _ECHO_SECONDS = "_replaced", 3.0
-_LINKED, _SHOWN = "_linked", "_shown"
+_LINKED, _SHOWN, _ADDRESSED = "_linked", "_shown", "_addressed"
 WHOLE, _OF_PAGE = "whole", "_of_page"
 """Names of choices that a link made and that no page has taken over yet: of these alone a reader is told that the
 address was at fault. What a page itself kept, and what fits no longer, gives way without a word."""
@@ -44,7 +44,8 @@ def arrive(page: str = "") -> None:
     of a kept view; call it before any page is drawn.
 
     What the address had said and says no more is undone, and in a kept view whatever else the page has ever said;
-    what it never said, choices of other pages, holds on.
+    what it never said, choices of other pages, holds on. What the address comes to say is noted as it is said: a page
+    that stops to wait has no end.
     """
     if history.GONE in st.query_params:
         st.query_params.pop(history.GONE)
@@ -52,6 +53,9 @@ def arrive(page: str = "") -> None:
     if WHOLE in st.query_params:
         st.query_params.pop(WHOLE)
         _undo(st.session_state.get(_OF_PAGE, {}).get(page, ()))
+    st.session_state[_SHOWN] = set(st.query_params)
+    st.session_state[_ADDRESSED] = page
+    _told(*st.query_params)
 
 
 def _undo(names: Iterable[str]) -> None:
@@ -63,10 +67,11 @@ def _undo(names: Iterable[str]) -> None:
             st.session_state.pop(widget(name), None)
 
 
-def leave(page: str = "") -> None:
-    """Remember which choices the address tells, once the page is drawn."""
-    st.session_state[_SHOWN] = tuple(st.query_params)
-    st.session_state.setdefault(_OF_PAGE, {}).setdefault(page, set()).update(st.query_params)
+def _told(*names: str) -> None:
+    """Note which choices the address tells now, and has ever told on this page."""
+    st.session_state.setdefault(_SHOWN, set()).update(names)
+    of_page = st.session_state.setdefault(_OF_PAGE, {})
+    of_page.setdefault(st.session_state.get(_ADDRESSED, ""), set()).update(names)
 
 
 def _echo(name: str, address: list[str]) -> bool:
@@ -103,6 +108,7 @@ def keep(name: str, values: Sequence[str] | str | int | float) -> None:
     _linked().discard(name)
     if st.query_params.get_all(name) != listed:
         st.query_params[name] = listed
+    _told(name)
 
 
 def hold(name: str, value: int | str) -> None:

@@ -162,7 +162,8 @@ def arriving():
     choice.arrive()
     st.session_state["told"] = [choice.one("size", 3, int), choice.one("other", 0, int)]
     choice.keep("size", st.session_state.get("wanted", st.session_state["told"][0]))
-    choice.leave()
+    if "waits" in st.session_state:
+        st.stop()
 
 
 def test_a_way_back_is_no_echo_of_what_was_replaced():
@@ -181,3 +182,14 @@ def test_a_way_back_is_no_echo_of_what_was_replaced():
     at.query_params["gone"] = "1"
     at.session_state["_choices"]["other"] = ["5"]  # of another page: the address never told it
     assert at.run().session_state["told"] == [3, 5]
+
+
+def test_a_way_back_undoes_what_a_page_told_that_stopped_to_wait():
+    at = AppTest.from_function(arriving)
+    at.session_state["waits"], at.session_state["wanted"] = True, 7
+    at.run()
+    assert at.query_params["size"] in ("7", ["7"])
+    del at.session_state["wanted"]
+    del at.query_params["size"]
+    at.query_params["gone"] = "1"
+    assert at.run().session_state["told"][0] == 3
