@@ -45,8 +45,8 @@ from engine.scoring.scoring import Scoring
 
 NAME, WHICH, UNDER, TOP, TICKED, WHERE, DONE, LABEL = (
     "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupwhere", "groupdone", "grouplabel")
-LARGEST, TOPMOST = 1_000, 50
-"""Examples of a group, and of the top of a ranking."""
+LARGEST, FEW, TOPMOST = 1_000, 50, 50
+"""Examples of a group that can be computed one by one too, and that are so unasked; and of the top of a ranking."""
 TOLD = 20.0
 """Guessed seconds from which on a reader is told of them before the run begins."""
 TOPPED, TICKS, FILTERED, SELECTED = "top", "ticked", "where", "selected"
@@ -75,9 +75,6 @@ def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], li
             glossary.caption(EMPTY[how])
         elif len(rows) >= drawn.problem.n:
             glossary.caption(f"The group holds all {len(rows):,} training examples; leave some out of it.")
-        elif len(rows) > LARGEST:
-            glossary.caption(f"The group has {len(rows):,} examples. Each is also computed alone, so that at most "
-                             f"{LARGEST:,} can be asked about; select fewer.")
         else:
             _effect(drawn, source, asked, rows, query)
         _curve(source, [scores.scoring for scores in found], names, query, len(found[0].candidates), asked.behavior)
@@ -154,7 +151,7 @@ def _changed(act: str, drawn: DrawnProblem) -> dict:
     return {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / drawn.problem.n}
 
 
-def _done(kind: str, payload: dict, title: str, label: str) -> pd.DataFrame | None:
+def _done(kind: str, payload: dict, title: str, label: str, key: str = "") -> pd.DataFrame | None:
     """The table of a run; before it is done, its progress or the button that starts it."""
     if desk().jobs.store.has(job_digest(kind, payload)):
         return runs.load(desk().jobs.result(kind, payload))
@@ -162,31 +159,66 @@ def _done(kind: str, payload: dict, title: str, label: str) -> pd.DataFrame | No
     if job is not None:
         job_panel.watch(Waiting(job.title, job=job.id))
     else:
-        st.button(label, icon=":material/model_training:", key=f"start:{kind}", on_click=job_panel.act,
+        st.button(label, icon=":material/model_training:", key=f"start:{kind}{key}", on_click=job_panel.act,
                   args=(desk().jobs.submit, kind, payload, title))
     return None
 
 
 def _effect(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int], query: Query) -> None:
-    payload = runs.group_payload(source, asked, rows)
-    seconds = cost.guess([asked], drawn.problem, 1 + len(rows))
-    if seconds > TOLD and not desk().jobs.find(runs.GROUP, payload):
-        glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores.")
-    table = _done(runs.GROUP, payload, f"{len(rows)} examples at once on {data.title(source.dataset)}",
-                  f"Compute what happens to all {len(rows)} at once, and one by one")
+    """A few examples all at once and one by one; more of them at once, which is one training, and then, where a reader
+    asks for it, one by one too."""
+    few, alone = len(rows) <= FEW, runs.group_payload(source, asked, rows, singles=False)
+    if few or _begun(runs.group_payload(source, asked, rows)):
+        table = _computed(drawn, source, asked, rows, singles=True)
+        if table is None and not few and desk().jobs.store.has(job_digest(runs.GROUP, alone)):
+            table = _computed(drawn, source, asked, rows, singles=False)
+    else:
+        table = _computed(drawn, source, asked, rows, singles=False)
     if table is None:
         return
-    own = table.iloc[query.place]
+    _shown(table, drawn, source, asked, rows, query)
+    if "additivity gap" not in table and len(rows) <= LARGEST and not _begun(runs.group_payload(source, asked, rows)):
+        _computed(drawn, source, asked, rows, singles=True)
+
+
+def _begun(payload: dict) -> bool:
+    """Whether somebody has asked for it."""
+    return (desk().jobs.store.has(job_digest(runs.GROUP, payload))
+            or desk().jobs.find(runs.GROUP, payload) is not None)
+
+
+def _computed(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int], singles: bool
+              ) -> pd.DataFrame | None:
+    """The table of a group's run; before it is done, its progress, or how long it takes and the button."""
+    payload = runs.group_payload(source, asked, rows, singles)
+    seconds = cost.guess([asked], drawn.problem, 1 + len(rows) if singles else 1)
+    if seconds > TOLD and not _begun(payload):
+        glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores"
+                         + (f", for {len(rows):,} trainings." if singles else "."))
+    label = "Also compute each of them alone" if singles and len(rows) > FEW else (
+        f"Compute what happens to all {len(rows):,} at once" + (", and one by one" if singles else ""))
+    return _done(runs.GROUP, payload, f"{len(rows):,} examples at once on {data.title(source.dataset)}", label,
+                 "each" if singles else "whole")
+
+
+def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int],
+           query: Query) -> None:
+    own, singles = table.iloc[query.place], "additivity gap" in table
     shown = st.columns(3)
     unit = asked.readout.title
     shown[0].metric("All at once", cards.number(own["whole group"]), help=f"Change of {unit} at this query.")
-    shown[1].metric("One by one, added up", cards.number(own["sum of examples"]),
-                    help="The sum of the examples' own exact effects.")
-    shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=DEFINITION)
-    glossary.caption(told(table, len(rows)))
-    chips.note(f"exact · {len(rows)} examples · {len(table)} queries · seed {source.seed}"
-               + ("" if own["trusted"] else " · a single effect is below resolution or did not converge"))
-    downloads.chart_extras("group", table, [asked], command=_command(source, asked, rows))
+    if singles:
+        shown[1].metric("One by one, added up", cards.number(own["sum of examples"]),
+                        help="The sum of the examples' own exact effects.")
+        shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=DEFINITION)
+        glossary.caption(told(table, len(rows)))
+    chips.note(f"exact · {len(rows):,} examples · {len(table)} queries · seed {source.seed}"
+               + ("" if own["trusted"] else _untrusted(singles)))
+    downloads.chart_extras("group", table, [asked], command=_command(source, asked, rows, singles))
+
+
+def _untrusted(singles: bool) -> str:
+    return " · a single effect is below resolution or did not converge" if singles else " · it did not converge"
 
 
 def told(table: pd.DataFrame, count: int) -> str:
@@ -231,10 +263,10 @@ def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: str) -> None:
          f"of {largest['ranking']}.")
 
 
-def _command(source: ProblemSource, asked: Scoring, rows: Sequence[int]) -> str:
+def _command(source: ProblemSource, asked: Scoring, rows: Sequence[int], singles: bool) -> str:
     """The commands that recompute a group's effect."""
     file, written = downloads.problem_file(source)
     spec = shlex.quote(json.dumps(asked.model_dump(mode="json"), ensure_ascii=False))
     return "\n".join([written, f"echo {spec} > spec.json",
                       f"python -m engine group --data {file} --spec spec.json --examples {','.join(map(str, rows))} "
-                      "--out group.csv"])
+                      f"{'' if singles else '--whole-only '}--out group.csv"])

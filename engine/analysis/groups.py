@@ -55,15 +55,33 @@ def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.nd
     group.
     """
     options = options or Options()
-    checked(problem, scoring)
-    chosen = torch.as_tensor(np.asarray(rows, dtype=np.int64), device=problem.device)
-    if not scoring.process.derivative:
-        group.check(problem, scoring.intervention, scoring.process, [chosen])
+    chosen = _group(problem, scoring, rows)
     [single] = compute(problem.with_candidates(chosen), [scoring], options.share(0, 2))
     whole = single.values.sum(1) if scoring.process.derivative else effects(
         problem, scoring, [chosen], options.share(1, 2))[:, 0]
     options.progress(1.0)
     return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values, np.asarray(single.known.all(1)))
+
+
+def whole_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None
+                 ) -> np.ndarray:
+    """The exact effect on training examples `rows` (b,) together, (m,), raw: one training where `group_effect` takes
+    1 + b; NaN where it diverged or no optimum was reached. A derivative adds up its single effects.
+    Raises as `group_effect` does."""
+    chosen = _group(problem, scoring, rows)
+    if scoring.process.derivative:
+        [single] = compute(problem.with_candidates(chosen), [scoring], options)
+        return single.values.sum(1)
+    return effects(problem, scoring, [chosen], options)[:, 0]
+
+
+def _group(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray) -> torch.Tensor:
+    """The rows (b,), which make a group that the scoring can be asked of."""
+    checked(problem, scoring)
+    chosen = torch.as_tensor(np.asarray(rows, dtype=np.int64), device=problem.device)
+    if not scoring.process.derivative:
+        group.check(problem, scoring.intervention, scoring.process, [chosen])
+    return chosen
 
 
 def effects(problem: Problem, scoring: Scoring, groups: Sequence[torch.Tensor], options: Options | None = None

@@ -32,12 +32,14 @@ def group(
              "specification itself says of single candidates).", metavar="NPZ")] = None,
     query: Annotated[int | None, typer.Option(help="The query that --top ranks for (default: the mean over all).",
                                               min=0)] = None,
+    whole_only: Annotated[bool, typer.Option(
+        "--whole-only", help="Leave out what each example does alone, which takes a training an example.")] = False,
     setting: Setting = Setting(),
 ) -> None:
     """Do something to a whole group of training examples at once, and compare with doing it one by one."""
     import pandas as pd
 
-    from engine.analysis.groups import group_effect
+    from engine.analysis.groups import group_effect, whole_effect
     from engine.cli.problem import read_listed
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
@@ -51,9 +53,14 @@ def group(
     rows = listing.rows(examples) if examples is not None else _top(problem, scoring, top or 0, by, query, setting)
     print(f"{len(rows):,} of {listing.n:,} training examples.")
     with progress(f"{len(rows)} examples at once") as move:
-        found = group_effect(problem, scoring, rows, setting.options(move))
-    table = pd.DataFrame({"query": range(len(found.whole)), "whole_group": found.whole, "sum_of_examples": found.added,
-                          "additivity_gap": found.gap, "trusted": found.known, "examples": len(rows)})
+        if whole_only:
+            whole = whole_effect(problem, scoring, rows, setting.options(move))
+            columns = {"whole_group": whole, "trusted": np.isfinite(whole)}
+        else:
+            found = group_effect(problem, scoring, rows, setting.options(move))
+            columns = {"whole_group": found.whole, "sum_of_examples": found.added, "additivity_gap": found.gap,
+                       "trusted": found.known}
+    table = pd.DataFrame({"query": range(len(problem.queries)), **columns, "examples": len(rows)})
     atomic_write(out, csv_text(table))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from engine.analysis import removal_curve as curves
-from engine.analysis.groups import group_effect
+from engine.analysis.groups import group_effect, whole_effect
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import Problem, ProblemSource
@@ -24,10 +25,13 @@ WHOLE = "whole"
 """The one chunk: a group, or the models of a curve, are computed side by side."""
 
 
-def group_payload(source: ProblemSource, scoring: Scoring, rows: Sequence[int]) -> dict[str, Any]:
-    """What determines a group's effect. rows: of the drawn training set; their order does not count."""
+def group_payload(source: ProblemSource, scoring: Scoring, rows: Sequence[int], singles: bool = True
+                  ) -> dict[str, Any]:
+    """What determines a group's effect. rows: of the drawn training set; their order does not count. singles: whether
+    each example's own effect is computed too."""
     return {"source": source.model_dump(mode="json"), "scorings": [scoring.canonical()],
-            "rows": sorted({int(row) for row in rows}), "contents": source.contents, "numerics": NUMERICS}
+            "rows": sorted({int(row) for row in rows}), "contents": source.contents, "numerics": NUMERICS,
+            **({} if singles else {"singles": False})}
 
 
 def curve_payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int, behavior: str, query: int,
@@ -45,9 +49,14 @@ def load(result: Result) -> pd.DataFrame:
 
 def _group(data: Mapping[str, Any], key: str, context: Context) -> Output:
     problem, [scoring] = drawn_problem(data, context, 0.1).problem, scorings_of(data)
-    found = group_effect(problem, scoring, data["rows"], context.computing("the group, and its examples", 0.1))
-    table = pd.DataFrame({"query": range(len(found.whole)), "whole group": found.whole, "sum of examples": found.added,
-                          "additivity gap": found.gap, "trusted": found.known})
+    if data.get("singles", True):
+        found = group_effect(problem, scoring, data["rows"], context.computing("the group, and its examples", 0.1))
+        columns = {"whole group": found.whole, "sum of examples": found.added, "additivity gap": found.gap,
+                   "trusted": found.known}
+    else:
+        whole = whole_effect(problem, scoring, data["rows"], context.computing("the group", 0.1))
+        columns = {"whole group": whole, "trusted": np.isfinite(whole)}
+    table = pd.DataFrame({"query": range(len(problem.queries)), **columns})
     return Output({WHOLE: table}, manifest=_told(problem))
 
 

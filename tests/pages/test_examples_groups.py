@@ -32,7 +32,7 @@ def submitted(monkeypatch):
 
 
 def button(at, kind):
-    return next(one for one in at.button if one.key == f"start:{kind}")
+    return next(one for one in at.button if (one.key or "").startswith(f"start:{kind}"))
 
 
 def test_the_top_of_a_ranking_is_asked_for_and_shown(submitted):
@@ -100,6 +100,24 @@ def test_the_group_that_is_selected_on_all_pages(submitted):
     at = page(groupof="selected", group="3-5,9")
     button(at, runs.GROUP).click().run()
     assert submitted[0][1]["rows"] == [3, 4, 5, 9]
+
+
+def test_a_large_group_is_trained_without_once(submitted):
+    chosen = {"groupof": "selected", "group": "0-54"}
+    button(page(**chosen), runs.GROUP).click().run()
+    [(kind, payload)] = submitted
+    assert payload["singles"] is False
+    run_job(kind, payload, desk().jobs.root)
+    at = page(**chosen)
+    assert [one.label for one in at.metric] == ["All at once"] and says(at, "--whole-only")
+    whole = at.metric[0].value
+    button(at, runs.GROUP).click().run()
+    kind, payload = submitted[1]
+    assert "singles" not in payload
+    run_job(kind, payload, desk().jobs.root)
+    at = page(**chosen)
+    assert [one.label for one in at.metric] == ["All at once", "One by one, added up", "Additivity gap"]
+    assert at.metric[0].value == whole and not says(at, "--whole-only")
 
 
 def test_a_class_or_another_filter(submitted):

@@ -22,6 +22,10 @@ def test_a_group_beside_its_examples(problem, capsys):
     np.testing.assert_allclose(table.whole_group, found.whole, atol=1e-8)
     np.testing.assert_allclose(table.additivity_gap, found.gap, atol=1e-8)
     assert "3 of 40 training examples" in capsys.readouterr().out
+    assert run("group", "--spec", "loo.json", "--examples", "4,0,7", "--whole-only", "--out", "whole.csv") == 0
+    whole = pd.read_csv("whole.csv")
+    np.testing.assert_allclose(whole.whole_group, found.whole, atol=1e-8)
+    assert list(whole.columns) == ["query", "whole_group", "trusted", "examples"]
 
 
 @pytest.mark.parametrize(("options", "words"), [

@@ -20,6 +20,9 @@ def test_a_group_has_one_run_whatever_its_order(tmp_path):
     found = group_effect(SOURCE.build().problem, LOO, [2, 9])
     np.testing.assert_allclose(table["whole group"], found.whole, atol=1e-9)
     np.testing.assert_allclose(table["additivity gap"], found.gap, atol=1e-9)
+    alone = groups.load(run_job(groups.GROUP, groups.group_payload(SOURCE, LOO, [2, 9], singles=False), tmp_path))
+    np.testing.assert_allclose(alone["whole group"], found.whole, atol=1e-9)
+    assert list(alone.columns) == ["query", "whole group", "trusted"] and alone.trusted.all()
 
 
 def test_a_curve_of_the_first_candidates(tmp_path):
