@@ -83,7 +83,8 @@ def _show(found: LinearRange, source: ProblemSource, tried: int, process: Replay
         glossary.markdown(found.precision_sentence)
         knobs = pd.DataFrame([{"setting": knob.name, "here": knob.here, "smoother": knob.smoother or "–"}
                               for knob in found.knobs])
-        st.dataframe(knobs, hide_index=True, width="stretch", key="knobs")
+        st.dataframe(knobs, hide_index=True, width="stretch", key="knobs",
+                     column_config=glossary.columns(knobs.columns))
     downloads.chart_extras("linear-range", found.table, command=_command(found, source, tried, process))
 
 

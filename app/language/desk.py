@@ -58,8 +58,8 @@ def exports(wanted: Asked, review: RecordReview, decisions: Mapping[int, Decisio
     out = sum(decision.verdict == WRONG for decision in decisions.values())
     with st.expander(f"Decisions ({len(decisions):,}) and cleaned records", icon=":material/fact_check:"):
         if decisions:
-            told = review.table().drop(columns=["data", "note"]).rename(columns={"decided_at": "decided at"})
-            st.dataframe(told, hide_index=True, width="stretch",
+            told = review.table().drop(columns=["data", "note"])
+            st.dataframe(told, hide_index=True, width="stretch", column_config=glossary.columns(told.columns),
                          alt=f"{len(decisions)} decisions about training records")
         with st.container(horizontal=True):
             downloads.file_button("Decisions (CSV)", review.to_csv, "record-decisions.csv", "text/csv",

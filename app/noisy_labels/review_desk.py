@@ -100,7 +100,8 @@ def _summary(flagged: int, shown: int, decisions: Mapping[int, Decision], undeci
 def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]) -> None:
     with st.expander(f"Decisions ({len(decisions):,}), downloads and import", icon=":material/fact_check:"):
         if decisions:
-            st.dataframe(review.table().drop(columns="data"), hide_index=True, width="stretch")
+            table = review.table().drop(columns="data")
+            st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns))
         with st.container(horizontal=True):
             downloads.file_button("Review (CSV)", review.to_csv, "review.csv", "text/csv", "desk:csv",
                                   disabled=not decisions)

@@ -206,8 +206,9 @@ def _kept_mean(found: Published, measure: str, dataset: str | None) -> None:
         return
     with st.expander("Leave-one-out with the mean kept over n: what removal gives without re-normalising"):
         shown = rows.assign(parameter=[paper_rows.parameter(row) for row in rows.to_dict("records")])
-        st.dataframe(shown[["dataset", "comparison", "parameter", "mean", "ci95", "n_seeds"]], hide_index=True,
-                     width="stretch", alt=f"{measure} of upweighting against removal with the mean kept over n")
+        shown = shown[["dataset", "comparison", "parameter", "mean", "ci95", "n_seeds"]]
+        st.dataframe(shown, hide_index=True, width="stretch", column_config=glossary.columns(shown.columns),
+                     alt=f"{measure} of upweighting against removal with the mean kept over n")
 
 
 def _values_alt(rows: pd.DataFrame, measure: str) -> str:

@@ -27,6 +27,10 @@ COLUMNS = {
     "kendall_tau": "τ: 1 the same order, 0 unrelated, −1 reversed.",
 }
 """Names of columns in files, which are short because programs read them."""
+LABELS = {"ci95": "± 95%", "seed_means": "mean of each seed", "n_seeds": "seeds", "n_queries": "queries",
+          "n_dropped": "queries left out", "eta": "η", "alpha": "α", "rho": "ρ", "kendall_tau": "Kendall τ",
+          "l2": "λ", "topk": "top k"}
+"""What stands above them on a page; others have spaces for underscores."""
 _KEPT = re.compile(r"(`[^`]*`|\[[^\]]*\]\([^)]*\)|:[a-z]+/[a-z_]+:|\$[^$]+\$|<[^>]*>)")
 """Parts of a Markdown text in which no word is marked: code, links, icons, formulas."""
 
@@ -133,12 +137,16 @@ def hint(label: str, help: str | None = None) -> str | None:
 
 
 def columns(names: Iterable[object], configured: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The column configuration of a table in which words, and names that programs read, explain themselves."""
+    """The column configuration of a table in which words, and names that programs read, explain themselves. A name that
+    is no word has one above its column, and stands in the help as the file has it."""
     found: dict[str, Any] = dict(configured or {})
     for name in map(str, names):
-        line = hint(name, COLUMNS.get(name))
-        if line and not (found.get(name) or {}).get("help"):
-            found[name] = {**(found.get(name) or st.column_config.Column()), "help": line}
+        own = dict(found.get(name) or st.column_config.Column())
+        label = own.get("label") or LABELS.get(name, name.replace("_", " "))
+        lines = [own.get("help") or hint(label, COLUMNS.get(name)),
+                 f"`{name}` in the file." if label != name and not own.get("label") else None]
+        if any(lines) or label != name:
+            found[name] = {**own, "label": label, "help": "\n\n".join(filter(None, lines)) or None}
     return found
 
 

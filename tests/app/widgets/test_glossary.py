@@ -2,7 +2,9 @@
 
 import re
 
-from app.widgets.glossary import explained, explained_html
+import streamlit as st
+
+from app.widgets.glossary import columns, explained, explained_html
 
 
 def plain(html):
@@ -19,3 +21,10 @@ def test_html_is_searched_between_its_tags_only():
     html = explained_html('<p title="behavior">Two queries, a behavior, a behavior</p>')
     assert html.startswith('<p title="behavior">') and html.count('class="wf-term"') == 2
     assert plain(html) == "Two queries, a behavior, a behavior"
+
+
+def test_names_that_programs_read_have_words_above_their_columns():
+    found = columns(["ci95", "own_layer", "mean", "link"], {"link": st.column_config.Column("Link")})
+    assert [found[name]["label"] for name in ("ci95", "own_layer", "link")] == ["± 95%", "own layer", "Link"]
+    assert "t-interval" in found["ci95"]["help"] and found["ci95"]["help"].endswith("`ci95` in the file.")
+    assert "in the file" not in ((found.get("mean") or {}).get("help") or "")
