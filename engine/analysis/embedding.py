@@ -4,8 +4,9 @@ Principal components: with the rows centred, Φ = φ − mean, and C = ΦᵀΦ /
 are Φ V_k and the share of variance they keep is Σ_{j ≤ k} λ_j / Σ λ. Distances only shrink: what is apart on the map is
 apart, and what is together may not be.
 
-t-SNE (van der Maaten and Hinton, 2008), by scikit-learn's Barnes-Hut method from the principal components: it keeps
-neighbours together; sizes of clusters and distances between them mean nothing.
+t-SNE (van der Maaten and Hinton, 2008), by scikit-learn's Barnes-Hut method, and UMAP (McInnes, Healy and Melville,
+2018), by umap-learn, both from the principal components: they keep neighbours together. How far clusters stand apart
+means little, and in t-SNE how large they are means nothing either.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from engine.problems import Problem
 
 DIMENSIONS = (2, 3)
 NEIGHBOURS_AMONG = 20_000
-"""Training examples up to which t-SNE is offered: its time grows with n log n, 10 s at 1,300 and 31 s at 4,000 on one
-core."""
+"""Training examples up to which neighbours are kept: the time grows with n log n, for t-SNE 10 s at 1,300 and 31 s at
+4,000 on one core."""
 REDUCED = 50
-PERPLEXITY = 30.0
+PERPLEXITY, NEIGHBOURS = 30.0, 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,17 +80,33 @@ def principal_components(values: Tensor, dimensions: int) -> Embedding:
     return Embedding(coordinates.numpy(), variances[:count].sum().item() / total if total > 0 else float("nan"))
 
 
-def neighbours(values: Tensor, dimensions: int) -> Embedding:
+def tsne(values: Tensor, dimensions: int) -> Embedding:
     """t-SNE of the first 50 principal components. Raises `InvalidInput` for more examples than it can do with."""
     from sklearn.manifold import TSNE
 
-    if len(values) > NEIGHBOURS_AMONG:
-        raise InvalidInput(f"t-SNE is offered for up to {NEIGHBOURS_AMONG:,} training examples, and there are "
-                           f"{len(values):,}; choose principal components, or draw fewer.")
-    start = principal_components(values, min(REDUCED, values.shape[1])).coordinates
+    start = _reduced(values)
     perplexity = min(PERPLEXITY, (len(values) - 1) / 3)
     found = TSNE(dimensions, perplexity=perplexity, init="pca", random_state=0, n_jobs=1).fit_transform(start)
     return Embedding(np.asarray(found, dtype=np.float64))
+
+
+def umap(values: Tensor, dimensions: int) -> Embedding:
+    """UMAP of the first 50 principal components. Raises `InvalidInput` for more examples than it can do with."""
+    from umap import UMAP  # the library compiles itself, which the first import on a machine pays for
+
+    start = _reduced(values)
+    few = len(values) <= 2 * dimensions  # no spectrum to begin from
+    found = UMAP(n_neighbors=min(NEIGHBOURS, len(values) - 1), n_components=dimensions,
+                 init="random" if few else "spectral", random_state=0, n_jobs=1).fit_transform(start)
+    return Embedding(np.asarray(found, dtype=np.float64))
+
+
+def _reduced(values: Tensor) -> np.ndarray:
+    """The first 50 principal components (n, ≤ 50), of no more examples than neighbours are kept among."""
+    if len(values) > NEIGHBOURS_AMONG:
+        raise InvalidInput(f"t-SNE and UMAP are offered for up to {NEIGHBOURS_AMONG:,} training examples, and there "
+                           f"are {len(values):,}; choose principal components, or draw fewer.")
+    return principal_components(values, min(REDUCED, values.shape[1])).coordinates
 
 
 METHODS: Registry[EmbeddingMethod] = Registry("map")
@@ -97,5 +114,7 @@ for _method in (
         EmbeddingMethod("pca", "principal components", "The directions in which the representations vary most. "
                         "What is apart on the map is apart; what is together may not be.", True, principal_components),
         EmbeddingMethod("tsne", "t-SNE", "Neighbours stay together; how large a cluster is and how far two stand "
-                        "apart means nothing.", False, neighbours)):
+                        "apart means nothing.", False, tsne),
+        EmbeddingMethod("umap", "UMAP", "Neighbours stay together; how far clusters stand apart means little.",
+                        False, umap)):
     METHODS.add(_method.name, _method)

@@ -15,7 +15,7 @@ from engine.cli.setting import Data, Setting
 def draw_map(
     data: Data,
     out: Annotated[Path, typer.Option(help="Coordinates to write: a row for each training example.", metavar="CSV")],
-    method: Annotated[str, typer.Option(help="`pca` for principal components, or `tsne`.")] = "pca",
+    method: Annotated[str, typer.Option(help="`pca` for principal components, `tsne` or `umap`.")] = "pca",
     dimensions: Annotated[int, typer.Option(help="2 or 3.")] = 2,
     setting: Setting = Setting(),
 ) -> None:

@@ -31,9 +31,10 @@ def test_space_is_turned_and_keeps_more_of_the_variance():
     assert len(figure(at)) == 1 and says(at, "Drag to turn the cloud") and says(at, "Group of 3:")
 
 
-def test_t_sne_is_a_job(home):
-    at = page(method="tsne")
-    assert not figure(at) and queued() == ["Map by t-SNE in 2 dimensions, Handwritten digits"]
+@pytest.mark.parametrize(("method", "title"), [("tsne", "t-SNE"), ("umap", "UMAP")])
+def test_what_keeps_neighbours_is_a_job(home, method, title):
+    at = page(method=method)
+    assert not figure(at) and queued() == [f"Map by {title} in 2 dimensions, Handwritten digits"]
 
 
 def test_a_score_colours_the_dots_and_the_card_has_its_rank():
@@ -47,7 +48,7 @@ def test_without_scores_the_card_says_what_the_model_says():
     assert says(at, "the model says") and not says(at, "of 60")
 
 
-@pytest.mark.parametrize("name, text", [("method", "umap"), ("space", "4"), ("shade", "mood"), ("group", "x")])
+@pytest.mark.parametrize("name, text", [("method", "isomap"), ("space", "4"), ("shade", "mood"), ("group", "x")])
 def test_nonsense_in_the_address_is_said_and_ignored(name, text):
     assert says(page(**{name: text}), f"The address said `{name}={text}`, which was ignored")
 

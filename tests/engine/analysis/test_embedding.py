@@ -6,7 +6,7 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 
-from engine.analysis.embedding import METHODS, embedding, neighbours, principal_components
+from engine.analysis.embedding import METHODS, embedding, principal_components, tsne, umap
 from engine.basics.errors import InvalidInput
 from engine.problems import ProblemSource
 
@@ -40,12 +40,21 @@ def test_dimensions_beyond_the_rank_are_zero():
     assert np.isnan(principal_components(torch.ones(4, 2, dtype=torch.float64), 2).kept)
 
 
-def test_neighbours_stay_together_and_the_map_is_the_same_again():
-    first, again = (neighbours(BLOBS, 2).coordinates for _ in range(2))
+@pytest.mark.parametrize("method", [tsne, umap])
+def test_neighbours_stay_together_and_the_map_is_the_same_again(method):
+    first, again = (method(BLOBS, 2).coordinates for _ in range(2))
     assert np.array_equal(first, again)
     assert trustworthiness(BLOBS.numpy(), first, n_neighbors=5) > 0.9
     nearest = np.argsort(((first[:, None] - first) ** 2).sum(-1), axis=1)[:, 1]
     assert (nearest % 3 == np.arange(60) % 3).all()  # blobs 27 apart never mix
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("method", [tsne, umap])
+@pytest.mark.parametrize(("n", "dimensions"), [(3, 2), (4, 3), (7, 3)])
+def test_a_handful_of_examples_has_a_map(method, n, dimensions):
+    found = method(BLOBS[:n], dimensions).coordinates
+    assert found.shape == (n, dimensions) and np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("model", ["softmax", "mlp"])
@@ -62,8 +71,9 @@ def test_what_cannot_be_mapped_is_refused():
     problem = ProblemSource(n_train=40, n_queries=4, n_test=8).build().problem
     with pytest.raises(InvalidInput, match="2 or 3 dimensions"):
         embedding(problem, "pca", 4)
-    with pytest.raises(InvalidInput, match="umap"):
-        embedding(problem, "umap")
-    with pytest.raises(InvalidInput, match="up to 20,000"):
-        neighbours(torch.zeros(20_001, 1), 2)
-    assert [METHODS[name].quick for name in ("pca", "tsne")] == [True, False]
+    with pytest.raises(InvalidInput, match="isomap"):
+        embedding(problem, "isomap")
+    for method in (tsne, umap):
+        with pytest.raises(InvalidInput, match="up to 20,000"):
+            method(torch.zeros(20_001, 1), 2)
+    assert [METHODS[name].quick for name in ("pca", "tsne", "umap")] == [True, False, False]

@@ -48,7 +48,7 @@ def start(queue):
         process.communicate()
 
 
-def wait_for(condition, seconds=15.0):
+def wait_for(condition, seconds=90.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -71,7 +71,7 @@ def test_kill_9_and_go_on_from_the_last_chunk(queue, payload, start):
     assert len(numbers) <= 7  # at most the chunk in hand was computed twice
     assert queue.store.read(job).array("scores").shape == (5, 2, 2)
     second.terminate()
-    assert second.wait(10) == 0 and Workers(queue.root).alive(0.6) == []
+    assert second.wait(90) == 0 and Workers(queue.root).alive(0.6) == []
 
 
 def test_sigterm_finishes_the_chunk_and_queues_the_job_again(queue, payload, start):
@@ -79,7 +79,7 @@ def test_sigterm_finishes_the_chunk_and_queues_the_job_again(queue, payload, sta
     worker = start()
     wait_for(lambda: queue.get(job).done >= 1)
     worker.terminate()
-    assert worker.wait(10) == 0
+    assert worker.wait(90) == 0
     seen = queue.get(job)
     assert (seen.state, seen.crashes, seen.worker) == ("queued", 0, None) and len(tally(payload)) == seen.done
     assert start("--once").wait(90) == 0
@@ -169,7 +169,7 @@ def test_ensure_worker_starts_one_that_leaves_by_itself(queue, payload):
     assert not ensure_worker(queue.root, kinds=[KINDS])
     assert time.monotonic() - started < 1.0
     wait_for(lambda: queue.get(job).state == "done")
-    assert workers_module._started[-1].wait(10) == 0
+    assert workers_module._started[-1].wait(90) == 0
     assert Workers(queue.root).alive() == [] and tally(payload)[-1] == "finish"
 
 
@@ -189,5 +189,5 @@ def test_a_home_deleted_under_a_worker_is_said(queue, payload, start, again):
     if again:
         JobQueue(queue.root).jobs()
     Path(payload["mended"]).touch()
-    assert worker.wait(20) == 2
+    assert worker.wait(90) == 2
     assert "was deleted or replaced while a worker used it" in worker.stderr.read()
