@@ -45,13 +45,15 @@ OWN, OTHERS = "own run", "other runs"
 SHARED = ("gradsim", "gradsim_cosine", "repsim", "repsim_cosine", "ntk", "representer", "tracin", "trak",
           "influence_function_ekfac", "influence_function_datainf")
 CHECKPOINTS = 4
-NETWORK = {"dataset": "digits", "model": "cnn", "n_train": 100, "n_queries": 20, "n_candidates": 20,
-           "recipe": {"epochs": 15, "batch_size": 20, "learning_rate": 0.05, "momentum": 0.9,
+NETWORK = {"dataset": "digits", "model": "cnn", "n_train": 200, "n_queries": 20, "n_candidates": 40,
+           "recipe": {"epochs": 30, "batch_size": 50, "learning_rate": 0.02, "momentum": 0.9,
                       "checkpoints": CHECKPOINTS}}
+"""Of nine recipes the one that reads most digits right (85%) among those whose derivative tells what leaving an example
+out does (off by a third in the middle, `linear_range`); agreement of methods was not looked at."""
 RECORDS = {**LANGUAGE, "n_train": 48, "n_test": 60, "n_queries": 10, "n_candidates": 12,
            "recipe": {**RECIPE, "epochs": 3, "checkpoints": 3}}
 PRESETS = {
-    "small": Preset("small", "A convolutional network on 100 digits, 20 candidates, 20 queries", 10, {
+    "small": Preset("small", "A convolutional network on 200 digits, 40 candidates, 20 queries", 10, {
         "numerics": NUMERICS, "source": NETWORK, "behavior": "query_loss", "similar": "query_logit",
         "methods": [*SHARED, "influence_function_cg_gauss_newton", "gradient_norm", "random"]}),
     "embedded": Preset("embedded", "The embedded language model on 48 records, 12 candidates, 10 queries", 10, {
