@@ -126,6 +126,10 @@ class _Needs:
         if executor.gpus and not gpus:
             raise InvalidInput("No node of the Ray cluster has a GPU; start a node that offers one, or compute on "
                                "processors with 0 GPUs a chunk.")
+        largest = max((node.cores for node in nodes), default=0.0)
+        if executor.cores > largest:
+            raise InvalidInput(f"A chunk is to take {executor.cores:g} cores, and no node of the Ray cluster has more "
+                               f"than {largest:g}; start a larger node, or ask for fewer cores a chunk.")
         self.kind, self.payload, self.gpus = work.kind, work.payload, executor.gpus
         self.most = max((node.memory for node in nodes), default=0)
         wanted = gpus if executor.gpus is None else executor.gpus

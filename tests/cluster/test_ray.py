@@ -245,3 +245,8 @@ def test_a_chunk_reserves_what_it_is_expected_to_hold(cluster, tmp_path):
 def test_a_gpu_that_no_node_has_is_said(cluster, tmp_path):
     with pytest.raises(InvalidInput, match="No node of the Ray cluster has a GPU"):
         run_job("slow", payload(tmp_path), tmp_path / "home", executor=RayExecutor(gpus=1.0))
+
+
+def test_more_cores_than_any_node_has_are_said(cluster, tmp_path):
+    with pytest.raises(InvalidInput, match="no node of the Ray cluster has more than"):
+        run_job("slow", payload(tmp_path), tmp_path / "home", executor=RayExecutor(cores=64.0))
