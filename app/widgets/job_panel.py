@@ -102,7 +102,7 @@ def ended(job: Job) -> None:
 
 
 def _parts(job: Job) -> str:
-    return f"{job.done} of {job.total} parts done" if job.total else "not started yet"
+    return f"{job.done} of {job.total} part{'' if job.total == 1 else 's'} done" if job.total else "not started yet"
 
 
 def _state(job: Job) -> str:
