@@ -212,6 +212,8 @@ def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, aske
                         help="The sum of the examples' own exact effects.")
         shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=DEFINITION)
         glossary.caption(told(table, len(rows)))
+    else:
+        glossary.caption(changed(table, unit))
     chips.note(f"exact · {len(rows):,} examples · {len(table)} queries · seed {source.seed}"
                + ("" if own["trusted"] else _untrusted(singles)))
     downloads.chart_extras("group", table, [asked], command=_command(source, asked, rows, singles))
@@ -219,6 +221,16 @@ def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, aske
 
 def _untrusted(singles: bool) -> str:
     return " · a single effect is below resolution or did not converge" if singles else " · it did not converge"
+
+
+def changed(table: pd.DataFrame, unit: str) -> str:
+    """One sentence on how large the effect of a group is, over all queries."""
+    whole = table["whole group"].dropna()
+    if whole.empty:
+        return "No query has an answer."
+    most = int(whole.abs().idxmax())
+    return (f"Over all {len(whole)} queries {unit} changes by {whole.abs().mean():.3g} on average, up or down, and "
+            f"most at query {most}: {cards.number(whole[most])}.")
 
 
 def told(table: pd.DataFrame, count: int) -> str:

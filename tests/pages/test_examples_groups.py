@@ -109,7 +109,8 @@ def test_a_large_group_is_trained_without_once(submitted):
     assert payload["singles"] is False
     run_job(kind, payload, desk().jobs.root)
     at = page(**chosen)
-    assert [one.label for one in at.metric] == ["All at once"] and says(at, "--whole-only")
+    assert [one.label for one in at.metric] == ["All at once"]
+    assert says(at, "--whole-only") and says(at, "and most at query")
     whole = at.metric[0].value
     button(at, runs.GROUP).click().run()
     kind, payload = submitted[1]
