@@ -31,7 +31,8 @@ def test_a_pass_costs_what_pytorch_counts(attribution):
     (records, tokens), answered = batch.ids.shape, batch.targets.shape[1]
     scale = Scale(records=records, parameters=sum(layers.values()) - head, tokens=tokens,
                   adapters=sum(parameter.numel() for parameter in lora.trained(model).values()))
-    attention = 3 * config.num_hidden_layers * 4 * tokens * config.hidden_size
+    seen = any("attention" in str(operation) for operation in counted.get_flop_counts()["Global"])  # not in torch 2.11
+    attention = 3 * config.num_hidden_layers * 4 * tokens * config.hidden_size if seen else 0
     expected = records * (tokens * (scale.backward + attention) + answered * 4 * head)
     assert counted.get_total_flops() == pytest.approx(expected, rel=0.15)
 
