@@ -30,9 +30,11 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
     build = builder(network.model, shape, arrays.n_classes)
     x, queries = (part.reshape(len(part), *shape).astype("float32") for part in (arrays.x_train, arrays.x_query))
     if folder := recorded_folder(network):
+        if fit.l2 is not None:
+            raise InvalidInput("A recorded training brings its own weight decay; leave out --l2.")
         return of_recording(open_recording(folder), build, x, arrays.y_train, lambda module, recipe, **others: (
             ModuleProblem(module, x, arrays.y_train, queries, arrays.y_query, arrays.candidates, recipe=recipe,
-                          parameters=network.parameters, l2=fit.l2, device=fit.device, **others)))
+                          parameters=network.parameters, device=fit.device, **others)))
     recipe = _recipe(fit, network)
     if network.checkpoint is None:
         identity = {"data": digest(x, arrays.y_train), "model": f"{network.model}:{build()}", "seed": 0,
@@ -44,8 +46,8 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
         states = tuple((read_state(path), 1.0) for path in network.trajectory or ())
     known = network.checkpoint is None or network.recipe is not None
     problem = ModuleProblem(module, x, arrays.y_train, queries, arrays.y_query, arrays.candidates,
-                            parameters=network.parameters, l2=fit.l2, recipe=recipe if known else None, build=build,
-                            device=fit.device)
+                            parameters=network.parameters, l2=recipe.weight_decay, recipe=recipe if known else None,
+                            build=build, device=fit.device)
     problem.keep_checkpoints(states)
     return problem
 
@@ -63,10 +65,12 @@ def recorded_folder(network: Network) -> Path | None:
 def _recipe(fit: Fit, network: Network) -> Recipe:
     """How the network is trained, with --l2 as its weight decay. Raises `InvalidInput` for a file that says another."""
     given = read_recipe(network.recipe) if network.recipe else NETWORK_RECIPE
-    if network.recipe and "weight_decay" in given.model_fields_set and given.weight_decay != fit.l2:
-        raise InvalidInput(f"The recipe's weight_decay is {given.weight_decay:g} and --l2 is {fit.l2:g}, which are one "
-                           "penalty; give the same for both, or leave weight_decay out.")
-    return given.model_copy(update={"weight_decay": fit.l2})
+    says = bool(network.recipe) and "weight_decay" in given.model_fields_set
+    penalty = fit.penalty(given.weight_decay) if says else fit.penalty()
+    if says and given.weight_decay != penalty:
+        raise InvalidInput(f"The recipe's weight_decay is {given.weight_decay:g} and --l2 is {penalty:g}, which are "
+                           "one penalty; give the same for both, or leave one out.")
+    return given.model_copy(update={"weight_decay": penalty})
 
 
 def input_shape(text: str, features: int) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ def _of_arrays(data: Path, setting: Setting) -> Problem:
         if network != Network():
             raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory and --recipe are of a network; name "
                                "it with --model.")
-        return SoftmaxProblem.from_arrays(load_npz(data), l2=fit.l2, intercept=fit.intercept, device=fit.device)
+        return SoftmaxProblem.from_arrays(load_npz(data), l2=fit.penalty(), intercept=fit.intercept, device=fit.device)
     if fit.intercept:
         raise InvalidInput("--intercept is of softmax regression; a network has its own biases.")
     return network_problem(load_npz(data), fit, network)

@@ -26,7 +26,9 @@ ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores that `bring`
                                                             "problem; repeat it for several.", metavar="NPZ")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
 Memory = Annotated[float, typer.Option(help="Memory to keep within, in GiB.", metavar="GIB")]
-L2 = Annotated[float, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖².")]
+L2 = Annotated[float | None, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖² (default: 1e-4, or the weight_decay "
+                                                       "of --recipe; a recorded training brings its own).")]
+USUAL_L2 = 1e-4
 Intercept = Annotated[bool, typer.Option("--intercept", help="Add an intercept, which is not regularised.")]
 Model = Annotated[str, typer.Option(help="softmax, a network that `list` shows, a classification model of "
                                          "torchvision, or MODULE:FUNCTION of your own.")]
@@ -69,8 +71,12 @@ class Fit:
     """How a model is fitted to an npz: where, with which penalty, and whether softmax regression has an intercept."""
 
     device: Device = "auto"
-    l2: L2 = 1e-4
+    l2: L2 = None
     intercept: Intercept = False
+
+    def penalty(self, usual: float = USUAL_L2) -> float:
+        """λ, or what it is where nobody says it."""
+        return usual if self.l2 is None else self.l2
 
 
 @dataclass(frozen=True)
@@ -126,8 +132,12 @@ class Setting:
 
     @property
     def arguments(self) -> list[str]:
-        """As on the command line; of an absolute path the file's name only."""
+        """As on the command line, with the penalty unless a recipe or a recorded training brings it; of an absolute
+        path the file's name only."""
         exactly = ["--precision", self.precision] if self.precision != "auto" else []
         flags = ["--intercept"] if self.fit.intercept else []
-        return ["--device", self.fit.device, "--l2", repr(self.fit.l2), *flags, *self.network.arguments, "--memory",
-                repr(self.memory), *exactly]
+        brought = self.fit.l2 is None and (self.network.recipe or any(
+            path.is_dir() for path in self.network.trajectory or ()))
+        penalty = [] if brought else ["--l2", repr(self.fit.penalty())]
+        return ["--device", self.fit.device, *penalty, *flags, *self.network.arguments, "--memory", repr(self.memory),
+                *exactly]

@@ -59,6 +59,12 @@ class Rule(ABC):
 
     @property
     @abstractmethod
+    def penalty(self) -> float:
+        """λ of the penalty (λ/2)‖θ‖² whose gradient the steps add to that of the loss; 0 where the decay is no gradient
+        of anything."""
+
+    @property
+    @abstractmethod
     def linear(self) -> bool:
         """Whether a step is linear in θ, the state and the gradient."""
 
@@ -105,6 +111,10 @@ class Momentum(Rule):
         return theta - rate * velocity, (velocity,)
 
     @property
+    def penalty(self) -> float:
+        return self.weight_decay
+
+    @property
     def linear(self) -> bool:
         return True
 
@@ -144,6 +154,10 @@ class AdamW(Rule):
     @property
     def remembers(self) -> int:
         return 2
+
+    @property
+    def penalty(self) -> float:
+        return 0.0 if self.decoupled else self.weight_decay
 
     @property
     def linear(self) -> bool:

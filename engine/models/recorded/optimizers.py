@@ -42,7 +42,7 @@ class Kind:
         for name, value in self.plain.items():
             if name in options and options[name] != value:
                 return f"its option `{name}` is {options[name]}"
-        known = {*self.plain, *self.read, *ARITHMETIC, *UNREAD, "decoupled_weight_decay"}
+        known = {*self.plain, *self.read, *ARITHMETIC, *UNREAD}
         unknown = sorted(name for name in options if name not in known)
         if unknown:
             return f"its option `{unknown[0]}` is not known here"
@@ -55,7 +55,8 @@ def _adam(make: Callable[..., torch.optim.Optimizer], decoupled: bool) -> Kind:
         first, second = options["betas"]
         return AdamW(options["weight_decay"], clip, (first, second), options["eps"], decoupled)
 
-    return Kind(make, rule, {"amsgrad": False, "maximize": False}, ("betas", "eps", "weight_decay"), clips=True)
+    plain = {"amsgrad": False, "maximize": False, "decoupled_weight_decay": decoupled}
+    return Kind(make, rule, plain, ("betas", "eps", "weight_decay"), clips=True)
 
 
 KINDS: dict[str, Kind] = {
@@ -80,6 +81,16 @@ def unfit(name: str, options: Options, clip: float | None) -> str:
     except (KeyError, TypeError, ValueError, RuntimeError):
         return "the options of its optimizer are not what torch takes"
     return ""
+
+
+def penalty(name: str, options: Options) -> float:
+    """λ of the penalty that the steps of an optimizer descend by, whether or not they can be made again; 0 for one of
+    which no steps are known."""
+    kind = KINDS.get(name)
+    try:
+        return float(kind.rule(options, 1.0).penalty) if kind else 0.0
+    except (KeyError, TypeError, ValueError):
+        return 0.0
 
 
 def kind_of(optimizer: torch.optim.Optimizer) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded.folder import Recording
-from engine.models.recorded.optimizers import KINDS, unfit
+from engine.models.recorded.optimizers import KINDS, penalty, unfit
 from engine.models.rules import Rule
 
 SEED = 0
@@ -98,6 +98,11 @@ class RecordedRecipe(TrainingRecipe):
     def rule(self) -> Rule:
         self._check(SEED)
         return KINDS[self.optimizer_kind].rule(self.options, float("inf") if self.clip is None else self.clip)
+
+    @property
+    def penalty(self) -> float:
+        """λ of the penalty that the recorded steps descended by."""
+        return penalty(self.optimizer_kind, self.options)
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         if self.clip is not None:

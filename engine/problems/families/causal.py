@@ -148,7 +148,7 @@ def _of_recording(run: Recording, build: Callable[[], nn.Module], packing: Packi
     learned = torch.zeros_like(batch.ids)
     learned[:, packing.tokens - packing.tail:] = batch.response.long()
     found = opened(run.within(READER), build, of_tokens(batch.ids, batch.mask, learned))
-    made = problem(found.module, recipe=found.recipe, build=found.build, seed=SEED)
+    made = problem(found.module, recipe=found.recipe, build=found.build, seed=SEED, l2=found.recipe.penalty)
     made.keep_checkpoints(found.checkpoints)
     return made
 

@@ -57,8 +57,9 @@ class NetworkFamily(Family):
     def contents(self, source: Asked) -> dict[str, str]:
         if not source.weights:
             return {}
-        kind = kept if kept.is_recording(source.weights) else own_weights
-        return {"weights": kind.content(source.weights)}
+        if kept.is_recording(source.weights):
+            return {"weights": kept.content(source.weights), "l2": "the recorded weight decay"}
+        return {"weights": own_weights.content(source.weights)}
 
     def is_trained(self, source: Asked) -> bool:
         return bool(source.weights) or super().is_trained(source)
@@ -78,8 +79,8 @@ class NetworkFamily(Family):
 
         def problem(module: nn.Module, recipe: TrainingRecipe | None, **others: Any) -> ModuleProblem:
             return ModuleProblem(module, x_train, sample.y_train, x_query, sample.y_query, sample.candidates,
-                                 parameters=source.selection, l2=source.l2, recipe=recipe, device=device,
-                                 **{"build": build, "seed": source.seed, **others})
+                                 parameters=source.selection, recipe=recipe, device=device,
+                                 **{"build": build, "seed": source.seed, "l2": source.l2, **others})
 
         if kept.is_recording(source.weights):
             return of_recording(kept.load(source.weights), build, x_train, sample.y_train, problem), x_test
@@ -101,9 +102,11 @@ class NetworkFamily(Family):
 
 def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
                  problem: Callable[..., ModuleProblem]) -> ModuleProblem:
-    """The problem of a recorded training for training data x (n, …) and y (n,): where it ended, with its checkpoints
-    and itself as the recipe. problem: (module, recipe, and what else a problem is made with) -> the problem."""
+    """The problem of a recorded training for training data x (n, …) and y (n,): where it ended, with its checkpoints,
+    its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else a problem is made
+    with) -> the problem."""
     found = opened(run, build, of_arrays(x, y))
-    made = problem(found.module, found.recipe, build=found.build, seed=SEED, dtype=str(run.dtype)[6:])
+    made = problem(found.module, found.recipe, build=found.build, seed=SEED, dtype=str(run.dtype)[6:],
+                   l2=found.recipe.penalty)
     made.keep_checkpoints(found.checkpoints)
     return made

@@ -112,8 +112,11 @@ def test_a_recipe_is_in_the_manifest_and_in_the_question(folder, capsys):
 def test_a_recipe_with_another_penalty_is_refused(folder, capsys):
     (folder / "recipe.json").write_text(json.dumps({"epochs": 2, "batch_size": 6, "learning_rate": 0.02,
                                                     "weight_decay": 0.5}))
-    assert influence(*OWN, "--recipe", "recipe.json") == 2
+    assert influence(*OWN, "--recipe", "recipe.json", "--l2", "0.0001") == 2
     assert "weight_decay is 0.5 and --l2 is 0.0001" in capsys.readouterr().err
+    (folder / "spec.json").write_text(json.dumps(STEP))
+    assert influence(*OWN, "--recipe", "recipe.json") == 0
+    assert json.loads((folder / "scores.json").read_text())["recipe"]["weight_decay"] == 0.5
 
 
 def test_an_indefinite_hessian_is_told(folder, capsys):

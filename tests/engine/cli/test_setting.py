@@ -20,7 +20,7 @@ PROBLEM = ["--device", "--l2", "--intercept", "--memory", "--model", "--checkpoi
 def test_commands_on_a_problem_share_its_options(name):
     shown = get_command(application(COMMANDS)).commands[name].params
     assert [one.opts[0] for one in shown][-len(PROBLEM):] == PROBLEM
-    assert {one.opts[0]: one.default for one in shown}["--l2"] == Fit.l2 == 1e-4
+    assert {one.opts[0]: one.default for one in shown}["--l2"] is Fit.l2 is None and Fit().penalty() == 1e-4
 
 
 def test_defaults_are_the_names_that_the_engine_knows():
@@ -34,6 +34,7 @@ def test_a_setting_is_written_as_it_was_given():
         "1,8,8", "--parameters", "last_layer", "--trajectory", "a.pt", "--trajectory", "b.pt", "--memory", "2.0"]
     assert Setting(precision="float32").arguments[-2:] == ["--precision", "float32"]
     assert Setting().arguments == ["--device", "auto", "--l2", "0.0001", "--memory", "4.0"]
+    assert "--l2" not in Setting(network=Network("cnn", recipe=Path("recipe.json"))).arguments
     assert command_line("bring", Path("/far/a b.npz"), Path("near/c.npz")) == (
         "python -m engine bring 'a b.npz' near/c.npz")
 

@@ -46,6 +46,7 @@ def test_replay_is_the_derivative_of_the_users_own_loop(tmp_path, model, optimiz
     trained(model, optimizer, tmp_path / "run", x)
     problem = problem_of(tmp_path / "run", x, model)
     assert problem.precision == "float64"
+    assert problem.l2 == {"momentum": 1e-2, "Adam": 1e-2, "AdamW": 0.0}[optimizer]  # whose decay is no gradient
     found = compute(problem, REPLAY)[0].values
     for place, row in enumerate(CANDIDATES):
         ends = []
@@ -175,6 +176,9 @@ def test_the_command_line_opens_a_folder(of_digits, home, capsys):
                  str(of_digits), "--spec", "spec.json", "--out", "others.npz"]) == 0
     with np.load("scores.npz") as named, np.load("others.npz") as arrays:
         np.testing.assert_allclose(named["scores"], arrays["scores"], rtol=1e-4, atol=1e-6)
+    assert main(["influence", "--data", "problem.npz", "--model", "mlp", "--shape", "1,8,8", "--trajectory",
+                 str(of_digits), "--spec", "spec.json", "--out", "no.npz", "--l2", "0.1"]) == 2
+    assert "its own weight decay" in capsys.readouterr().err
     recipe = json.loads((home / "scores.json").read_text())["recipe"]
     assert recipe["recording"] == open_recording(of_digits).digest
 

@@ -143,11 +143,13 @@ def begun(module):
 @pytest.mark.parametrize(("make", "options", "step", "told"), [
     (lambda own: torch.optim.RMSprop(own.parameters()), {}, 1, "RMSprop"),
     (lambda own: descent(own, momentum=0.9, nesterov=True), {}, 1, "`nesterov` is True"),
+    (lambda own: torch.optim.Adam(own.parameters(), decoupled_weight_decay=True), {}, 1, "`decoupled_weight_decay`"),
     (grouped, {}, 1, "different options"), (begun, {}, 1, "before the recording began"),
     (lambda own: torch.optim.SGD([own[1].weight], 0.1), {}, 1, "moves other parameters"),
     (descent, {"batches": 2}, 1, "added up"), (descent, {"told": False}, 1, "no batch was told of"),
     (descent, {"y": torch.rand(8)}, 1, "no classes"), (descent, {"autocast": True}, 1, "autocast")],
-    ids=["optimizer", "option", "groups", "begun", "parameters", "accumulation", "untold", "targets", "autocast"])
+    ids=["optimizer", "option", "decay", "groups", "begun", "parameters", "accumulation", "untold", "targets",
+         "autocast"])
 def test_what_cannot_be_made_again_is_recorded_for_its_checkpoints(tmp_path, make, options, step, told):
     run = steps(tmp_path / "run", make, **options)
     recipe = RecordedRecipe.of(run, of_arrays(X.numpy(), Y.numpy()))
