@@ -148,12 +148,34 @@ def test_what_the_card_of_the_embedded_model_shows():
     assert (removal["mean"] - removal["ci95"]).max() < (removal["mean"] + removal["ci95"]).min()
 
 
-@pytest.mark.parametrize("row", rows("mean ± 95% t interval over seeds:", 5, BENCHMARKS), ids=lambda row: row[0])
-def test_agreement_with_exact_answers_about_a_training(row):
-    table = pd.read_csv(ROOT / "assets" / "results" / "method-agreement" / "embedded" / "results.csv")
-    own = table[(table["metric"] == "Kendall tau") & (table["method"] == row[0])].set_index(["reference", "run"])
-    asked = [(reference, run) for reference in ("Exact replay", "Exact leave-one-out") for run in ("own run",
-                                                                                                  "other runs")]
+AGREEMENT = {"embedded": "mean ± 95% t interval over seeds:", "small": "τ with 95% t intervals over seeds:"}
+
+
+def agreement(preset):
+    """τ by (method, reference, run)."""
+    table = pd.read_csv(ROOT / "assets" / "results" / "method-agreement" / preset / "results.csv")
+    table = table[(table["metric"] == "Kendall tau") & table["mean"].notna()]
+    return table.set_index(["method", "reference", "run"]).sort_index()
+
+
+@pytest.mark.parametrize(("preset", "row"), [(preset, row) for preset, words in AGREEMENT.items()
+                                             for row in rows(words, 5, BENCHMARKS)], ids=str)
+def test_agreement_with_exact_answers_about_a_training(preset, row):
+    own = agreement(preset)
+    asked = [(row[0], reference, run) for reference in ("Exact replay", "Exact leave-one-out")
+             for run in ("own run", "other runs")]
     for key, cell in zip(asked, row[1:], strict=True):
         told = "—" if key not in own.index else f"{own.loc[key, 'mean']:.2f} ± {own.loc[key, 'ci95']:.2f}"
         assert cell == told.replace("-", "−")
+
+
+def test_what_the_agreement_of_the_network_shows():
+    own, exact = agreement("small"), ["Exact replay", "Exact leave-one-out"]
+    assert own.drop(index=exact, level="method").xs("own run", level="run")["mean"].max() < 0.125
+    for reference, other in (exact, exact[::-1]):
+        step = own.loc[("Exact step", reference, "other runs")]
+        assert own.loc[(other, reference, "own run"), "mean"] > 0.465
+        assert own.loc[(reference, reference, "other runs"), "mean"] < 0.105
+        for name in exact:
+            single = own.loc[(name, reference, "other runs")]
+            assert step["mean"] - step["ci95"] > single["mean"] + single["ci95"]
