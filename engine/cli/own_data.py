@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from engine.applications.decisions import Decision
     from engine.applications.noisy_labels.source import NoisyData
 
-SCRIPT = ".sh"
+SCRIPT, RECORDS = ".sh", ".jsonl"
 
 
 def preview_data(read: Read = Read()) -> None:
@@ -46,7 +46,8 @@ def preview_data(read: Read = Read()) -> None:
 
 def clean_data(
     changes: Annotated[Path, typer.Option(help="A CSV with the columns file and label: the class to use, or nothing "
-                                               "where the example is removed; the review desk writes it.",
+                                               "where the example is removed; the review desk writes it. For records: "
+                                               "the decisions that their desk writes.",
                                           metavar="CSV")],
     out: Annotated[Path, typer.Option(help="The cleaned copy, in the format of --data (a folder becomes a zip), or, "
                                            "with the ending .sh, the moves as a shell script.", metavar="PATH")],
@@ -59,6 +60,8 @@ def clean_data(
 
     if read.data is None:
         raise InvalidInput("There is nothing to clean; give --data.")
+    if read.data.suffix == RECORDS:
+        return _clean_records(read, changes, out)
     listed = read_columns(changes, "file", "label")
     drawn = own_source(read.data, {}, read.reading).draw()
     form = cleaning.format_of(drawn)
@@ -68,6 +71,34 @@ def clean_data(
     found = cleaning.outcome(drawn, decided)
     print(f"{len(found.labels):,} examples are left: {found.relabelled:,} with another label, {len(found.removed):,} "
           "removed.")
+    print(f"Written: {out}")
+
+
+def _clean_records(read: Read, changes: Path, out: Path) -> None:
+    """A JSONL of records without those that are taken out."""
+    from engine.applications.decisions import WRONG
+    from engine.applications.language.review import VERDICTS, jsonl, without
+    from engine.cli.score_files import check_output
+    from engine.data.records import read_jsonl
+
+    if read != Read(data=read.data):
+        raise InvalidInput("--trusted, --classes, --color and --size are of pictures and tables; leave them out for "
+                           "records.")
+    assert read.data is not None
+    check_output(out, RECORDS, inputs=[changes, read.data])
+    records = read_jsonl(read.data)
+    told = dict(read_columns(changes, "record", "id"))
+    strangers = [place for place, name in told.items()
+                 if not place.isdecimal() or int(place) >= len(records) or records[int(place)].id != name]
+    if strangers:
+        raise InvalidInput(f"`{changes}` speaks of record {strangers[0][:20]}, which `{read.data}` does not have under "
+                           f"the id `{told[strangers[0]][:60]}`; give the decisions about these records.")
+    verdicts = dict(read_columns(changes, "record", "verdict"))
+    if unknown := set(verdicts.values()) - set(VERDICTS.values()):
+        raise InvalidInput(f"`{min(unknown)[:40]}` is no verdict; use {', '.join(VERDICTS.values())}.")
+    left = without(records, {int(place) for place, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
+    atomic_write(out, jsonl(left))
+    print(f"{len(left):,} records are left: {len(records) - len(left):,} taken out.")
     print(f"Written: {out}")
 
 

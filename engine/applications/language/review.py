@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +18,20 @@ from engine.data.tasks import Task
 VERDICTS = {WRONG: "take out", FINE: "keep", UNSURE: "unsure"}
 """A record has no label that could be put right: a wrong one is taken out."""
 COLUMNS = ("data", "record", "id", "verdict", "note", "decided_at", "prompt", "response")
+
+
+def without(records: Sequence[Record], out: Container[int]) -> list[Record]:
+    """The records whose places are not in `out`. Raises `InvalidInput` where nothing would be left."""
+    left = [record for row, record in enumerate(records) if row not in out]
+    if not left:
+        raise InvalidInput("All records are taken out; keep some of them.")
+    return left
+
+
+def jsonl(records: Iterable[Record]) -> str:
+    """One record a line, as `engine.data.records.read_jsonl` reads them."""
+    return "".join(json.dumps(record.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) + "\n"
+                   for record in records)
 
 
 class RecordReview(Decisions):
@@ -43,11 +57,7 @@ class RecordReview(Decisions):
         """The records that are not taken out as JSONL, in their order, and then `others`, such as held-out queries of
         the same file. Raises `InvalidInput` where nothing would be left."""
         out = {row for row, decision in self.decisions().items() if decision.verdict == WRONG}
-        left = [record for row, record in enumerate(self.records) if row not in out]
-        if not left:
-            raise InvalidInput("All records are taken out; keep some of them.")
-        return "".join(json.dumps(record.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) + "\n"
-                       for record in [*left, *others])
+        return jsonl([*without(self.records, out), *others])
 
     def _checked(self, decision: Decision) -> Decision:
         if decision.verdict not in VERDICTS:

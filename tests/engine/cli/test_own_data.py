@@ -1,6 +1,7 @@
 """`preview-data` and `clean-data` do on the command line what the page does with a user's own data."""
 
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -62,6 +63,42 @@ def test_changes_that_cannot_be_made(mine, tmp_path, capsys, text, out, said):
     assert main(["clean-data", "--data", str(mine), "--changes", str(tmp_path / "decided.csv"), "--out",
                  str(tmp_path / out)]) == 2
     assert said in capsys.readouterr().err and not (tmp_path / out).exists()
+
+
+@pytest.fixture
+def reviewed(tmp_path, monkeypatch):
+    """records.jsonl, and decided.csv as the desk writes it."""
+    from engine.applications.decisions import FINE, WRONG
+    from engine.applications.language.review import RecordReview
+    from engine.data import tasks
+
+    monkeypatch.chdir(tmp_path)
+    given = [{"prompt": f"Question {row}?", "response": "=1", "id": f"-{row}"} for row in range(6)]
+    Path("records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in given))
+    review = RecordReview(tasks.build({"name": "own", "train": "records.jsonl", "held": 2}), tmp_path, "mine")
+    for row, verdict in ((3, WRONG), (1, FINE), (0, WRONG)):
+        review.decide(row, verdict)
+    Path("decided.csv").write_text(review.to_csv())
+    return given
+
+
+def test_records_without_those_that_are_taken_out(reviewed, capsys):
+    assert main(["clean-data", "--data", "records.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
+    assert "4 records are left: 2 taken out." in capsys.readouterr().out
+    left = [json.loads(line) for line in Path("left.jsonl").read_text().splitlines()]
+    assert left == [reviewed[row] for row in (1, 2, 4, 5)]
+
+
+@pytest.mark.parametrize(("text", "options", "said"), [
+    ("record,id,verdict\n1,-2,keep\n", [], "speaks of record 1"), ("record,id,verdict\n9,-9,keep\n", [], "record 9"),
+    ("record,id,verdict\n1,-1,burn\n", [], "`burn` is no verdict"), ("file,label\na,b\n", [], "`record` and `id`"),
+    ("record,id,verdict\n" + "".join(f"{row},-{row},take out\n" for row in range(6)), [], "All records are taken out"),
+    ("record,id,verdict\n1,-1,keep\n", ["--size", "8"], "leave them out for records")])
+def test_decisions_that_are_not_about_these_records(reviewed, capsys, text, options, said):
+    Path("decided.csv").write_text(text)
+    asked = ["clean-data", "--data", "records.jsonl", "--changes", "decided.csv", "--out", "x.jsonl"]
+    assert main([*asked, *options]) == 2
+    assert said in capsys.readouterr().err and not Path("x.jsonl").exists()
 
 
 def test_how_data_are_read_needs_data(tmp_path, capsys):
