@@ -81,7 +81,7 @@ def _show(found: LinearRange, source: ProblemSource, tried: int, process: Replay
         glossary.markdown(found.sentence)
         glossary.markdown(found.smoothness_sentence)
         glossary.markdown(found.precision_sentence)
-        knobs = pd.DataFrame([{"setting": knob.name, "here": knob.here, "smoother": knob.smoother or "–"}
+        knobs = pd.DataFrame([{"setting": knob.name, "here": knob.here, "worth trying": knob.smoother or "–"}
                               for knob in found.knobs])
         st.dataframe(knobs, hide_index=True, width="stretch", key="knobs",
                      column_config=glossary.columns(knobs.columns))

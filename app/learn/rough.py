@@ -45,7 +45,8 @@ LESSON = Lesson(
     Question("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
              ("Yes, it needs more digits", "No, it is the right tangent of a curve that jumps"), 1,
              "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
-             "step makes the end jump. Smaller steps, larger batches and smooth parts help; more digits do not."),
+             "step makes the end jump. The other training has smaller steps, larger batches and smooth parts; more "
+             "digits would not help."),
     Question("For which of the two trainings will the straight line tell what a real training does?",
              ("For both", "For the smooth one", "For the rough one"), 1,
              "Small steps through a smooth network bend the end of the training little; large ones and kinks "

@@ -76,7 +76,7 @@ class LinearRange:
 
     @property
     def sentence(self) -> str:
-        """Of which changes the derivative tells what they do, and what would make the training smoother."""
+        """Of which changes the derivative tells what they do, and what may make the training smoother."""
         errors, told = self.errors, self.told
         if not errors:
             return "No change of a weight moved this training by more than rounding does, so nothing can be said."

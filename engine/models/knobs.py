@@ -1,5 +1,5 @@
-"""What of a training decides how smoothly its end moves with the weights of its examples: as it is, and what would be
-smoother.
+"""What of a training decides how smoothly its end moves with the weights of its examples: as it is, and what is worth
+trying for a smoother one, which only the changed training can tell.
 
 Large steps on few examples carry a small change far, and a piecewise linear part jumps in its derivative wherever it
 changes its piece (Engstrom et al. 2025 choose among such settings to be able to differentiate a training at all).
@@ -22,7 +22,7 @@ KINKS: dict[str, tuple[tuple[type[nn.Module], ...], str]] = {
 
 @dataclass(frozen=True)
 class Knob:
-    """A setting, as it is `here`, and what would make the training `smoother`; empty where nothing would."""
+    """A setting, as it is `here`, and what may make the training `smoother`; empty where nothing is known."""
 
     name: str
     here: str
@@ -30,10 +30,10 @@ class Knob:
 
 
 def advice(knobs: Sequence[Knob]) -> str:
-    """One sentence on what would make a training smoother; empty where no knob is left."""
+    """One sentence on what may make a training smoother; empty where no knob is left."""
     *others, last = [knob.smoother for knob in knobs if knob.smoother] or [""]
     said = f"{', '.join(others)} and {last}" if others else last
-    return f"{said[0].upper()}{said[1:]} would make this training smoother." if said else ""
+    return f"{said[0].upper()}{said[1:]} may make this training smoother; try it, and check again." if said else ""
 
 
 def of_parts(module: nn.Module) -> list[Knob]:

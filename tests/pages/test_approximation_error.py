@@ -261,8 +261,8 @@ def test_a_network_is_asked_of_several_runs():
 def test_a_network_says_which_of_its_settings_matter():
     run_job(linear_runs.KIND, asked_run(model="mlp"))
     at = sound(open("approximation_error", **NETWORK))
-    knobs = next(frame.value for frame in at.dataframe if "smoother" in frame.value.columns)
-    assert "GELU for ReLU" in set(knobs["smoother"]) and "128" in set(knobs["here"])
+    knobs = next(frame.value for frame in at.dataframe if "worth trying" in frame.value.columns)
+    assert "GELU for ReLU" in set(knobs["worth trying"]) and "128" in set(knobs["here"])
     assert says(at, "in float32 the derivative is off by")
 
 
