@@ -16,6 +16,10 @@ from engine.jobs.workers import WORKER
 EACH = "each"
 """The device that asks for a worker a GPU."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+AGAIN = 3
+"""How often a worker that was killed is started again."""
+PAUSE = 0.2
+"""Seconds between two looks at a worker."""
 
 
 def gpus() -> list[str]:
@@ -29,21 +33,53 @@ def gpus() -> list[str]:
 def serve_each(arguments: Sequence[str], devices: Sequence[str]) -> int:
     """Start a worker for each of the devices, hand on every request to stop, and wait until all have left.
 
-    arguments: the worker's own, of which the device is replaced. Returns 0, or what the first worker that failed
-    returned; the others go on without it. Raises `InvalidInput` where there is no device.
+    arguments: the worker's own, of which the device is replaced. A worker that was killed, as one that took too much
+    memory is, is started again, up to `AGAIN` times; one that left with a failure is not. Returns 0, or what the first
+    worker that failed for good returned; the others go on without it. Raises `InvalidInput` where there is no device.
     """
     if not devices:
         raise InvalidInput("No GPU is found here for `each` to mean; start one worker with the device `auto`.")
-    command = [sys.executable, "-m", WORKER, *arguments, "--device", "cuda"]
-    processes: list[subprocess.Popen] = []
-
-    def hand_on(number: int, _: object) -> None:
-        for process in processes:
-            if process.poll() is None:
-                process.send_signal(number)
-
+    fleet = _Fleet([sys.executable, "-m", WORKER, *arguments, "--device", "cuda"])
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, hand_on)
-    for device in devices:  # in sessions of their own: else Ctrl-C in a terminal would reach them twice
-        processes.append(subprocess.Popen(command, env={**os.environ, VISIBLE: device}, start_new_session=True))
-    return next((code for code in [process.wait() for process in processes] if code), 0)
+        signal.signal(number, fleet.stop)
+    return fleet.serve(devices)
+
+
+class _Fleet:
+    """The workers, by their devices."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command, self.stopping = list(command), False
+        self.workers: dict[str, subprocess.Popen] = {}
+
+    def serve(self, devices: Sequence[str]) -> int:
+        left, failed = dict.fromkeys(devices, AGAIN), 0
+        for device in devices:
+            self._start(device)
+        while self.workers:
+            for device, worker in list(self.workers.items()):
+                try:
+                    code = worker.wait(PAUSE)
+                except subprocess.TimeoutExpired:
+                    continue
+                if code < 0 and left[device] and not self.stopping:
+                    left[device] -= 1
+                    print(f"The worker of GPU {device} was killed by signal {-code}, and is started again.",
+                          file=sys.stderr, flush=True)
+                    self._start(device)
+                else:
+                    del self.workers[device]
+                    failed = failed or code
+        return failed
+
+    def stop(self, number: int, _: object) -> None:
+        """Hand a request to stop on."""
+        self.stopping = True
+        for worker in self.workers.values():
+            if worker.poll() is None:
+                worker.send_signal(number)
+
+    def _start(self, device: str) -> None:
+        """In a session of its own: else Ctrl-C in a terminal would reach it twice."""
+        self.workers[device] = subprocess.Popen(self.command, env={**os.environ, VISIBLE: device},
+                                                start_new_session=True)

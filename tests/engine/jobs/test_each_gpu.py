@@ -47,7 +47,7 @@ def test_each_worker_sees_one_device_and_they_run_side_by_side(queue, tmp_path):
     payloads = [{"number": number, "together": 2, "tally": str(tmp_path / "tally")} for number in range(2)]
     jobs = [queue.submit("which_gpu", payload).id for payload in payloads]
     started = start(queue, {"CUDA_VISIBLE_DEVICES": "3,5"}, "--once")
-    said = started.communicate(timeout=60)[1]
+    said = started.communicate(timeout=90)[1]
     assert (started.returncode, said) == (0, "")
     assert sorted(tally(payloads[0])) == ["3:cuda", "5:cuda"]
     assert [queue.store.read(job).manifest["met"] for job in jobs] == [2, 2]
@@ -55,13 +55,31 @@ def test_each_worker_sees_one_device_and_they_run_side_by_side(queue, tmp_path):
 
 def test_a_request_to_stop_reaches_all_of_them(queue):
     started, workers = start(queue, {}), Workers(queue.root)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while len(workers.alive()) < 2:
         assert time.monotonic() < deadline, "two workers never stood on the table"
         time.sleep(0.05)
     started.send_signal(signal.SIGTERM)
-    said = started.communicate(timeout=30)[1]
+    said = started.communicate(timeout=90)[1]
     assert (started.returncode, said, workers.alive()) == (0, "", [])
+
+
+def test_a_worker_that_is_killed_is_started_again(queue):
+    started, workers = start(queue, {"CUDA_VISIBLE_DEVICES": "0"}), Workers(queue.root)
+
+    def process(but=0):
+        deadline = time.monotonic() + 90
+        while not (found := {int(name.partition("-")[0]) for name in workers.alive()} - {but}):
+            assert time.monotonic() < deadline, "no worker stood on the table"
+            time.sleep(0.05)
+        return found.pop()
+
+    first = process()
+    os.kill(first, signal.SIGKILL)
+    assert process(but=first) != first
+    started.send_signal(signal.SIGTERM)
+    said = started.communicate(timeout=90)[1]
+    assert started.returncode == 0 and said.count("was killed by signal 9, and is started again") == 1
 
 
 @pytest.fixture
@@ -84,5 +102,5 @@ def test_a_cluster_has_its_own_way(home, capsys):
 @pytest.mark.slow
 def test_a_worker_that_fails_is_told_by_the_code(tmp_path):
     found = start(JobQueue(tmp_path), {}, "--once", "--kinds", "no.such.module")
-    said = found.communicate(timeout=60)[1]
+    said = found.communicate(timeout=90)[1]
     assert found.returncode == 2 and said.count("cannot load the job kinds of `no.such.module`") == 2
