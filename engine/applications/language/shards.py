@@ -60,14 +60,14 @@ def fill(found: Attribution, point: Checkpoint, number: int, of: int, check: Che
 
 def merged(found: Attribution, point: Checkpoint, of: int, check: Check = lambda: None,
            progress: Progress = lambda share: None) -> Cache:
-    """The cache of all records out of its shards, which are removed. What no shard holds is computed."""
+    """The cache of all records out of its shards, which are removed, also where the cache was complete already: who
+    completed it may have stopped before. What no shard holds is computed."""
     cache = found.opened_records(point)
-    divided = of > 1 and not cache.sealed
-    parts = [own for number in range(of) if (own := rows(found, number, of))] if divided else []
+    parts = [own for number in range(of) if (own := rows(found, number, of))] if of > 1 else []
     opened = [found.opened_records(point, own) for own in parts]
     for own, shard in zip(parts, opened, strict=True):
         check()
-        if shard.sealed:
+        if shard.sealed and not cache.sealed:
             cache.put(own, {name: shard[name] for name in cache.columns})
     whole = found.record_cache(point, check, progress)
     for shard in opened:

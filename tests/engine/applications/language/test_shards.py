@@ -46,6 +46,16 @@ def test_what_no_shard_holds_is_computed(attribution, elsewhere):
     assert len(done) == 2 and sums(cache) == sums(attribution.record_cache(attribution.points[0]))
 
 
+def test_shards_that_a_stopped_merge_left_are_removed(elsewhere):
+    point = elsewhere.points[0]
+    for number in range(2):
+        shards.fill(elsewhere, point, number, 2)
+    kept = [elsewhere.opened_records(point, shards.rows(elsewhere, number, 2)).folder for number in range(2)]
+    whole = elsewhere.record_cache(point)
+    assert whole.sealed and all(folder.is_dir() for folder in kept)
+    assert sums(shards.merged(elsewhere, point, 2)) == sums(whole) and not any(folder.exists() for folder in kept)
+
+
 def test_a_shard_that_stopped_goes_on(attribution, elsewhere):
     point, calls = elsewhere.points[0], []
 
