@@ -14,6 +14,8 @@ from engine.basics.files import atomic_write
 from engine.cli.setting import Data, ScoreFiles, Setting, Spec
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from engine.problems import Problem
     from engine.scoring.scoring import Scoring
 
@@ -37,11 +39,7 @@ def group(
     setting: Setting = Setting(),
 ) -> None:
     """Do something to a whole group of training examples at once, and compare with doing it one by one."""
-    import pandas as pd
-
-    from engine.analysis.groups import group_effect, whole_effect
     from engine.cli.problem import read_listed
-    from engine.cli.progress import progress
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import read_spec
 
@@ -52,6 +50,16 @@ def group(
     scoring, (problem, listing) = read_spec(spec), read_listed(data, setting)
     rows = listing.rows(examples) if examples is not None else _top(problem, scoring, top or 0, by, query, setting)
     print(f"{len(rows):,} of {listing.n:,} training examples.")
+    atomic_write(out, csv_text(_effects(problem, scoring, rows, whole_only, setting)))
+
+
+def _effects(problem: Problem, scoring: Scoring, rows: list[int], whole_only: bool, setting: Setting) -> pd.DataFrame:
+    """A row a query: the effect of the group, and unless the whole alone is asked for, of its examples."""
+    import pandas as pd
+
+    from engine.analysis.groups import group_effect, whole_effect
+    from engine.cli.progress import progress
+
     with progress(f"{len(rows)} examples at once") as move:
         if whole_only:
             whole = whole_effect(problem, scoring, rows, setting.options(move))
@@ -60,8 +68,7 @@ def group(
             found = group_effect(problem, scoring, rows, setting.options(move))
             columns = {"whole_group": found.whole, "sum_of_examples": found.added, "additivity_gap": found.gap,
                        "trusted": found.known}
-    table = pd.DataFrame({"query": range(len(problem.queries)), **columns, "examples": len(rows)})
-    atomic_write(out, csv_text(table))
+    return pd.DataFrame({"query": range(len(problem.queries)), **columns, "examples": len(rows)})
 
 
 def removal_curve(

@@ -132,12 +132,9 @@ class Setting:
 
     @property
     def arguments(self) -> list[str]:
-        """As on the command line, with the penalty unless a recipe or a recorded training brings it; of an absolute
-        path the file's name only."""
+        """As on the command line; of an absolute path the file's name only."""
         exactly = ["--precision", self.precision] if self.precision != "auto" else []
         flags = ["--intercept"] if self.fit.intercept else []
-        brought = self.fit.l2 is None and (self.network.recipe or any(
-            path.is_dir() for path in self.network.trajectory or ()))
-        penalty = [] if brought else ["--l2", repr(self.fit.penalty())]
+        penalty = [] if self.fit.l2 is None else ["--l2", repr(self.fit.l2)]
         return ["--device", self.fit.device, *penalty, *flags, *self.network.arguments, "--memory", repr(self.memory),
                 *exactly]

@@ -16,7 +16,7 @@ def test_map_writes_the_coordinates(problem, dimensions, capsys):
     assert f"{found.kept:.1%}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("options, why", [(["--method", "umap"], "umap"), (["--dimensions", "4"], "2 or 3")])
+@pytest.mark.parametrize("options, why", [(["--method", "isomap"], "isomap"), (["--dimensions", "4"], "2 or 3")])
 def test_map_refuses_in_one_sentence(problem, options, why, capsys, tmp_path):
     assert main(["map", "--data", "problem.npz", *options, "--out", "map.csv"]) == 2
     assert why in capsys.readouterr().err and not (tmp_path / "map.csv").exists()

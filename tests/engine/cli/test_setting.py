@@ -33,8 +33,7 @@ def test_a_setting_is_written_as_it_was_given():
         "--device", "cpu", "--l2", "0.5", "--intercept", "--model", "cnn", "--checkpoint", "weights.pt", "--shape",
         "1,8,8", "--parameters", "last_layer", "--trajectory", "a.pt", "--trajectory", "b.pt", "--memory", "2.0"]
     assert Setting(precision="float32").arguments[-2:] == ["--precision", "float32"]
-    assert Setting().arguments == ["--device", "auto", "--l2", "0.0001", "--memory", "4.0"]
-    assert "--l2" not in Setting(network=Network("cnn", recipe=Path("recipe.json"))).arguments
+    assert Setting().arguments == ["--device", "auto", "--memory", "4.0"]
     assert command_line("bring", Path("/far/a b.npz"), Path("near/c.npz")) == (
         "python -m engine bring 'a b.npz' near/c.npz")
 
