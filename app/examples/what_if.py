@@ -194,7 +194,7 @@ def _computed(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: 
     seconds = cost.guess([asked], drawn.problem, 1 + len(rows) if singles else 1)
     if seconds > TOLD and not _begun(payload):
         glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores"
-                         + (f", for {len(rows):,} trainings." if singles else "."))
+                         + (f", once for each of {len(rows):,} examples." if singles else "."))
     label = "Also compute each of them alone" if singles and len(rows) > FEW else (
         f"Compute what happens to all {len(rows):,} at once" + (", and one by one" if singles else ""))
     return _done(runs.GROUP, payload, f"{len(rows):,} examples at once on {data.title(source.dataset)}", label,

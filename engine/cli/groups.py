@@ -35,7 +35,7 @@ def group(
     query: Annotated[int | None, typer.Option(help="The query that --top ranks for (default: the mean over all).",
                                               min=0)] = None,
     whole_only: Annotated[bool, typer.Option(
-        "--whole-only", help="Leave out what each example does alone, which takes a training an example.")] = False,
+        "--whole-only", help="Leave out what each example does alone: one answer instead of one an example.")] = False,
     setting: Setting = Setting(),
 ) -> None:
     """Do something to a whole group of training examples at once, and compare with doing it one by one."""

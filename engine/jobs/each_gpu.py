@@ -81,5 +81,7 @@ class _Fleet:
 
     def _start(self, device: str) -> None:
         """In a session of its own: else Ctrl-C in a terminal would reach it twice."""
-        self.workers[device] = subprocess.Popen(self.command, env={**os.environ, VISIBLE: device},
-                                                start_new_session=True)
+        worker = subprocess.Popen(self.command, env={**os.environ, VISIBLE: device}, start_new_session=True)
+        self.workers[device] = worker
+        if self.stopping:  # asked for meanwhile, when it was not yet known
+            worker.terminate()
