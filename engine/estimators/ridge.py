@@ -10,6 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from engine.models.linear_solvers import by_factor
+
 
 def regularised_inverse(phi: Tensor, ridge: float) -> Callable[[Tensor], Tensor]:
     """rows (m, k) -> rows (ΦᵀΦ + λI)⁻¹, (m, k), in float64; λ = ridge · ‖Φ‖²/min(n, k)."""
@@ -18,9 +20,9 @@ def regularised_inverse(phi: Tensor, ridge: float) -> Callable[[Tensor], Tensor]
     damping = ridge * phi.square().sum() / min(n, k)
     if n >= k:
         factor = _factor(phi.T @ phi, damping)
-        return lambda rows: torch.cholesky_solve(rows.T, factor).T
+        return lambda rows: by_factor(factor, rows.T).T
     dual = _factor(phi @ phi.T, damping)
-    return lambda rows: (rows - torch.cholesky_solve(phi @ rows.T, dual).T @ phi) / damping
+    return lambda rows: (rows - by_factor(dual, phi @ rows.T).T @ phi) / damping
 
 
 def _factor(gram: Tensor, damping: Tensor) -> Tensor:

@@ -28,7 +28,7 @@ from engine.exact.lbfgs import Minimum
 from engine.exact.newton_cg import FORCING, PRODUCTS, descend
 from engine.exact.reoptimize import SMALLEST_TOLERANCE, gradient_tolerance, reoptimize
 from engine.exact.response import Response
-from engine.models.linear_solvers import Linear, conjugate_gradients
+from engine.models.linear_solvers import Linear, by_factor, conjugate_gradients
 from engine.problems import ModuleProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -57,7 +57,7 @@ class Origin:
     def precondition(self) -> Linear | None:
         """V (P, r) -> ∇²F(θ*)⁻¹ V."""
         factor = self.factor
-        return None if factor is None else lambda vectors: torch.cholesky_solve(vectors, factor)
+        return None if factor is None else lambda vectors: by_factor(factor, vectors)
 
 
 @reoptimize.register

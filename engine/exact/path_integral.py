@@ -26,6 +26,7 @@ from torch.nn.functional import cross_entropy
 from engine.basics.errors import InvalidInput
 from engine.exact.response import signal_of
 from engine.models import softmax
+from engine.models.linear_solvers import by_factor
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.behavior import Behavior
 
@@ -132,7 +133,7 @@ def _follow(family: Family, before: _Station | None, a: float) -> _Station:
     guess = family.start if before is None else before.theta + (a - before.a) * before.velocity
     theta, norm, factor = _optimum(family, guess, a)
     force = family.own_gradient(theta)
-    return _Station(a, theta, -torch.cholesky_solve(force[:, None], factor)[:, 0], force, norm)
+    return _Station(a, theta, -by_factor(factor, force[:, None])[:, 0], force, norm)
 
 
 def _read(behavior: Behavior, labels: Tensor, family: Family, here: _Station) -> tuple[Tensor, Tensor]:
@@ -152,7 +153,7 @@ def _optimum(family: Family, theta: Tensor, a: float) -> tuple[Tensor, float, Te
         norm = gradient.norm().item()
         if norm <= TOLERANCE:
             return theta, norm, factor
-        step = torch.cholesky_solve(gradient[:, None], factor)[:, 0]
+        step = by_factor(factor, gradient[:, None])[:, 0]
         length, value = 1.0, family.value(theta, a).item()
         rounding = 1e-14 * abs(value)
         while length > 1e-6 and not family.value(theta - length * step, a).item() <= value + rounding:

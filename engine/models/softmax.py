@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, one_hot
 
 from engine.basics.errors import InvalidInput
-from engine.models.linear_solvers import conjugate_gradients
+from engine.models.linear_solvers import by_factor, conjugate_gradients
 
 ROWS = 4096
 GRADIENT_TOLERANCE = 1e-12
@@ -156,6 +156,6 @@ def _newton_solver(weights: Tensor, x: Tensor, l2: Tensor, shares: Tensor | None
     if d * c <= DENSE_LIMIT:
         dense = hessian(probabilities, x, l2)
         factored = factor(pin_intercept(dense, c) if l2[-1] == 0 else dense)
-        return lambda g: torch.cholesky_solve(g.reshape(-1, 1), factored).view(d, c)
+        return lambda g: by_factor(factored, g.reshape(-1, 1)).view(d, c)
     apply = partial(hessian_vector, probabilities=probabilities, x=x, l2=l2)
     return lambda g: conjugate_gradients(apply, g[..., None], tolerance=1e-4, limit=2_000).x[..., 0]

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from engine.models import softmax
+from engine.models.linear_solvers import by_factor
 
 DENSE = 2_048
 """Parameters up to which a Hessian of each model is held."""
@@ -149,7 +150,7 @@ class _Search:
         """Newton's step of one model, (D, C), which adds to zero over classes."""
         norm = self.norm[place]
         scaled = (self.gradient[place].T / norm).float()
-        found = torch.cholesky_solve(scaled.reshape(-1, 1), self.factors[place]).view_as(scaled).T.double() * norm
+        found = by_factor(self.factors[place], scaled.reshape(-1, 1)).view_as(scaled).T.double() * norm
         return found - found.mean(-1, keepdim=True)
 
     def _evaluate(self, weights: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,7 @@ from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.data import Arrays, Sample
 from engine.models import softmax
 from engine.models.altered import Altered
+from engine.models.linear_solvers import by_factor
 from engine.models.softmax_many import Sets, fit_many, fits_dense
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.question.processes import Trajectory
@@ -224,7 +225,7 @@ class SoftmaxProblem(Problem):
     def factored_response(self, damping: float) -> Callable[[Tensor], Tensor] | None:
         if not self.has_dense_hessian:
             return None
-        return lambda rows: torch.cholesky_solve(rows.T, self.cholesky(damping)).T
+        return lambda rows: by_factor(self.cholesky(damping), rows.T).T
 
     def cholesky(self, damping: float = 0.0) -> Tensor:
         """L with LLᵀ = H + damping·I; the last damping's factor is kept."""
