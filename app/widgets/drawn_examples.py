@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from app.widgets import cards, pictures, predictions, record_text
 from app.widgets.predictions import Prediction
 from engine.problems import DrawnProblem
@@ -56,21 +58,21 @@ def words(drawn: DrawnProblem, query: Query, scorings: Sequence[Scoring]) -> rec
 
 def query_html(drawn: DrawnProblem, query: Query, size: int, scorings: Sequence[Scoring] = ()) -> str:
     """Picture, text or feature table of a query, with the words that the scorings ask about marked in a text."""
-    return _html(drawn, "test", int(drawn.sample.query_index[query.place]), drawn.sample.x_query[query.place],
+    return _html(drawn, "test", int(drawn.sample.query_index[query.place]),
                  f"query {query.place}, {noun(drawn)} {query.label}", size, words=words(drawn, query, scorings))
 
 
 def train_html(drawn: DrawnProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
     """Picture, text or feature table of a training example."""
-    return _html(drawn, "train", int(drawn.sample.train_index[row]), drawn.sample.x_train[row],
+    return _html(drawn, "train", int(drawn.sample.train_index[row]),
                  f"training example {row}, {noun(drawn)} {label(drawn, row)}", size, shown)
 
 
-def _html(drawn, split: str, index: int, values, description: str, size: int, shown=cards.SHOWN_FEATURES,
+def _html(drawn, split: str, index: int, description: str, size: int, shown=cards.SHOWN_FEATURES,
           words: record_text.Places = ()) -> str:
     record = drawn.dataset.record(split, index)
     if record is not None:
         return record_text.html(record, size > SMALL, words)
     if drawn.dataset.image_shape is None:
-        return cards.features(values, description, shown)
+        return cards.features(drawn.dataset.features(split, np.array([index]))[0], description, shown)
     return pictures.html(drawn.dataset, split, index, size, description)

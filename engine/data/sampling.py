@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 
 import numpy as np
@@ -13,26 +14,50 @@ from engine.data.dataset import Dataset
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What one study sees of a dataset.
+    """What one study sees of a dataset; no more than the rows is held, beside the dataset itself.
 
-    x_train (n, d), x_test (t, d), x_query (m, d): float64; y_train, y_test, y_query: int64.
-    The queries are the first m test examples. candidates (k,): int64 rows of x_train.
-    train_index (n,), test_index (t,), query_index (m,): rows of the dataset's own splits, for its pictures.
-    n_classes: the classes of the whole dataset, also where the draw misses some.
+    train_index (n,), test_index (t,), query_index (m,): rows of the dataset's own splits; the queries are the first m
+    test examples. candidates (k,): int64 rows of x_train. y_train (n,), y_test (t,), y_query (m,): int64.
     """
 
-    x_train: np.ndarray
-    y_train: np.ndarray
-    x_query: np.ndarray
-    y_query: np.ndarray
-    x_test: np.ndarray
-    y_test: np.ndarray
-    candidates: np.ndarray
+    dataset: Dataset
     train_index: np.ndarray
     test_index: np.ndarray
     query_index: np.ndarray
-    n_classes: int
+    candidates: np.ndarray
     seed: int
+
+    @property
+    def n_classes(self) -> int:
+        """The classes of the whole dataset, also where the draw misses some."""
+        return self.dataset.n_classes
+
+    @property
+    def x_train(self) -> np.ndarray:
+        """Training features (n, d), converted to float64 at each access: 8 bytes a feature."""
+        return self.dataset.features("train", self.train_index)
+
+    @property
+    def x_test(self) -> np.ndarray:
+        """Test features (t, d), converted to float64 at each access."""
+        return self.dataset.features("test", self.test_index)
+
+    @property
+    def x_query(self) -> np.ndarray:
+        """Features of the queries (m, d), converted to float64 at each access."""
+        return self.dataset.features("test", self.query_index)
+
+    @cached_property
+    def y_train(self) -> np.ndarray:
+        return self.dataset.y_train[self.train_index]
+
+    @cached_property
+    def y_test(self) -> np.ndarray:
+        return self.dataset.y_test[self.test_index]
+
+    @cached_property
+    def y_query(self) -> np.ndarray:
+        return self.dataset.y_test[self.query_index]
 
 
 def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = None, n_queries: int | None = None,
@@ -58,12 +83,7 @@ def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = N
     y_train = dataset.y_train[train_index]
     if dataset.records is None and (y_train == y_train[0]).all():
         raise InvalidInput(f"All {n_train:,} drawn training examples are of one class; draw more, or change the seed.")
-    x_test, y_test = dataset.features("test", test_index), dataset.y_test[test_index]
-    return Sample(
-        x_train=dataset.features("train", train_index), y_train=y_train, x_query=x_test[:n_queries],
-        y_query=y_test[:n_queries], x_test=x_test, y_test=y_test, candidates=eligible[:n_candidates],
-        train_index=train_index, test_index=test_index, query_index=test_index[:n_queries],
-        n_classes=dataset.n_classes, seed=int(seed))
+    return Sample(dataset, train_index, test_index, test_index[:n_queries], eligible[:n_candidates], int(seed))
 
 
 def _eligible(dataset: Dataset, train_index: np.ndarray, stream: np.random.Generator) -> np.ndarray:

@@ -115,8 +115,8 @@ class ProblemSource(Value):
               progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset, sample = self.draw()
-        problem, x_test = self.family.build(self, dataset, sample, str(pick_device(device)), Watch(check, progress))
-        return DrawnProblem(self, problem, dataset, sample, x_test)
+        problem = self.family.build(self, dataset, sample, str(pick_device(device)), Watch(check, progress))
+        return DrawnProblem(self, problem, dataset, sample)
 
     @property
     def training_recipe(self) -> TrainingRecipe | None:
@@ -136,13 +136,17 @@ class ProblemSource(Value):
 
 @dataclass(frozen=True, eq=False)
 class DrawnProblem:
-    """A problem with its dataset (for pictures and class names), its draw, and its test features (t, d)."""
+    """A problem with its dataset (for pictures and class names) and its draw."""
 
     source: ProblemSource
     problem: Problem
     dataset: data.Dataset
     sample: data.Sample
-    x_test: np.ndarray
+
+    @property
+    def x_test(self) -> np.ndarray:
+        """All test examples as the model takes them (t, …), made anew at each access."""
+        return self.source.family.test_inputs(self.source, self.dataset, self.sample, self.problem)
 
     def test_accuracy(self) -> float:
         return self.problem.accuracy(self.x_test, self.sample.y_test)

@@ -88,8 +88,7 @@ class CausalFamily(Family):
         self.check(source, data.load(source.dataset))
         return _fingerprint(source.dataset, data.content(source.dataset), source.n_train, source.seed)
 
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch
-              ) -> tuple[Problem, np.ndarray]:
+    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         recipe = self.recipe(source)
         model, tokenizer = _base(source.model, loading.identity(source.model)["files"])
         encoder = Encoder(tokenizer, recipe.context)
@@ -106,7 +105,7 @@ class CausalFamily(Family):
                                  parameters=selection, device=device, texts=texts, **how)
 
         if source.weights:
-            return _of_recording(recordings.load(source.weights), build, packing, x_train, problem), x_test.numpy()
+            return _of_recording(recordings.load(source.weights), build, packing, x_train, problem)
         module = build()
         states = self._trained(source, Training(
             build, x_train.to(device), torch.zeros(len(x_train), dtype=torch.long, device=device), recipe, source.seed,
@@ -115,7 +114,11 @@ class CausalFamily(Family):
         module.load_state_dict({name: value for name, value in states[-1][0].items() if "|" not in name}, strict=False)
         found = problem(module, recipe=recipe, build=build, seed=source.seed)
         found.keep_checkpoints(states)
-        return found, x_test.numpy()
+        return found
+
+    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+        assert isinstance(problem, CausalProblem) and problem.texts is not None, "as `build` made it"
+        return problem.texts.rows[len(sample.train_index):].numpy()
 
     def _trained(self, source: Asked, training: Training, names: Sequence[str], watch: Watch
                  ) -> list[tuple[State, float]]:

@@ -69,6 +69,9 @@ class Family(ABC):
         return weights_file(self.identity(source)).is_file()
 
     @abstractmethod
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch
-              ) -> tuple[Problem, np.ndarray]:
-        """The trained problem, and the test inputs as its `accuracy` takes them. Raises with what to do."""
+    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+        """The trained problem. Raises with what to do."""
+
+    @abstractmethod
+    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+        """The test examples of a problem that was built, as its `accuracy` takes them."""

@@ -6,17 +6,13 @@ import numpy as np
 
 from engine import data
 from engine.basics.errors import InvalidInput
-from engine.data import Dataset, Sample
+from engine.data import Dataset
 from engine.problems.families.asked import Asked
 
 
-def pooled(source: Asked, dataset: Dataset, sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features of training examples, queries and test examples, averaged as the source says."""
-    features = (sample.x_train, sample.x_query, sample.x_test)
-    if source.pool == 1:
-        return features
-    first, second, third = (average_pool(x, dataset.image_shape, source.pool) for x in features)
-    return first, second, third
+def pooled(source: Asked, dataset: Dataset, x: np.ndarray) -> np.ndarray:
+    """Features (n, d) of a dataset's examples, averaged as the source says."""
+    return x if source.pool == 1 else average_pool(x, dataset.image_shape, source.pool)
 
 
 def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:

@@ -69,10 +69,9 @@ class NetworkFamily(Family):
         return {**given, "content": data.content(source.dataset), "numerics": NUMERICS,
                 "recipe": self.recipe(source).model_dump(mode="json")}
 
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch
-              ) -> tuple[Problem, np.ndarray]:
+    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         shape = input_shape(dataset, source.pool)
-        x_train, x_query, x_test = (as_inputs(x, shape) for x in pooled(source, dataset, sample))
+        x_train, x_query = (as_inputs(pooled(source, dataset, x), shape) for x in (sample.x_train, sample.x_query))
 
         def build() -> nn.Module:
             return build_model(source.model, shape, sample.n_classes)
@@ -83,11 +82,14 @@ class NetworkFamily(Family):
                                  **{"build": build, "seed": source.seed, "l2": source.l2, **others})
 
         if kept.is_recording(source.weights):
-            return of_recording(kept.load(source.weights), build, x_train, sample.y_train, problem), x_test
+            return of_recording(kept.load(source.weights), build, x_train, sample.y_train, problem)
         recipe = self.recipe(source)
         if source.weights:
-            return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None), x_test
-        return self._trained(source, problem, build, (x_train, sample.y_train), device, watch), x_test
+            return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None)
+        return self._trained(source, problem, build, (x_train, sample.y_train), device, watch)
+
+    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+        return as_inputs(pooled(source, dataset, sample.x_test), input_shape(dataset, source.pool))
 
     def _trained(self, source: Asked, problem: Callable[[nn.Module, Recipe], ModuleProblem],
                  build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Watch

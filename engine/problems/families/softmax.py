@@ -36,8 +36,10 @@ class SoftmaxFamily(Family):
     def is_trained(self, source: Asked) -> bool:
         return True
 
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch
-              ) -> tuple[Problem, np.ndarray]:
-        x_train, x_query, x_test = pooled(source, dataset, sample)
+    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+        x_train, x_query = (pooled(source, dataset, x) for x in (sample.x_train, sample.x_query))
         return SoftmaxProblem(x_train, sample.y_train, x_query, sample.y_query, sample.candidates, l2=source.l2,
-                              intercept=source.intercept, classes=sample.n_classes, device=device), x_test
+                              intercept=source.intercept, classes=sample.n_classes, device=device)
+
+    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+        return pooled(source, dataset, sample.x_test)

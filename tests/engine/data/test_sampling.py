@@ -8,6 +8,7 @@ import pytest
 from engine.basics.errors import InvalidInput
 from engine.data import digits, draw
 
+INDICES = ("train_index", "test_index", "query_index", "candidates")
 SIZES = {"n_train": 200, "n_test": 100, "n_queries": 40, "n_candidates": 50}
 
 
@@ -45,8 +46,9 @@ def test_none_takes_all(data):
 
 def test_same_seed_same_sample_and_other_seed_other_sample(data):
     a, b, c = draw(data, **SIZES, seed=3), draw(data, **SIZES, seed=3), draw(data, **SIZES, seed=4)
-    for field in dataclasses.fields(a):
-        assert np.array_equal(getattr(a, field.name), getattr(b, field.name)), field.name
+    assert a.dataset is b.dataset is data
+    for name in ("x_train", "y_train", "x_test", "y_test", "x_query", "y_query", *INDICES):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
     for name in ("train_index", "test_index", "candidates"):
         assert not np.array_equal(getattr(a, name), getattr(c, name)), name
 
