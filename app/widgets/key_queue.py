@@ -8,8 +8,10 @@ numbers that rise. What it is told: the last number that was taken, so that it f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from app.widgets import job_panel
 
@@ -49,11 +51,22 @@ def taken(desk: str, keys: Sequence[str], act: Callable[[str], None]) -> None:
     """Do what was pressed since the last run of the page, and listen for more: lower-case letters, or names of keys as
     browsers give them. Call it before what the keys change is read. desk: that of a session and of its data."""
     for number, key in _fresh(desk, keys):
-        st.session_state[_TAKEN] = {**st.session_state[_TAKEN], "taken": number}
-        job_panel.act(act, key)
+        _uninterrupted(_take, number, key, act)
     known = st.session_state.get(_TAKEN, {"browser": "", "taken": 0})
     with st.container(key="wf-desk-keys"):
         _listen(key=_QUEUE, data={"desk": desk, "keys": list(keys), **known}, on_queue_change=_nothing)
+
+
+def _take(number: int, key: str, act: Callable[[str], None]) -> None:
+    st.session_state[_TAKEN] = {**st.session_state[_TAKEN], "taken": number}
+    job_panel.act(act, key)
+
+
+def _uninterrupted(action: Callable[..., None], *arguments: object) -> None:
+    """Do it on a thread of its own. A key pressed meanwhile interrupts the page's thread wherever that touches the
+    session, and a key that was taken and not yet acted on would be lost. Not for callbacks: they hold the session."""
+    with ThreadPoolExecutor(1, initializer=add_script_run_ctx, initargs=(None, get_script_run_ctx())) as own:
+        own.submit(action, *arguments).result()
 
 
 def _fresh(desk: str, keys: Sequence[str]) -> Iterator[tuple[int, str]]:
