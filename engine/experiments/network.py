@@ -12,7 +12,8 @@ A CNN trained by SGD on CIFAR-10. Everything is compared per query over the same
 published as the paper has them, against θ_D, and against the model after as many iterations without any
 intervention: the two differ by one number a query, which leaves τ and overlap as they are and decides the signs.
 
-Each seed is one `steps` chunk, one `response` chunk and several `optima` chunks, one a slice of the candidates.
+Each seed is one `steps` chunk, one `curve` chunk an η, one `response` chunk and several `optima` chunks, one a slice
+of the candidates.
 Searches and the inverse Hessian pass over all training examples many times for each candidate, so that a preset may
 leave them fewer candidates and another precision (`Searched`); each row says how many candidates it compares.
 """
@@ -21,7 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -122,7 +124,8 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
     settings = payload["settings"]
     slices = -(-Searched.of(settings).n_candidates // settings["slice"])
     return [f"{seed}/{part}" for seed in payload["seeds"]
-            for part in ("steps", "response", *(f"optima/{number}" for number in range(slices)))]
+            for part in ("steps", *(f"curve/{number}" for number in range(len(ETAS))), "response",
+                         *(f"optima/{number}" for number in range(slices)))]
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
@@ -130,8 +133,11 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     source, searched = payload["settings"]["source"], Searched.of(payload["settings"])
     pixels = 1.0 / source.get("pool", 1) ** 2
     one_pass = 3e-4 * source["n_train"] * pixels * (1.0 if searched.precision == "float32" else 2.5)
+    pairs_of_one_step = 1.5e-3 * pixels * source["n_queries"] * source["n_candidates"]
     if "steps" in key:
-        return 50 * one_pass + 8e-3 * pixels * source["n_queries"] * source["n_candidates"]
+        return 50 * one_pass + 2 * pairs_of_one_step
+    if "curve" in key:
+        return pairs_of_one_step
     each = 100 if "response" in key else 25 * (1 + 2 * len(searched.alphas)) * payload["settings"]["slice"]
     return one_pass * each * (searched.n_candidates if "response" in key else 1)
 
@@ -144,6 +150,8 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
                        progress=lambda share: context.progress(0.5 * share, f"training, seed {seed}"))
     if kind == "steps":
         return _steps_chunk(drawn, context.computing("steps"))
+    if kind == "curve":
+        return _curve_chunk(drawn, ETAS[int(part[0])], context.computing("first order against the exact step"))
     searched, size = Searched.of(payload["settings"]), payload["settings"]["slice"]
     if kind == "response":
         return _response_chunk(searched.problem(drawn), context.computing("inverse Hessian"))
@@ -152,18 +160,21 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 
 
 def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
-    """Agreement per query of the B axis, five steps, and every first-order curve; the one-step scores themselves."""
+    """Agreement per query of the B axis and of five steps; the one-step scores themselves."""
     problem = drawn.problem
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
     reference = exact["query_loss"].sharp
     found = {f"B|{behavior}": per_query(reference, exact[behavior].sharp) for behavior in BEHAVIORS[1:]}
     found["T|unrolled"] = per_query(reference, compute(problem, unrolled_scoring(), options)[0].sharp)
-    for eta in ETAS:
-        scorings = [step_scoring(b, eta, estimator) for estimator in ("exact", "first_order") for b in CURVES]
-        scores = compute(problem, scorings, options)
-        for behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False):
-            found[f"eta|{behavior}|{eta!r}"] = per_query(finite.sharp, tangent.sharp)
     return Output(arrays={**stored(found), "step": reference}, manifest=_facts(drawn))
+
+
+def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
+    """Agreement per query of the first-order and the exact step of one η, for every behavior of the curves."""
+    scorings = [step_scoring(b, eta, estimator) for estimator in ("exact", "first_order") for b in CURVES]
+    scores = compute(drawn.problem, scorings, options)
+    return Output(arrays=stored({f"eta|{behavior}|{eta!r}": per_query(finite.sharp, tangent.sharp) for
+                                 behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
 
 
 def _response_chunk(problem: Problem, options: Options) -> Output:
@@ -211,11 +222,12 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
                      ) -> tuple[Agreements, dict[str, Any]]:
     """What one seed found, and what its run has to say."""
     steps, solved = chunks[f"{seed}/steps"], chunks[f"{seed}/response"]
+    curves = [chunks[f"{seed}/curve/{number}"].arrays() for number in range(len(ETAS))]
     parts = [chunks[key] for key in plan(payload) if key.startswith(f"{seed}/optima/")]
     pieces = [part.arrays() for part in parts]
     scores = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "drift"}
     arrays, responses = steps.arrays(), solved.arrays()
-    found = _from_steps(arrays)
+    found = _from_steps(reduce(or_, curves, dict(arrays)))
     solved_for = responses["response|query_loss"]
     found[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
         arrays["step"][:, :solved_for.shape[1]], solved_for)
