@@ -67,6 +67,45 @@ def test_detection_with_the_embedded_model(row):
         assert cell == f"{own.loc[name, 'mean']:.2f} ± {own.loc[name, 'ci95']:.2f}"
 
 
+REMOVERS = {"random": ("Random", "none"), "an oracle": ("Oracle", "Harmful poison"), "RepSim": ("RepSim", "none"),
+            "gradient length": ("Grad. norm", "none")}
+
+
+def backdoor(name):
+    return pd.read_csv(ROOT / "assets" / "results" / name / "embedded" / "results.csv")
+
+
+def with_interval(row):
+    return f"{row['mean']:.2f} ± {row['ci95']:.2f}"
+
+
+@pytest.mark.parametrize("row", rows("by what the removal read:", 3, REPRODUCING)[1:], ids=lambda row: row[0])
+def test_removal_with_the_embedded_model(row):
+    table = backdoor("table-a14").set_index(["method", "behavior", "metric"])
+    method, behavior = REMOVERS.get(row[0]) or row[0].split(", ")
+    own = table.loc[(method, behavior.capitalize() if behavior != "none" else behavior)]
+    assert row[1:] == [with_interval(own.loc[metric]) for metric in ("Poison recall", "ASR")]
+
+
+def test_what_is_said_of_the_removal():
+    table = backdoor("table-a14").set_index(["method", "behavior", "metric"])["mean"]
+    assert table["Random", "none", "ASR"] + table["Random", "none", "Attack reduction"] == pytest.approx(0.896, abs=1e-3)
+    assert f"{table['Oracle', 'Benign trigger', 'ASR']:.2f}" == "0.98"
+    assert table["RepSim", "none", "Clean frac."] == 0
+    estimators = table.drop("Oracle", level="method")
+    assert estimators.xs("ASR", level="metric").idxmin() == ("TracIn", "Answer logit")
+    assert estimators.xs("Poison recall", level="metric").idxmax() == ("TracIn", "Answer logit")
+
+
+def test_what_is_said_of_the_query_that_finds_the_poison():
+    table = backdoor("table-a15").set_index(["method", "behavior", "query_trigger", "target", "metric"])["mean"]
+    found = table["TracIn", "Answer logit"].xs("AUPRC", level="metric")
+    told = [f"{found[place]:.2f}" for place in (("triggered", "harmful"), ("clean", "harmful"), ("triggered", "clean"))]
+    assert told == ["0.65", "0.22", "0.12"]
+    attack = backdoor("table-a11").set_index("metric")
+    assert with_interval(attack.loc["ASR"]) == "0.91 ± 0.08" and f"{attack.loc['Control acc.', 'mean']:.2f}" == "0.95"
+
+
 @pytest.mark.parametrize("row", rows("the training signal 0.47):", 4, REPRODUCING), ids=lambda row: row[0])
 def test_noisy_labels_at_the_desk(row):
     table = pd.read_csv(ROOT / "assets" / "results" / "table-5-1" / "desk" / "results.csv")
