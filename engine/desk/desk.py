@@ -110,6 +110,8 @@ class Desk:
         return guessed + cost.preparation(missing, drawn.problem)[1] <= seconds
 
     def _prepare(self, source: ProblemSource) -> DrawnProblem:
+        self.memory.make_room(source.example_bytes())
+        heap.trim()
         drawn = source.build(source.problem_class.live_device)
         self.memory.make_room(drawn.problem.curvature_bytes)
         drawn.problem.prepare()

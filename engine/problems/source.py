@@ -111,6 +111,14 @@ class ProblemSource(Value):
         return dataset, data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
                                   n_candidates=self.n_candidates, seed=self.seed)
 
+    def example_bytes(self) -> int:
+        """What the drawn training examples and queries take in float64, in which `build` makes inputs of them.
+
+        Raises as `build` does.
+        """
+        dataset, sample = self.draw()
+        return 8 * dataset.n_features // self.pool**2 * (len(sample.train_index) + len(sample.query_index))
+
     def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
               progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""

@@ -63,6 +63,11 @@ class Server:
         return int(self._said("statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     @property
+    def peak(self) -> int:
+        """Resident bytes, the most there were so far."""
+        return 1024 * int(self._said("status").split("VmHWM:")[1].split()[0])
+
+    @property
     def processor(self) -> float:
         """Seconds of processor time so far."""
         fields = self._said("stat").rsplit(")", 1)[1].split()
@@ -171,5 +176,6 @@ def test_a_process_that_has_shown_everything_stays_small(server, tmp_path):
         time.sleep(1.0)
     asyncio.run(opened(server, [network, ("noisy_labels", ""), ("language_models", ""), ("learn", "")]))
     found.append(("a network", server.memory))
-    print("\nMB after showing: " + ", ".join(f"{name} {memory / 1e6:.0f}" for name, memory in found))
+    print("\nMB after showing: " + ", ".join(f"{name} {memory / 1e6:.0f}" for name, memory in found)
+          + f"; at most {server.peak / 1e6:.0f}")
     assert found[-1][1] < LARGEST

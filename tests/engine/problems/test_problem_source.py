@@ -32,6 +32,13 @@ def test_sizes_left_out_take_all_there_is():
     assert drawn.problem.l2 == 1e-4 and not drawn.problem.intercept
 
 
+@pytest.mark.parametrize("pool", [1, 2])
+def test_room_for_the_inputs_is_known_before_they_are_made(pool):
+    source = ProblemSource(**TINY, pool=pool)
+    problem = source.build().problem
+    assert source.example_bytes() == problem.x.nbytes + problem.queries.nbytes
+
+
 def test_a_seed_decides_and_another_draws_another():
     first, again, other = (ProblemSource(**TINY, seed=seed).build().problem for seed in (0, 0, 1))
     assert first.fingerprint == again.fingerprint != other.fingerprint
