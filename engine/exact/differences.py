@@ -1,13 +1,17 @@
 r"""Changes of a network's query logits, δf = f(θ + d) − f(θ), with a bound on what rounding did to them.
 
-Two routes, and of each query the one that is surer:
+Of each query the first route that keeps its digits, or the one that is surer:
 
     subtracted   f(θ + d) − f(θ): off by what rounding moves the logits, however small d is. That is measured: what is
                  left of f(θ + p) − 2 f(θ) + f(θ − p) for small random p, SAFETY times.
-    integrated   ∫₀¹ J(θ + t d) d dt by Simpson's rule, exact where f is a polynomial of degree four in t; off by the
-                 digits that derivatives lose, measured as J(θ − p)p − 2 J(θ)p + J(θ + p)p, and by twice its distance
-                 from the midpoint rule, which an activation that changes its piece on the way shows. Taken where d is
-                 so small that the subtraction loses digits, and only where both agree within their errors.
+    carried      from operation to operation (`engine.exact.carried`), where the network's operations have rules; off by
+                 the digits of its own arithmetic, measured as what is left of the way from θ to θ + p and back.
+    integrated   ∫₀¹ J(θ + t d) d dt by Simpson's rule, for other networks, exact where f is a polynomial of degree four
+                 in t; off by the digits that derivatives lose, measured as J(θ − p)p − 2 J(θ)p + J(θ + p)p, and by
+                 twice its distance from the midpoint rule, which an activation that changes its piece on the way shows.
+
+The second and the third are taken where d is so small that the subtraction loses digits, and only where they agree with
+it within both errors.
 
 θ and d are in the problem's own precision: float64, unless the user asked for less.
 """
@@ -20,6 +24,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from engine.exact.carried import carried, is_carried
 from engine.exact.passes import query_logits
 from engine.exact.response import RESOLUTION
 from engine.gradients.directional import logit_derivatives
@@ -29,7 +34,7 @@ DRAWS, SAFETY = 3, 4.0
 SMALL = 0.6
 """p is θ times random signs times ε to this power, ε the unit of rounding: f bends less over it than it rounds."""
 LOST = 0.01 * RESOLUTION
-"""Share of δf that rounding may take before it is integrated as well; a behavior can be a small part of δf."""
+"""Share of δf that rounding may take before it is computed otherwise too; a behavior can be a small part of δf."""
 DIGITS = 100.0
 """Units of rounding that a displacement, or a derivative along it, may be off at least."""
 
@@ -57,33 +62,56 @@ class Origin:
             return found, torch.zeros_like(self.noise)
         size = found.abs().amax(1)
         noise = self.noise + DIGITS * torch.finfo(found.dtype).eps * size
-        if not (self.noise > LOST * size).any():
-            return found, noise
-        integrated, error = self._integrated(displacement)
-        apart = (integrated - found).abs().amax(1)
-        surer = (error < noise) & (apart <= noise + error)
-        return torch.where(surer[:, None], integrated, found), torch.where(surer, error, noise)
+        rows = (self.noise > LOST * size).nonzero()[:, 0]
+        if len(rows):
+            finer, error = (self._carried if self._rules else self._integrated)(displacement, rows)
+            apart = (finer - found[rows]).abs().amax(1)
+            surer = (error < noise[rows]) & (apart <= noise[rows] + error)
+            found[rows] = torch.where(surer[:, None], finer, found[rows])
+            noise[rows] = torch.where(surer, error, noise[rows])
+        return found, noise
 
-    def _integrated(self, displacement: Tensor) -> tuple[Tensor, Tensor]:
-        first, middle, last = (slope(self.problem, self.theta + at * displacement, displacement)
+    @property
+    def _rules(self) -> bool:
+        """Whether the network's changes can be carried."""
+        return is_carried(self.problem.network, self.theta, self.problem.queries)
+
+    def _carried(self, displacement: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        found = carried(self.problem.network, self.theta, displacement, self.problem.queries[rows])
+        return found, self.digits[rows] * found.abs().amax(1)
+
+    def _integrated(self, displacement: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
+        first, middle, last = (self._slope(self.theta + at * displacement, displacement, self.problem.queries[rows])
                                for at in (0.0, 0.5, 1.0))
         found = (first + 4.0 * middle + last) / 6.0
-        return found, 2.0 * (found - middle).abs().amax(1) + self.digits * found.abs().amax(1)
+        return found, 2.0 * (found - middle).abs().amax(1) + self.digits[rows] * found.abs().amax(1)
 
     @cached_property
     def digits(self) -> Tensor:
-        """The relative error of derivatives of f at θ, (m,)."""
+        """The relative error of δf at θ, carried or of its derivatives, (m,)."""
         eps, tiny = torch.finfo(self.theta.dtype).eps, torch.finfo(self.theta.dtype).tiny
-        left = []
-        for move in _moves(self.theta):
-            before, here, after = (slope(self.problem, self.theta + at * move, move) for at in (-1.0, 0.0, 1.0))
-            left.append((before - 2.0 * here + after).abs().amax(1) / here.abs().amax(1).clamp_min(tiny))
+        lost = self._lost_on_the_way if self._rules else self._lost_by_derivatives
+        left = [apart.abs().amax(1) / whole.abs().amax(1).clamp_min(tiny) for apart, whole in
+                map(lost, _moves(self.theta))]
         return (SAFETY * _middle(left)).clamp_min(DIGITS * eps)
 
+    def _lost_on_the_way(self, move: Tensor) -> tuple[Tensor, Tensor]:
+        """What is left of the way to θ + p and back, and the way."""
+        there = self.theta + move
+        exact = there - self.theta  # what θ + p came to
+        forth, back = (carried(self.problem.network, start, way, self.problem.queries)
+                       for start, way in ((self.theta, exact), (there, -exact)))
+        return forth + back, forth
 
-def slope(problem: ModuleProblem, theta: Tensor, direction: Tensor) -> Tensor:
-    """J(θ) d of every query, (m, C)."""
-    return logit_derivatives(problem, problem.queries, direction[None], theta)[:, 0]
+    def _lost_by_derivatives(self, move: Tensor) -> tuple[Tensor, Tensor]:
+        """J(θ − p)p − 2 J(θ)p + J(θ + p)p, and J(θ)p."""
+        before, here, after = (self._slope(self.theta + at * move, move, self.problem.queries)
+                               for at in (-1.0, 0.0, 1.0))
+        return before - 2.0 * here + after, here
+
+    def _slope(self, theta: Tensor, direction: Tensor, queries: Tensor) -> Tensor:
+        """J(θ) d of queries (b, …), (b, C)."""
+        return logit_derivatives(self.problem, queries, direction[None], theta)[:, 0]
 
 
 def _moves(theta: Tensor) -> list[Tensor]:

@@ -89,7 +89,8 @@ def test_removal_with_the_embedded_model(row):
 
 def test_what_is_said_of_the_removal():
     table = backdoor("table-a14").set_index(["method", "behavior", "metric"])["mean"]
-    assert table["Random", "none", "ASR"] + table["Random", "none", "Attack reduction"] == pytest.approx(0.896, abs=1e-3)
+    before = table["Random", "none", "ASR"] + table["Random", "none", "Attack reduction"]
+    assert before == pytest.approx(0.896, abs=1e-3)
     assert f"{table['Oracle', 'Benign trigger', 'ASR']:.2f}" == "0.98"
     assert table["RepSim", "none", "Clean frac."] == 0
     estimators = table.drop("Oracle", level="method")

@@ -1,0 +1,99 @@
+"""Changes carried through a network in float32 against a subtraction in float64, for displacements of every size."""
+
+import pytest
+import torch
+from torch import nn
+
+from engine.exact.carried import carried, is_carried
+from engine.exact.differences import Origin
+from engine.models.network import Network
+from engine.problems import ModuleProblem
+
+
+class Residual(nn.Module):
+    """x + g(x), with an addition in place."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        out = self.inner(x)
+        out += x
+        return torch.relu(out)
+
+
+def normalised(channels):
+    layer = nn.BatchNorm2d(channels)
+    layer.running_mean.uniform_(-1, 1)
+    layer.running_var.uniform_(0.5, 2)
+    return layer
+
+
+def pictures(*layers, features):
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(features, 4))
+
+
+MODULES = {
+    "convolutions": lambda: pictures(nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                                     nn.Conv2d(3, 5, 3, stride=2, padding=1, bias=False), nn.ReLU(), features=20),
+    "residual": lambda: pictures(nn.Conv2d(2, 3, 1), Residual(nn.Sequential(nn.Conv2d(3, 3, 3, padding=1), nn.Tanh())),
+                                 nn.AdaptiveAvgPool2d(2), features=12),
+    "statistics": lambda: pictures(nn.Conv2d(2, 4, 3), normalised(4), nn.ReLU(inplace=True), nn.AvgPool2d(2),
+                                   features=16),
+    "smooth": lambda: pictures(nn.Conv2d(2, 3, 3), nn.Sigmoid(), nn.Conv2d(3, 2, 3), nn.SiLU(), nn.Dropout(0.5),
+                               features=8),
+    "groups": lambda: pictures(nn.Conv2d(2, 4, 3, groups=2), nn.Tanh(), nn.MaxPool2d(2),
+                               features=16),
+}
+
+
+def network(module, dtype):
+    return Network(module.eval(), dtype=dtype)
+
+
+@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("size", [1.0, 1e-2, 1e-5, 1e-9])
+def test_the_change_has_its_digits_however_small_it_is(name, size):
+    torch.manual_seed(1)
+    module, x = MODULES[name](), torch.randn(20, 2, 6, 6)
+    single, double = network(module, torch.float32), network(module, torch.float64)
+    assert is_carried(single, single.theta, x)
+    displacement = size * torch.randn(single.theta.shape)
+    found = carried(single, single.theta, displacement, x).double()
+    exact = carried(double, single.theta.double(), displacement.double(), x.double())
+    assert (found - exact).abs().max() <= 2e-5 * exact.abs().max()
+    if size >= 1e-5:
+        values = [double.unflatten(at) for at in (single.theta.double() + displacement.double(),
+                                                  single.theta.double())]
+        after, before = (torch.func.functional_call(double.module, value, (x.double(),)) for value in values)
+        torch.testing.assert_close(exact, after - before, rtol=1e-8, atol=1e-13)
+
+
+def test_parameters_that_stay_do_not_change_the_outputs():
+    module, x = MODULES["convolutions"](), torch.randn(3, 2, 6, 6)
+    one = network(module, torch.float64)
+    assert not carried(one, one.theta, torch.zeros_like(one.theta), x.double()).any()
+
+
+@pytest.mark.parametrize("layer", [nn.GELU(), nn.Softmax(-1), nn.LayerNorm(4)])
+def test_an_operation_without_a_rule_leaves_it_to_others(layer):
+    module, x = nn.Sequential(nn.Linear(3, 4), layer, nn.Linear(4, 2)), torch.randn(6, 3)
+    one = network(module, torch.float64)
+    assert not is_carried(one, one.theta, x.double())
+    with pytest.raises(LookupError):
+        carried(one, one.theta, one.theta, x.double())
+
+
+@pytest.mark.parametrize("activation", [nn.Tanh, nn.GELU])
+def test_both_routes_resolve_what_a_subtraction_loses(activation):
+    """A tenth of the smallest float32 step of a weight: carried through tanh, integrated through GELU."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(3, 8), activation(), nn.Linear(8, 3))
+    x, y = torch.randn(12, 3), torch.randint(3, (12,))
+    single = ModuleProblem(module, x[:6], y[:6], x[6:], y[6:])
+    displacement = 1e-8 * torch.randn(single.parameters)
+    found, bound = Origin.at(single, single.theta).change(displacement)
+    truth, _ = Origin.at(single.double(), single.double().theta).change(displacement.double())
+    off = (found.double() - truth).abs().amax(1)
+    assert (off <= bound).all() and (off <= 1e-4 * truth.abs().amax(1)).all()
