@@ -4,8 +4,8 @@ Of each query the first route that keeps its digits, or the one that is surer:
 
     subtracted   f(θ + d) − f(θ): off by what rounding moves the logits, however small d is. That is measured: what is
                  left of f(θ + p) − 2 f(θ) + f(θ − p) for small random p, SAFETY times.
-    carried      from operation to operation (`engine.exact.carried`), where the network's operations have rules; off by
-                 the digits of its own arithmetic, measured as what is left of the way from θ to θ + p and back.
+    carried      from operation to operation (`engine.gradients.changes`), where these have rules; off by the digits of
+                 its own arithmetic, measured as what is left of the way from θ to θ + p and back.
     integrated   ∫₀¹ J(θ + t d) d dt by Simpson's rule, for other networks, exact where f is a polynomial of degree four
                  in t; off by the digits that derivatives lose, measured as J(θ − p)p − 2 J(θ)p + J(θ + p)p, and by
                  twice its distance from the midpoint rule, which an activation that changes its piece on the way shows.
@@ -24,9 +24,9 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from engine.exact.carried import carried, is_carried
 from engine.exact.passes import query_logits
 from engine.exact.response import RESOLUTION
+from engine.gradients.changes import changed, has_rules
 from engine.gradients.directional import logit_derivatives
 from engine.problems import ModuleProblem
 
@@ -74,10 +74,10 @@ class Origin:
     @property
     def _rules(self) -> bool:
         """Whether the network's changes can be carried."""
-        return is_carried(self.problem.network, self.theta, self.problem.queries)
+        return has_rules(self.problem.network, self.theta, self.problem.queries)
 
     def _carried(self, displacement: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        found = carried(self.problem.network, self.theta, displacement, self.problem.queries[rows])
+        found = changed(self.problem.network, self.theta, displacement, self.problem.queries[rows])
         return found, self.digits[rows] * found.abs().amax(1)
 
     def _integrated(self, displacement: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -99,7 +99,7 @@ class Origin:
         """What is left of the way to θ + p and back, and the way."""
         there = self.theta + move
         exact = there - self.theta  # what θ + p came to
-        forth, back = (carried(self.problem.network, start, way, self.problem.queries)
+        forth, back = (changed(self.problem.network, start, way, self.problem.queries)
                        for start, way in ((self.theta, exact), (there, -exact)))
         return forth + back, forth
 

@@ -1,11 +1,11 @@
-"""Changes carried through a network in float32 against a subtraction in float64, for displacements of every size."""
+"""Changes through a network in float32 against a subtraction in float64, and derivatives against torch's own."""
 
 import pytest
 import torch
 from torch import nn
 
-from engine.exact.carried import carried, is_carried
 from engine.exact.differences import Origin
+from engine.gradients.changes import Recorded, changed, has_rules
 from engine.models.network import Network
 from engine.problems import ModuleProblem
 
@@ -58,10 +58,10 @@ def test_the_change_has_its_digits_however_small_it_is(name, size):
     torch.manual_seed(1)
     module, x = MODULES[name](), torch.randn(20, 2, 6, 6)
     single, double = network(module, torch.float32), network(module, torch.float64)
-    assert is_carried(single, single.theta, x)
+    assert has_rules(single, single.theta, x)
     displacement = size * torch.randn(single.theta.shape)
-    found = carried(single, single.theta, displacement, x).double()
-    exact = carried(double, single.theta.double(), displacement.double(), x.double())
+    found = changed(single, single.theta, displacement, x).double()
+    exact = changed(double, single.theta.double(), displacement.double(), x.double())
     assert (found - exact).abs().max() <= 2e-5 * exact.abs().max()
     if size >= 1e-5:
         values = [double.unflatten(at) for at in (single.theta.double() + displacement.double(),
@@ -70,19 +70,46 @@ def test_the_change_has_its_digits_however_small_it_is(name, size):
         torch.testing.assert_close(exact, after - before, rtol=1e-8, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_derivatives_are_those_of_torch(name):
+    torch.manual_seed(2)
+    module, x = MODULES[name](), torch.randn(5, 2, 6, 6).double()
+    one = network(module, torch.float64)
+    values, direction = one.unflatten(one.theta), torch.randn(one.theta.shape, dtype=torch.float64)
+    with Recorded() as recorded:
+        outputs = one.at(x, values)
+    moved = [(values[part], own) for part, own in one.unflatten(direction).items()]
+    _, expected = torch.func.jvp(lambda theta: one.at(x, one.unflatten(theta)), (one.theta,), (direction,))
+    torch.testing.assert_close(recorded.along(moved, outputs), expected)
+
+
+def test_a_list_of_values_that_change_has_no_rule():
+    class Joined(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(3, 2)
+
+        def forward(self, x):
+            return torch.cat([self.layer(x), x], 1)
+
+    one = network(Joined(), torch.float64)
+    with pytest.raises(LookupError, match="cat"):
+        changed(one, one.theta, one.theta, torch.randn(4, 3).double())
+
+
 def test_parameters_that_stay_do_not_change_the_outputs():
     module, x = MODULES["convolutions"](), torch.randn(3, 2, 6, 6)
     one = network(module, torch.float64)
-    assert not carried(one, one.theta, torch.zeros_like(one.theta), x.double()).any()
+    assert not changed(one, one.theta, torch.zeros_like(one.theta), x.double()).any()
 
 
 @pytest.mark.parametrize("layer", [nn.GELU(), nn.Softmax(-1), nn.LayerNorm(4)])
 def test_an_operation_without_a_rule_leaves_it_to_others(layer):
     module, x = nn.Sequential(nn.Linear(3, 4), layer, nn.Linear(4, 2)), torch.randn(6, 3)
     one = network(module, torch.float64)
-    assert not is_carried(one, one.theta, x.double())
+    assert not has_rules(one, one.theta, x.double())
     with pytest.raises(LookupError):
-        carried(one, one.theta, one.theta, x.double())
+        changed(one, one.theta, one.theta, x.double())
 
 
 @pytest.mark.parametrize("activation", [nn.Tanh, nn.GELU])
