@@ -345,6 +345,32 @@ _register(Rule(_pure(torch.add), _added, _added),
           Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__, torch.add)
 
 
+def _product(finite: bool) -> Callable[[Changes, Call], Change]:
+    def change(changes: Changes, call: Call) -> Change:
+        a, b = call.args
+        first, second = changes(a), changes(b)
+        return _sum(None if first is None else first * b,
+                    None if second is None else (_moved(a, first) if finite else a) * second)
+
+    return change
+
+
+_register(Rule(_pure(torch.mul), _product(False), _product(True)),
+          Tensor.mul, Tensor.__mul__, Tensor.__rmul__, Tensor.mul_, Tensor.__imul__, torch.mul)
+
+
+def _joined(changes: Changes, call: Call) -> Tensor:
+    def read(parts: Sequence[Tensor], *place: Any, **named: Any) -> Tensor:
+        own = [changes(part) for part in parts]
+        return torch.cat([torch.zeros_like(part) if one is None else one
+                          for part, one in zip(parts, own, strict=True)], *place, **named)
+
+    return read(*call.args, **call.named)
+
+
+_register(Rule(_pure(torch.cat), _joined, _joined), torch.cat)
+
+
 def _as_it_is(function: Callable[..., Tensor]) -> Rule:
     def change(changes: Changes, call: Call) -> Tensor:
         return function(_first(changes, call), *call.args[1:], **call.named)
@@ -354,7 +380,7 @@ def _as_it_is(function: Callable[..., Tensor]) -> Rule:
 
 for _function in (torch.flatten, Tensor.flatten, Tensor.reshape, torch.reshape, Tensor.view, Tensor.unflatten,
                   Tensor.squeeze, Tensor.unsqueeze, Tensor.contiguous, Tensor.mean, torch.mean, Tensor.transpose,
-                  Tensor.permute, F.avg_pool2d, F.adaptive_avg_pool2d, F.pad):
+                  Tensor.permute, Tensor.__getitem__, F.avg_pool2d, F.adaptive_avg_pool2d, F.pad):
     _register(_as_it_is(_function), _function)
 
 

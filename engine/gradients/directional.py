@@ -3,6 +3,8 @@ r"""Derivatives along directions of parameter space: ∇ℓ(z_k)ᵀ v and J_q v,
     layer by layer    Σ_layers ⟨G, V A + v⟩: one forward and one backward pass to the layers' outputs, shared by all
                       directions, and each layer's own derivative forward along (V, v); where all selected parameters
                       lie in linear layers, convolutions and BatchNorms
+    recorded          J_q v from operation to operation of a pass that all directions share, where all have rules
+                      (`engine.gradients.changes`): about one and a half forward passes a direction
     forward mode      the Jacobian–vector product of the batched network, about three forward passes a direction
     double backward   J v = ∂_u ⟨Jᵀu, v⟩, where an operator has no forward rule
     per example       products with per-example gradients, where that fails too
@@ -21,6 +23,7 @@ from torch import Tensor
 from torch.func import functional_call, jvp
 
 from engine.gradients.attention import plain_attention
+from engine.gradients.changes import Recorded
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
 from engine.gradients.factors import layer_calls, normalisation_layers, planned
 from engine.gradients.findings import first_that_works, found_once
@@ -106,6 +109,15 @@ def layer_by_layer(network: Network, parameters: dict, x: Tensor, targets: Tenso
         yield sum((slope(tangent) for slope in slopes), start=network.theta.new_zeros(len(x)))
 
 
+def recorded(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,
+             tangents: list) -> Iterator[Tensor]:
+    """One (b, …) a direction. Raises `LookupError` where an operation of the network, or of `read`, has no rule."""
+    with torch.no_grad(), Recorded() as passed:
+        value = read(functional_call(network.module, parameters, (x,)), targets)
+    for tangent in tangents:
+        yield passed.along([(parameters[name], own) for name, own in tangent.items()], value)
+
+
 def forward_mode(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,
                  tangents: list) -> Iterator[Tensor]:
     """One (b, …) a direction, by forward-mode differentiation."""
@@ -154,4 +166,4 @@ def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, 
     yield from torch.stack(outputs, -1).transpose(0, 1).reshape(len(tangents), *shape)
 
 
-ROUTES = (layer_by_layer, forward_mode, double_backward, per_example)
+ROUTES = (layer_by_layer, recorded, forward_mode, double_backward, per_example)
