@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import singledispatch
+from math import inf, isfinite, nan
 
 import pandas as pd
 import torch
@@ -60,10 +61,10 @@ Stages = Iterator[tuple[str, Tensor]]
 
 @dataclass(frozen=True)
 class RunErrors:
-    """causes: cause, title, error, so_far, tau: SOURCE's, in the order in which it leaves the run; empty where they
-    are not told apart, with the sentence `why`. methods: estimator, title, error, tau, of those that answer for this
-    training. parts: candidate, part,
-    first, last, rate: dB̄/dα by the candidate's weight in steps first to last alone."""
+    """causes: cause, title, error, so_far, tau: SOURCE's, in the order in which it leaves the run, ∞ where its scores
+    overflow, as held scales may blow up in a long run; empty where they are not told apart, with the sentence `why`.
+    methods: estimator, title, error, tau, of those that answer for this training. parts: candidate, part, first, last,
+    rate: dB̄/dα by the candidate's weight in steps first to last alone."""
 
     behavior: str
     causes: pd.DataFrame
@@ -79,8 +80,13 @@ class RunErrors:
         further = self.causes[self.causes["so_far"].diff().fillna(1.0) > 0]
         largest = self.causes.loc[further["error"].idxmax()]
         last = self.causes.iloc[-1]
-        return (f"SOURCE is off the exact derivative by {last['so_far']:.1%} and ranks with a Kendall τ of "
-                f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {largest['error']:.1%}.")
+        return (f"SOURCE is off the exact derivative by {told(last['so_far'])} and ranks with a Kendall τ of "
+                f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {told(largest['error'])}.")
+
+
+def told(error: float) -> str:
+    """An error as a share, in words."""
+    return f"{error:.1%}" if isfinite(error) else "more than any number"
 
 
 def run_errors(problem: Problem, behavior: str, process: Replay = Replay(), options: Options | None = None
@@ -141,11 +147,15 @@ def _by_parts(problem: Problem, process: Replay, read: Behavior, options: Option
 
 
 def _off(difference: Tensor, exact: Tensor) -> float:
-    return float(difference.norm() / exact.norm())
+    """∞ where a part of it is no number."""
+    share = float(difference.norm() / exact.norm())
+    return share if isfinite(share) else inf
 
 
 def _tau(scores: Tensor, exact: Tensor) -> float:
-    """Kendall τ-b with the exact scores, a query at a time, averaged."""
+    """Kendall τ-b with the exact scores, a query at a time, averaged; NaN where a score is no number."""
+    if not scores.isfinite().all():
+        return nan
     return float(tau_b(torch.stack([scores.double(), exact.double()]))[0, 1].nanmean())
 
 

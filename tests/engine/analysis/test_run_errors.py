@@ -132,3 +132,15 @@ def test_the_largest_cause_is_one_that_leads_away_from_the_run():
     causes = pd.DataFrame({"cause": ["scale", "curvature"], "title": ["held", "EK-FAC"], "error": [3.0, 4.0],
                            "so_far": [3.0, 1.5], "tau": [0.3, 0.5]})
     assert "*held*, 300.0%" in RunErrors("soft_margin", causes, causes, causes).sentence
+
+
+def test_scores_that_overflow_are_infinitely_off(monkeypatch):
+    def blown(problem, process, read, options):
+        for cause, value in (("scale", float("nan")), ("curvature", 0.0)):
+            yield cause, torch.full((len(problem.queries), len(problem.candidates)), value, dtype=torch.float64)
+
+    monkeypatch.setattr("engine.analysis.run_errors.stages", blown)
+    found = run_errors(problem(n=20, queries=3), "soft_margin", PROCESS)
+    assert found.causes["error"].tolist() == [float("inf")] * 2
+    assert found.causes["so_far"].tolist() == [float("inf"), 1.0] and found.causes["tau"].isna().any()
+    assert "off the exact derivative by 100.0%" in found.sentence and "held*, more than any number." in found.sentence
