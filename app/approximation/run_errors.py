@@ -14,6 +14,7 @@ from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
 from app.widgets.selectors import pick
 from engine.analysis.run_errors import RunErrors
+from engine.analysis.run_errors import told as told_error
 from engine.desk import Waiting
 from engine.desk.run_errors import asked_run_errors
 from engine.estimators import ESTIMATORS
@@ -50,7 +51,7 @@ def _errors(found: RunErrors, source: ProblemSource, process: Replay) -> None:
     frame = pd.concat([
         found.causes.assign(label=found.causes["title"], what="cause of SOURCE's error"),
         same.assign(label=same["title"], what="estimator as a whole")], ignore_index=True)
-    spoken = ", ".join(f"{row.label} {100 * row.error:.3g}%" for row in frame.itertuples())
+    spoken = ", ".join(f"{row.label} {told_error(row.error)}" for row in frame.itertuples())
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
     glossary.caption(f"The exact replay is zero. Norms over all queries and the first {SCORED} candidates at most. "
                      "Causes are let in one after the other and need not add up. TracIn over all steps and in-run data "

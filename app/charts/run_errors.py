@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import altair as alt
 import pandas as pd
 
@@ -30,6 +32,9 @@ def causes(frame: pd.DataFrame) -> alt.LayerChart:
 
 
 def _share(error: float) -> str:
+    """Of ∞: scores that overflow."""
+    if not isfinite(error):
+        return "beyond numbers"
     return f"{100 * error:.3g}%" if error < 1 else f"{100 * error:,.0f}%"
 
 

@@ -3,17 +3,21 @@ r"""What approximations of a training's derivative get wrong, by cause, with the
 SOURCE takes several steps away from the run as it was. Each is undone by itself:
 
     replay      the run, exactly
+    scale       Adam's D (`Rule.scale`) held at what it is in every step, and with it the cut of a gradient's length:
+                as if no example's weight, and no θ, changed v̂
+    lag         a gradient acts at once and as a whole, in place of through Adam's mean m̂
     batches     every step over all examples instead of its batch (a descent has no others)
     segments    a segment's curvature and gradients are means
     flow        e^{−τH} in place of (I − ηH)^K, told apart for a descent whose segments' own steps would not diverge;
                 else the two are one cause, for a network with η/(1 − μ) in place of momentum
-    curvature   EK-FAC of the Gauss–Newton matrix in place of the mean Hessian, which may bend downwards (softmax
+    curvature   EK-FAC of the Gauss–Newton matrix in place of the Hessian, which may bend downwards (softmax
                 regression has its Hessian's own eigenbasis)
 
     error of a cause  ‖S_i − S_{i−1}‖ / ‖S_0‖,     error so far  ‖S_i − S_0‖ / ‖S_0‖,     norms over (m, k)
 
-Errors by cause need not add up: one may undo a part of another. Beside them stand the other approximations of the run,
-each as a whole.
+Under Adam the curvature comes before the segments: e^{−τA} of a mean Hessian that bends downwards, times a D of up to
+1/ε, may be too large for a number. Errors by cause need not add up: one may undo a part of another. Beside them stand
+the other approximations of the run, each as a whole.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import singledispatch
+from math import inf, isfinite, nan
 
 import pandas as pd
 import torch
@@ -29,30 +34,37 @@ from torch import Tensor
 from engine.analysis.linear_range import in_double
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.curvature.ekfac import factors_over
 from engine.curvature.hessian import Hessian
 from engine.estimators import ESTIMATORS
+from engine.estimators.averaged import Factored
 from engine.estimators.source import descent_segments, flow, powers, source_response
 from engine.exact.moments import by_parts
 from engine.exact.replay import kept_run, replay
 from engine.exact.response import signal_of
+from engine.exact.step_curvature import HESSIAN
+from engine.exact.step_graph import StepGraph
 from engine.gradients.products import TrainingGradients
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.metrics.kendall import tau_b
+from engine.models.randomness import own_randomness
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.behavior import Behavior
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import Replay
 
-TITLES = {"batches": "batches averaged out", "segments": "means over segments", "flow": "flow in place of steps",
+TITLES = {"scale": "Adam's scales held", "lag": "Adam's mean gradient without lag", "batches": "batches averaged out",
+          "segments": "means over segments", "flow": "flow in place of steps",
           "segments and flow": "means over segments, as a flow", "curvature": "EK-FAC in place of the Hessian"}
 Stages = Iterator[tuple[str, Tensor]]
 
 
 @dataclass(frozen=True)
 class RunErrors:
-    """causes: cause, title, error, so_far, tau: SOURCE's, in the order in which it leaves the run; empty where they
-    are not told apart, with the sentence `why`. methods: estimator, title, error, tau. parts: candidate, part,
-    first, last, rate: dB̄/dα by the candidate's weight in steps first to last alone."""
+    """causes: cause, title, error, so_far, tau: SOURCE's, in the order in which it leaves the run, ∞ where its scores
+    overflow, as held scales may blow up in a long run; empty where they are not told apart, with the sentence `why`.
+    methods: estimator, title, error, tau, of those that answer for this training. parts: candidate, part, first, last,
+    rate: dB̄/dα by the candidate's weight in steps first to last alone."""
 
     behavior: str
     causes: pd.DataFrame
@@ -62,13 +74,19 @@ class RunErrors:
 
     @property
     def sentence(self) -> str:
-        """The largest cause."""
+        """The largest cause, among those that take SOURCE further from the run than it was before them."""
         if not len(self.causes):
             return self.why
-        largest = self.causes.loc[self.causes["error"].idxmax()]
+        further = self.causes[self.causes["so_far"].diff().fillna(1.0) > 0]
+        largest = self.causes.loc[further["error"].idxmax()]
         last = self.causes.iloc[-1]
-        return (f"SOURCE is off the exact derivative by {last['so_far']:.1%} and ranks with a Kendall τ of "
-                f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {largest['error']:.1%}.")
+        return (f"SOURCE is off the exact derivative by {told(last['so_far'])} and ranks with a Kendall τ of "
+                f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {told(largest['error'])}.")
+
+
+def told(error: float) -> str:
+    """An error as a share, in words."""
+    return f"{error:.1%}" if isfinite(error) else "more than any number"
 
 
 def run_errors(problem: Problem, behavior: str, process: Replay = Replay(), options: Options | None = None
@@ -110,8 +128,11 @@ def _methods(problem: Problem, process: Replay, read: Behavior, exact: Tensor, o
              and name not in problem.unoffered and one.serves(problem)]
     rows = []
     for place, name in enumerate(names):
-        route = ESTIMATORS[name].route(problem, process.kind)
-        found = route(problem, [Infinitesimal()], process, problem.candidates, options.share(place, len(names)))[0]
+        route, share = ESTIMATORS[name].route(problem, process.kind), options.share(place, len(names))
+        try:
+            found = route(problem, [Infinitesimal()], process, problem.candidates, share)[0]
+        except InvalidInput:  # one that is not known for this optimizer, or too large
+            continue
         scores = found.scores(read, problem.query_labels)
         rows.append({"estimator": name, "title": ESTIMATORS[name].title, "error": _off(scores - exact, exact),
                      "tau": _tau(scores, exact)})
@@ -126,11 +147,15 @@ def _by_parts(problem: Problem, process: Replay, read: Behavior, options: Option
 
 
 def _off(difference: Tensor, exact: Tensor) -> float:
-    return float(difference.norm() / exact.norm())
+    """∞ where a part of it is no number."""
+    share = float(difference.norm() / exact.norm())
+    return share if isfinite(share) else inf
 
 
 def _tau(scores: Tensor, exact: Tensor) -> float:
-    """Kendall τ-b with the exact scores, a query at a time, averaged."""
+    """Kendall τ-b with the exact scores, a query at a time, averaged; NaN where a score is no number."""
+    if not scores.isfinite().all():
+        return nan
     return float(tau_b(torch.stack([scores.double(), exact.double()]))[0, 1].nanmean())
 
 
@@ -152,29 +177,55 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, option
 
 @stages.register
 def _of_module(problem: ModuleProblem, process: Replay, read: Behavior, options: Options) -> Stages:
-    if not problem.training()[0].rule.linear:
-        raise InvalidInput("This optimizer scales every parameter's gradient by itself, so that the causes of SOURCE's "
-                           "error are not told apart; compare its scores with `exact` as a whole.")
-    yield "batches", over_all_examples(problem, read, options)
-    for cause, exact in (("segments and flow", True), ("curvature", False)):
+    def source(exact: bool = False) -> Tensor:
         response = source_response(problem, process, problem.candidates, options, exact=exact)
-        yield cause, response.scores(read, problem.query_labels)
+        return response.scores(read, problem.query_labels)
+
+    if problem.training()[0].rule.linear:
+        yield "batches", through_states(problem, read, options)
+        yield "segments and flow", source(exact=True)
+        yield "curvature", source()
+        return
+    yield "scale", through_states(problem, read, options, held=True, batches=True)
+    yield "lag", through_states(problem, read, options, held=True, lag=False, batches=True)
+    yield "batches", through_states(problem, read, options, held=True, lag=False)
+    yield "curvature", through_states(problem, read, options, held=True, lag=False, factored=True)
+    yield "segments and flow", source()
 
 
-def over_all_examples(problem: ModuleProblem, read: Behavior, options: Options) -> Tensor:
-    """dB/dα (m, k) through the run's own states, each of whose steps is differentiated as one over all examples."""
+def through_states(problem: ModuleProblem, read: Behavior, options: Options, *, held: bool = False, lag: bool = True,
+                   batches: bool = False, factored: bool = False) -> Tensor:
+    """dB/dα (m, k) backwards through the run's own states, each of whose steps is differentiated as one over all
+    examples; batches: over its own. held: with the optimizer's scale standing still, with lag or without, as in
+    `Rule.back_held`. factored: with EK-FAC's curvature of all examples at each state."""
     run, network = kept_run(problem, problem.seed, options)
     rule, candidates = run.steps.rule, problem.candidates
     signal = signal_of(read, network.predict(problem.queries), problem.query_labels)
     slopes = gradients_of(network, problem.queries, signal, along_signal, check=options.check)
     columns = (slopes, *(torch.zeros_like(slopes) for _ in range(rule.remembers)))
-    found = slopes.new_zeros(len(slopes), len(candidates))
-    for place, moment in run.points.backwards(options.check):
-        step = run.steps.all[place]
-        here = problem.with_network(run.steps.trained(moment[0]))
-        *before, pull = rule.back((*moment, torch.zeros_like(moment[0])), columns, step.rate, step.count)
-        before[0] = before[0] + (Hessian(here, -here.l2, options) @ pull.T).T
-        found += TrainingGradients(here, candidates, budget=options.budget // 4, check=options.check).along(pull)
-        columns = tuple(before)
-        options.progress(1.0 - place / len(run.steps))
-    return found
+    found = slopes.new_zeros(len(slopes), problem.n)
+    with own_randomness(problem.device):
+        for place, (theta, *state) in run.points.backwards(options.check):
+            step = run.steps.all[place]
+            graph = StepGraph(run.steps, theta, step)
+            given = (theta, *state, graph.gradient), columns, step.rate, step.count
+            before, *memory, pull = rule.back_held(*given, lag=lag) if held else rule.back(*given)
+            if batches:
+                bent, owned = run.pulled(graph, pull, HESSIAN)
+                found.index_add_(1, step.rows, owned, alpha=problem.n)
+            else:
+                bent, owned = _over_all(problem.with_network(run.steps.trained(theta)), pull, options, factored)
+                found[:, candidates] += owned
+            columns = (before + bent, *memory)
+            options.progress(1.0 - place / len(run.steps))
+    return found[:, candidates]
+
+
+def _over_all(problem: ModuleProblem, columns: Tensor, options: Options, factored: bool) -> tuple[Tensor, Tensor]:
+    """(H u (r, P), ⟨u, ∇ℓ(z_k)⟩ (r, k)) for u (r, P), of the mean loss of all examples."""
+    if factored:
+        bent = Factored(problem, factors_over([problem], options)).product(columns.T).T
+    else:
+        bent = (Hessian(problem, -problem.l2, options) @ columns.T).T
+    rows = TrainingGradients(problem, problem.candidates, budget=options.budget // 4, check=options.check)
+    return bent, rows.along(columns)

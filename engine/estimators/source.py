@@ -16,7 +16,9 @@ the mean of √v̂ + ε over the states of a segment, held at what they are ther
     A = D^½ H D^½ + λ,    S = D^½ e^{−τA} D^−½,    F = D^½ (I − e^{−τA}) A⁻¹ D^½
 
 with τ the sum of the learning rates and functions of A read off Lanczos spaces. That an example also changes v̂, and
-with it how far others move θ, is left out, and so is the lag of m̂ behind the gradients.
+with it how far others move θ, is left out, and so is the lag of m̂ behind the gradients. The first is most of what goes
+wrong where v̂ ≫ ε²: m̂/√v̂ does not change where all gradients grow alike, so that exact scores add up to zero over all
+examples, and these do not (`engine.analysis.run_errors` has the error by cause).
 """
 
 from __future__ import annotations
@@ -188,7 +190,7 @@ def _scale(steps: Steps, moment: Moment, place: int) -> Tensor | None:
     """D of the step that is taken from a moment."""
     theta, *state = moment
     step = steps.all[place]
-    return None if steps.rule.linear else steps.rule.scale(tuple(state), steps.gradient(theta, step), step.count)
+    return None if steps.rule.linear else steps.rule.scale(theta, tuple(state), steps.gradient(theta, step), step.count)
 
 
 def _segment(flows: Sequence[tuple[float, float, bool]], curvature: Krylov | Factored, scales: Sequence[Tensor | None],

@@ -20,6 +20,9 @@ from engine.exact.points import Points
 from engine.exact.step_curvature import HESSIAN, StepCurvature
 from engine.problems import SoftmaxProblem
 
+TOGETHER = {"cpu": 1 << 18, "cuda": 1 << 26}
+"""Numbers of XV (n, C, r) at a time: on a processor what stays in a cache from one matrix product to the next."""
+
 
 class DifferentiatedDescent:
     """The descent of a problem in so many steps of size η, run once. weights: w (n,), by default 1.
@@ -30,6 +33,7 @@ class DifferentiatedDescent:
     def __init__(self, problem: SoftmaxProblem, eta: float, steps: int, options: Options,
                  weights: Tensor | None = None) -> None:
         self.problem, self.eta, self.steps = problem, eta, steps
+        self.weighed = weights is not None
         self.weights = problem.x.new_ones(problem.n) if weights is None else weights
         start = problem.x.new_zeros(problem.dimension, problem.classes)
         self.points = Points(start, self._advanced, steps, start.nbytes, options.budget // 8, options.check)
@@ -47,20 +51,20 @@ class DifferentiatedDescent:
         during (T,): which steps see the weight, by default all.
         """
         problem, weights = self.problem, self.points.kept[0]
-        x, columns = problem.x[candidates], problem.x.new_zeros(problem.dimension, problem.classes, len(candidates))
+        parts = candidates.split(self._width)
+        moved = [problem.x.new_zeros(problem.dimension, problem.classes, len(part)) for part in parts]
         for place in range(self.steps):
             options.check()
-            probabilities, signal = self.read(weights)
-            read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
-            bent = curvature.of_logits(read, probabilities[..., None], signal[..., None])
-            pushed = self._curved(columns, bent)
-            if during is None or during[place]:
-                pushed += x.T[:, None] * signal[candidates].T
-            columns = columns - self.eta * pushed
+            probabilities, signals = self.read(weights)
+            for number, (part, columns) in enumerate(zip(parts, moved, strict=True)):
+                after = self._stepped(columns, self._read_by(columns), probabilities, signals, curvature)
+                if during is None or during[place]:
+                    after.addcmul_(problem.x[part].T[:, None], signals[part].T, value=-self.eta)
+                moved[number] = after
             weights = self._advanced(weights, place)
             options.progress((place + 1) / self.steps)
-        moved = problem.queries @ columns.flatten(1)
-        return moved.view(-1, problem.classes, len(candidates)).transpose(1, 2)
+        ends = [(problem.queries @ columns.flatten(1)).view(-1, *columns.shape[1:]) for columns in moved]
+        return torch.cat(ends, 2).transpose(1, 2)
 
     def adjoint(self, signal: Tensor, options: Options, during: Tensor | None = None,
                 curvature: StepCurvature = HESSIAN) -> Tensor:
@@ -73,26 +77,38 @@ class DifferentiatedDescent:
 
         during (T, s): which steps see the weight, for s derivatives at once: shape (r, s, n).
         """
-        problem = self.problem
         marks = torch.ones(self.steps, 1, dtype=torch.bool) if during is None else during
-        found = columns.new_zeros(columns.shape[-1], marks.shape[1], problem.n)
+        found = columns.new_zeros(columns.shape[-1], marks.shape[1], self.problem.n)
+        held, owners = ([*whole.split(self._width, axis)] for whole, axis in ((columns, -1), (found, 0)))
         for place, weights in self.points.backwards(options.check):
             probabilities, signals = self.read(weights)
-            read = (problem.x @ columns.flatten(1)).view(problem.n, problem.classes, -1)
-            if marks[place].any():
-                owned = self.eta * torch.einsum("ncm,nc->mn", read, signals)
-                for slot in marks[place].nonzero()[:, 0].tolist():
-                    found[:, slot] -= owned
-            bent = curvature.of_logits(read, probabilities[..., None], signals[..., None])
-            columns = columns - self.eta * self._curved(columns, bent)
+            for number, (own, part) in enumerate(zip(owners, held, strict=True)):
+                read = self._read_by(part)
+                if marks[place].any():
+                    owned = self.eta * torch.einsum("ncm,nc->mn", read, signals)
+                    for slot in marks[place].nonzero()[:, 0].tolist():
+                        own[:, slot] -= owned
+                held[number] = self._stepped(part, read, probabilities, signals, curvature)
             options.progress(1.0 - place / self.steps)
         return found[:, 0] if during is None else found
 
-    def _curved(self, columns: Tensor, bent: Tensor) -> Tensor:
-        """H V for V (D, C, r), with what the examples' own Hessians make of XV (n, C, r) at hand."""
+    @property
+    def _width(self) -> int:
+        return max(1, TOGETHER[self.problem.x.device.type] // (self.problem.n * self.problem.classes))
+
+    def _read_by(self, columns: Tensor) -> Tensor:
+        """XV (n, C, r) for V (D, C, r)."""
+        return (self.problem.x @ columns.flatten(1)).view(self.problem.n, *columns.shape[1:])
+
+    def _stepped(self, columns: Tensor, read: Tensor, probabilities: Tensor, signals: Tensor, curvature: StepCurvature
+                 ) -> Tensor:
+        """(I − ηH) V for V (D, C, r) and XV, which is lost."""
         problem = self.problem
-        pulled = (problem.x.T @ (self.weights[:, None, None] * bent).flatten(1)).view_as(columns)
-        return pulled / problem.n + problem.penalty[:, None, None] * columns
+        bent = curvature.of_logits(read, probabilities[..., None], signals[..., None])
+        if self.weighed:
+            bent *= self.weights[:, None, None]
+        pulled = (problem.x.T @ bent.flatten(1)).view_as(columns)
+        return (columns * (1 - self.eta * problem.penalty[:, None, None])).sub_(pulled, alpha=self.eta / problem.n)
 
     def read(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """p and s_ℓ of all training examples, (n, C) each."""

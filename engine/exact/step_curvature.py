@@ -22,7 +22,7 @@ from engine.exact.step_graph import StepGraph
 class StepCurvature:
     """of_graph: the graph of g_t, u (r, P) -> (H_t u (r, P), ⟨u, ∂g_t/∂w⟩ (r, b)). of_logits: for softmax regression,
     what u does to the logits (n, C, r), p (n, C, 1) and s_ℓ (n, C, 1) -> what the batch's Hessian makes of it there,
-    (n, C, r), an example's weight left out."""
+    (n, C, r), an example's weight left out, in the place of what it was given."""
 
     name: str
     of_graph: Callable[[StepGraph, Tensor], tuple[Tensor, Tensor]]
@@ -35,7 +35,7 @@ def _fisher(graph: StepGraph, columns: Tensor) -> tuple[Tensor, Tensor]:
 
 
 HESSIAN = StepCurvature("hessian", StepGraph.bent,
-                        lambda read, p, signal: p * (read - (p * read).sum(1, keepdim=True)))
-FISHER = StepCurvature("fisher", _fisher, lambda read, p, signal: signal * (signal * read).sum(1, keepdim=True))
+                        lambda read, p, signal: read.sub_(p.mT @ read).mul_(p))
+FISHER = StepCurvature("fisher", _fisher, lambda read, p, signal: torch.mul(signal, signal.mT @ read, out=read))
 NOTHING = StepCurvature("nothing", lambda graph, columns: (torch.zeros_like(columns), graph.owned(columns)),
                         lambda read, p, signal: torch.zeros_like(read))

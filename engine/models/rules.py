@@ -73,10 +73,15 @@ class Rule(ABC):
         """(how long a step at this rate goes with a flow, λ, whether the decay is scaled like a gradient): the flow is
         dθ = −D(g + λθ) dt where it is, else dθ = −(Dg + λθ) dt, with D of `scale`."""
 
-    def scale(self, state: State, gradient: Tensor, count: int) -> Tensor | None:
+    def scale(self, theta: Tensor, state: State, gradient: Tensor, count: int) -> Tensor | None:
         """D (P,), by which step number `count` multiplies the gradient of every parameter, held at what it is there;
-        None where the rate alone does. state: before the step."""
+        None where the rate alone does. theta, state: before the step."""
         return None
+
+    def back_held(self, before: Moment, cotangents: Columns, rate: float, count: int, lag: bool = True) -> Columns:
+        """`back` of the step whose D (`scale`) is held at what it is there; `back` itself where there is no D. lag:
+        whether the gradient acts through its mean m̂, in later steps too, or at once and as a whole."""
+        return self.back(before, cotangents, rate, count)
 
     def affine(self, theta: Tensor, state: State, rate: float) -> tuple[float, Tensor]:
         """(c, d (P,)) of a step θ + d − c g. Raises `InvalidInput` where a step is not affine in its gradient."""
@@ -167,11 +172,32 @@ class AdamW(Rule):
         """η: a gradient's parts in all later means m̂ add up to the whole of it."""
         return rate, self.weight_decay, not self.decoupled
 
-    def scale(self, state: State, gradient: Tensor, count: int) -> Tensor | None:
+    def scale(self, theta: Tensor, state: State, gradient: Tensor, count: int) -> Tensor | None:
         """(what is left of a gradient's length)/(√v̂ + ε)."""
         left = self._cut(gradient)
-        second = self.betas[1] * state[1] + (1 - self.betas[1]) * (left * gradient).square()
-        return left / (_root(second / (1 - self.betas[1] ** count)) + self.epsilon)
+        return left / self._spread(state, self._pull(theta, left * gradient), count)
+
+    def back_held(self, before: Moment, cotangents: Columns, rate: float, count: int, lag: bool = True) -> Columns:
+        own, first, second = cotangents
+        theta, *state, gradient = before
+        left = self._cut(gradient)
+        moved = -rate * own / self._spread(tuple(state), self._pull(theta, left * gradient), count)
+        if lag:
+            mean = first + moved / (1 - self.betas[0] ** count)
+            moved, first = (1 - self.betas[0]) * mean, self.betas[0] * mean
+        else:
+            first = torch.zeros_like(first)
+        kept = (1 - rate * self.weight_decay) * own if self.decoupled else own + self.weight_decay * moved
+        return kept, first, torch.zeros_like(second), left * moved
+
+    def _pull(self, theta: Tensor, gradient: Tensor) -> Tensor:
+        """What m and v are means of."""
+        return gradient if self.decoupled else gradient + self.weight_decay * theta
+
+    def _spread(self, state: State, gradient: Tensor, count: int | Tensor) -> Tensor:
+        """√v̂ + ε of step number `count`."""
+        second = self.betas[1] * state[1] + (1 - self.betas[1]) * gradient.square()
+        return _root(second / (1 - self.betas[1] ** count)) + self.epsilon
 
     def _cut(self, gradient: Tensor) -> Tensor:
         """The factor that shortens a gradient to the length `clip`, 1 for a shorter one."""
@@ -183,8 +209,7 @@ class AdamW(Rule):
              ) -> tuple[Tensor, State]:
         if self.clip < float("inf"):
             gradient = gradient * self._cut(gradient)
-        if not self.decoupled:
-            gradient = gradient + self.weight_decay * theta
+        gradient = self._pull(theta, gradient)
         first = self.betas[0] * state[0] + (1 - self.betas[0]) * gradient
         second = self.betas[1] * state[1] + (1 - self.betas[1]) * gradient.square()
         spread = _root(second / (1 - self.betas[1] ** count)) + self.epsilon

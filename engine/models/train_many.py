@@ -56,14 +56,15 @@ def convolves(module: nn.Module) -> bool:
 
 
 def outputs_of_many(training: Training, altered: Altered, queries: Tensor, check: Callable[[], None] = lambda: None,
-                    progress: Callable[[float], None] = lambda share: None) -> Tensor:
+                    progress: Callable[[float], None] = lambda share: None, together: int | None = None) -> Tensor:
     """f(q) (J, m, C) at the end of every training, in the precision of the training; not finite where one diverged.
 
     The module must be one that `stands_alone`. training: what they have in common; its own weights are not read.
+    together: models at a time, by default TOGETHER.
     """
     steps = Steps(training)
     found, done = [], 0
-    for part in altered.split(TOGETHER):
+    for part in altered.split(together or TOGETHER):
         run = _Together(steps, part)
         with own_randomness(training.device):
             for place, step in enumerate(steps.all):

@@ -15,7 +15,7 @@ from engine.runs.prepared import first_candidates
 from engine.store.results import Result
 
 KIND = "run-errors"
-NUMERICS = 1
+NUMERICS = 2
 TABLES = ("causes", "methods", "parts")
 FACTS = ("data", "device", "source", "seeds", "refused", "why")
 

@@ -26,7 +26,7 @@ KIND = "scores"
 SLICE = 100
 LOOKED_AT = 20
 """Queries over which the small picture of a run takes its means."""
-NUMERICS = 3
+NUMERICS = 4
 
 
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:

@@ -40,28 +40,30 @@ def test_a_hundred_subsets_of_digits(model, limit):
 
 
 def test_replay_of_a_network_beside_its_training():
-    """20 queries against 500 candidates: the adjoint's columns all together. The ratio is told, and not yet what is
-    wanted."""
+    """20 queries against 500 candidates: the adjoint's columns all together. The ratio is told and not held: a
+    query's column is a product with every step's Hessian, which costs more than the step, and there are 20 of them."""
     n, epochs = (100, 3) if SMALL else (500, 30)
     problem = ProblemSource(dataset="digits", model="cnn", n_train=n, n_queries=20, recipe={
         "epochs": epochs, "batch_size": 50, "learning_rate": 0.05}).build().problem
     training, _ = spent(lambda: trained_on(problem, problem.examples, Options()))
     took, found = spent(lambda: compute(problem, [REPLAY])[0])
     print(f"\nreplay of a CNN, {n} digits, {epochs * n // 50} steps, 20 queries: {took:.1f} s, training "
-          f"{training:.2f} s: {took / training:.0f} times as long (wanted: 4)")
+          f"{training:.2f} s: {took / training:.0f} times as long, {took / training / 20:.1f} a query "
+          "(wanted: 4 for all of them)")
     assert np.isfinite(found.values).all()
 
 
 def test_tangents_of_softmax_at_half_the_rate_of_matrix_products():
-    """All candidates forwards through the descent: its products alone are counted as work."""
+    """All candidates forwards through the descent. Its products alone are counted as work, two a step (by x and back by
+    xᵀ), and their rate is that of large square matrices."""
     n = 200 if SMALL else 1_000
     problem = ProblemSource(dataset="digits", n_train=n, n_queries=min(n, 500)).build().problem
     problem.prepare()
     took, found = spent(lambda: compute(problem, [REPLAY])[0])
-    a, b = torch.randn(n, 64, dtype=torch.float64), torch.randn(64, 10 * n, dtype=torch.float64)
-    steps = REPLAY.process.steps
-    products, _ = spent(lambda: [(a @ b).sum() for _ in range(min(steps, 20))])
-    work = products / min(steps, 20) * steps * 2  # forwards by x, and back by xᵀ
-    print(f"\ntangents of softmax, {n} candidates, {steps} steps: {took:.1f} s; its matrix products alone "
-          f"{work:.1f} s: {work / took:.0%} of their rate (wanted: 50%)")
-    assert np.isfinite(found.values).all()
+    square = torch.randn(1_000, 1_000, dtype=torch.float64)
+    products, _ = min((spent(lambda: square @ square) for _ in range(5)), key=lambda run: run[0])
+    work = 4 * n * problem.parameters * len(problem.candidates) * REPLAY.process.steps
+    share = work / took / (2e9 / products)
+    print(f"\ntangents of softmax, {n} candidates, {REPLAY.process.steps} steps: {took:.1f} s, {share:.0%} of the rate "
+          "of matrix products (limit 50%)")
+    assert np.isfinite(found.values).all() and (SMALL or share >= 0.5)

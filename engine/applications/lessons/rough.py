@@ -15,14 +15,15 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
 
 from engine.applications.lessons import toy
 from engine.basics.options import Options
 from engine.exact.differentiated_run import DifferentiatedRun
 from engine.gradients.vectorised import along_signal, gradients_of
+from engine.models.altered import Altered
 from engine.models.losses import per_example_cross_entropy
 from engine.models.recipe import Recipe
+from engine.models.train_many import outputs_of_many
 from engine.models.training import Training
 
 KINDS = {"smooth": "the smooth one", "rough": "the rough one"}
@@ -56,30 +57,18 @@ def along_epsilon(kind: str) -> pd.DataFrame:
     logits = network.predict(query)
     signal = torch.nn.functional.one_hot(label, 2).to(logits) - logits.softmax(-1)
     rate = (gradients_of(network, query, signal, along_signal) @ run.tangent(torch.tensor([ROW]), Options()).T).item()
-    ends = reweighted(run, torch.as_tensor(EPSILONS))
-
-    def behavior(theta: Tensor) -> Tensor:
-        return -per_example_cross_entropy(functional_call(network.module, network.unflatten(theta), (query,)), label)[0]
-
     with torch.no_grad():
-        curve = vmap(behavior)(ends) - behavior(run.end)
+        curve = _behavior(reweighted(given, torch.as_tensor(EPSILONS), query), label) - _behavior(logits, label)
     return pd.DataFrame({"epsilon": EPSILONS, "curve": curve.numpy(), "tangent": EPSILONS * rate / len(given.y)})
 
 
-def reweighted(run: DifferentiatedRun, epsilons: Tensor) -> Tensor:
-    """The ends (r, P) of r trainings in which ROW weighs 1 + ε, step by step together."""
-    steps, given = run.steps, run.steps.training
+def _behavior(logits: Tensor, label: Tensor) -> Tensor:
+    """B of one query, for logits (r, C)."""
+    return -per_example_cross_entropy(logits, label.expand(len(logits)))
+
+
+def reweighted(given: Training, epsilons: Tensor, query: Tensor) -> Tensor:
+    """The logits (r, C) of one query (1, 2) at the ends of r trainings in which ROW weighs 1 + ε."""
     weights = torch.ones(len(epsilons), len(given.y), dtype=torch.float64)
     weights[:, ROW] += epsilons
-
-    def loss(theta: Tensor, own: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        logits = functional_call(steps.network.module, steps.network.unflatten(theta), (x,))
-        return (own * given.loss(logits, y)).mean()
-
-    theta = steps.start.repeat(len(epsilons), 1)
-    state = tuple(torch.zeros_like(theta) for _ in range(steps.rule.remembers))
-    for step in steps.all:
-        x, y = given.x[step.rows], given.y[step.rows]
-        pull = vmap(grad(loss), in_dims=(0, 0, None, None))(theta, weights[:, step.rows], x, y)
-        theta, state = steps.rule.step(theta, state, pull, step.rate, step.count)
-    return theta
+    return outputs_of_many(given, Altered(weights, normalization="n"), query, together=len(epsilons))[:, 0]

@@ -11,6 +11,8 @@ from pydantic import PrivateAttr
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.basics.values import short
+from engine.models.knobs import Knob
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.optimizers import KINDS, penalty, unfit
@@ -98,6 +100,13 @@ class RecordedRecipe(TrainingRecipe):
     def rule(self) -> Rule:
         self._check(SEED)
         return KINDS[self.optimizer_kind].rule(self.options, float("inf") if self.clip is None else self.clip)
+
+    @property
+    def knobs(self) -> list[Knob]:
+        found = super().knobs
+        if "eps" in self.options:
+            found.append(Knob("Adam's ε", short(self.options["eps"]), "a larger ε of Adam"))
+        return found
 
     @property
     def penalty(self) -> float:

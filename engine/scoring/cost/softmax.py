@@ -15,7 +15,7 @@ DOUBLE, SINGLE = 60e9, 90e9  # flops a second of two CPU cores, in float64 and i
 PASSES = {1e-4: 7, 1e-3: 9, 1e-2: 12, 1.0: 15, 100.0: 25, math.inf: 40}
 """Passes over the data a candidate, for |α| up to the key."""
 DENSE = 12_000
-STEP, COLUMN = 1e-3, 4.0
+STEP, COLUMN = 1e-3, 1.5
 """Of a replay: seconds a step takes however small it is, and what a column costs in passes."""
 EIGENBASIS = 10.0
 """P³ operations that the eigendecomposition of a matrix of side P takes."""

@@ -16,7 +16,6 @@ from engine.exact.local_response import local_response
 from engine.exact.replay import replay, training_of
 from engine.models.network import Network
 from engine.models.recipe import Recipe
-from engine.models.rules import AdamW
 from engine.models.steps import Steps
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Infinitesimal, InfinitesimalDuring
@@ -227,28 +226,12 @@ def test_source_of_a_language_model_trained_by_adamw():
     assert _alike(found, exact) > 0.7
 
 
-class Adaptive(Recipe):
-    """The recipe with the steps of AdamW."""
-
-    epsilon: float = 1e-8
-    clip: float = float("inf")
-    decoupled: bool = True
-    betas: tuple[float, float] = (0.9, 0.95)
-
-    @property
-    def rule(self):
-        return AdamW(self.weight_decay, self.clip, self.betas, self.epsilon, self.decoupled)
-
-
-ADAPTIVE = Adaptive(epochs=3, batch_size=5, learning_rate=0.05, weight_decay=0.1, clip=0.5)
-
-
 @pytest.mark.parametrize("decoupled", [True, False])
 def test_source_of_adamw_whose_scale_stands_still_is_that_of_descent(decoupled):
     """Under a large ε every gradient is divided by ε."""
     descent, epsilon = network(WHOLE), 1e6
     decay = WHOLE.weight_decay / epsilon if decoupled else WHOLE.weight_decay
-    adaptive = network(Adaptive(**WHOLE.model_dump()).model_copy(update={
+    adaptive = network(cases.Adaptive(**WHOLE.model_dump()).model_copy(update={
         "learning_rate": WHOLE.learning_rate * epsilon, "weight_decay": decay, "epsilon": epsilon,
         "betas": (0.0, 0.9), "decoupled": decoupled}))
     asked = (Replay(), ROWS, Options(), 1_000, 1, powers, True)
@@ -258,13 +241,14 @@ def test_source_of_adamw_whose_scale_stands_still_is_that_of_descent(decoupled):
 
 @pytest.mark.parametrize("decoupled", [True, False])
 def test_source_of_adamw_is_its_formula_written_out(decoupled):
-    asked = network(ADAPTIVE.model_copy(update={"decoupled": decoupled}))
-    recipe, steps = ADAPTIVE, Steps(training_of(asked, asked.seed))
+    asked = network(cases.ADAPTIVE.model_copy(update={"decoupled": decoupled}))
+    recipe, steps = cases.ADAPTIVE, Steps(training_of(asked, asked.seed))
     states, scales, moment = [], [], steps.beginning
     for step in steps.all:
         whole = steps.gradient(moment[0], step)
         left = min(1.0, recipe.clip / (float(whole.norm()) + 1e-6))
-        second = recipe.betas[1] * moment[2] + (1 - recipe.betas[1]) * (left * whole).square()
+        pull = left * whole + (0.0 if decoupled else recipe.weight_decay * moment[0])
+        second = recipe.betas[1] * moment[2] + (1 - recipe.betas[1]) * pull.square()
         states.append(moment[0])
         scales.append(left / ((second / (1 - recipe.betas[1] ** step.count)).sqrt() + recipe.epsilon))
         moment = steps.advance(moment, step)

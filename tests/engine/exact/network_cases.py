@@ -5,10 +5,28 @@ import torch
 from torch import nn
 
 from engine.basics.options import Options
+from engine.models.recipe import Recipe
+from engine.models.rules import AdamW
 from engine.problems.module import ModuleProblem
 from tests.engine import problems_for_tests as naive
 
 DOUBLE = torch.float64
+
+
+class Adaptive(Recipe):
+    """The recipe with the steps of AdamW, or of Adam."""
+
+    epsilon: float = 1e-8
+    clip: float = float("inf")
+    decoupled: bool = True
+    betas: tuple[float, float] = (0.9, 0.95)
+
+    @property
+    def rule(self):
+        return AdamW(self.weight_decay, self.clip, self.betas, self.epsilon, self.decoupled)
+
+
+ADAPTIVE = Adaptive(epochs=3, batch_size=5, learning_rate=0.05, weight_decay=0.1, clip=0.5)
 
 
 def convolutional():

@@ -7,12 +7,13 @@ from torch import nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.exact import differentiated_run
+from engine.exact import differentiated_descent, differentiated_run
 from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
 from engine.exact.local_response import local_response
 from engine.exact.points import Points
 from engine.exact.replay import ADJOINT, STEPS, TANGENT, replay, run_of, training_of
+from engine.exact.step_curvature import FISHER, HESSIAN, NOTHING
 from engine.models.recipe import Recipe
 from engine.models.training import Training, train
 from engine.problems import SoftmaxProblem
@@ -274,6 +275,26 @@ def test_a_descent_in_little_memory():
     roomy, tight = (DifferentiatedDescent(soft, 0.5, 30, Options(budget=budget)) for budget in (4 << 30, 1 << 12))
     assert roomy.points.every == 1 < tight.points.every
     assert torch.equal(roomy.adjoint(signal, Options()), tight.adjoint(signal, Options()))
+
+
+@pytest.mark.parametrize("curvature", [HESSIAN, FISHER, NOTHING], ids=lambda curvature: curvature.name)
+def test_a_descent_with_few_columns_at_a_time(curvature, monkeypatch):
+    soft, rows = problem(n=30, queries=3), torch.arange(7)
+    weights = torch.linspace(0.5, 1.5, 30, dtype=DOUBLE)
+    signal = torch.randn(3, soft.classes, dtype=DOUBLE, generator=torch.Generator().manual_seed(0))
+    during = torch.arange(20)[:, None] % torch.tensor([1, 3]) == 0
+    run = DifferentiatedDescent(soft, 0.5, 20, Options(), weights)
+
+    def both():
+        return (run.tangent(rows, Options(), during[:, 1], curvature),
+                run.adjoint(signal, Options(), during, curvature))
+
+    whole = both()
+    monkeypatch.setattr(differentiated_descent, "TOGETHER", {"cpu": 2 * soft.n * soft.classes})
+    for found, expected in zip(both(), whole, strict=True):
+        assert_close(found, expected, 1e-12)
+    by_signal = torch.einsum("mbc,mc->mb", whole[0], signal)
+    assert_close(whole[1][:, 1, rows], by_signal, 1e-10)
 
 
 def test_statistics_of_batches_are_refused():

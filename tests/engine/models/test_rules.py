@@ -67,3 +67,40 @@ def test_a_parameter_that_never_had_a_gradient_does_not_move():
     tangents = rule.forward((zero, zero, zero, zero), tuple(torch.ones(1, 2, dtype=DOUBLE) * part
                                                             for part in (1.0, 0.0, 0.0, 0.0)), 0.1, 1)
     assert tangents[0].tolist() == [[1.0, 1.0]]
+
+
+@pytest.mark.parametrize("name", ["AdamW", "Adam", "AdamW without clipping"])
+def test_a_first_step_is_the_gradient_times_its_scale(name):
+    """As m̂ is the gradient itself there; Adam's gradient has the decay in it."""
+    rule, theta, gradient = RULES[name], drawn(5), drawn(5, seed=1)
+    state = rule.fresh(theta)
+    scale, (moved, _) = rule.scale(theta, state, gradient, 1), rule.step(theta, state, gradient, 0.3, 1)
+    pull = gradient if rule.decoupled else gradient + rule.weight_decay * theta
+    kept = 1 - 0.3 * rule.weight_decay if rule.decoupled else 1.0
+    torch.testing.assert_close(moved, kept * theta - 0.3 * scale * pull)
+
+
+@pytest.mark.parametrize("name", ["AdamW", "Adam", "AdamW without clipping"])
+@pytest.mark.parametrize("lag", [True, False])
+def test_derivatives_with_the_scale_held_are_those_of_a_step_that_holds_it(name, lag):
+    rule, rate, count = RULES[name], 0.3, 4
+    before = (drawn(5), drawn(5, seed=2), drawn(5, seed=3).square(), drawn(5, seed=4))
+    cotangents = tuple(drawn(2, 5, seed=5 + place) for place in range(3))
+    left = min(1.0, rule.clip / (float(before[3].norm()) + 1e-6))
+    held = rule.scale(before[0], before[1:3], before[3], count) / left
+
+    def step(theta, first, second, gradient):
+        pull = left * gradient + (0.0 if rule.decoupled else rule.weight_decay * theta)
+        mean = rule.betas[0] * first + (1 - rule.betas[0]) * pull
+        moved = mean / (1 - rule.betas[0] ** count) if lag else pull
+        kept = 1 - rate * rule.weight_decay if rule.decoupled else 1.0
+        return kept * theta - rate * held * moved, mean if lag else 0 * first, 0 * second
+
+    for row in range(2):
+        expected = torch.autograd.functional.vjp(step, before, tuple(part[row] for part in cotangents))[1]
+        for found, own in zip(rule.back_held(before, cotangents, rate, count, lag), expected, strict=True):
+            torch.testing.assert_close(found[row], own)
+    momentum = RULES["momentum"]
+    asked = (before[0], before[1], before[3]), cotangents[:2], rate, count
+    for found, own in zip(momentum.back_held(*asked), momentum.back(*asked), strict=True):
+        torch.testing.assert_close(found, own)

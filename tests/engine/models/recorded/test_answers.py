@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from engine.analysis.groups import effects, group_effect
+from engine.analysis.run_errors import run_errors
 from engine.basics.errors import InvalidInput, MissingData
 from engine.cli import main
 from engine.models.recorded import kept, open_recording
@@ -56,6 +57,18 @@ def test_replay_is_the_derivative_of_the_users_own_loop(tmp_path, model, optimiz
             ends.append(behavior(trained(model, optimizer, x=x, weights=weights), x))
         expected = N * (ends[0] - ends[1]) / 2e-5
         np.testing.assert_allclose(found[:, place], expected, rtol=2e-4, atol=1e-6 * float(expected.abs().max()))
+
+
+@pytest.mark.parametrize(("optimizer", "adam"), [("AdamW", True), ("momentum", False)])
+def test_what_approximates_the_users_own_loop_is_split_by_cause(tmp_path, optimizer, adam):
+    trained("mlp", optimizer, tmp_path / "run", X)
+    problem = problem_of(tmp_path / "run", X, "mlp")
+    found = run_errors(problem, "query_loss")
+    methods = {"source", "dvemb", "tracin_run"}
+    assert set(found.methods["estimator"]) == (methods if adam else {*methods, "in_run_shapley"})
+    assert found.causes["cause"].tolist()[:2] == (["scale", "lag"] if adam else ["batches", "segments and flow"])
+    assert found.causes["so_far"].iloc[-1] == pytest.approx(found.methods.set_index("estimator").loc["source", "error"])
+    assert ("Adam's ε" in [knob.name for knob in problem.recipe.knobs]) == adam
 
 
 @pytest.fixture(scope="module")
