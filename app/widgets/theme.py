@@ -221,11 +221,6 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 FRAME = """
 <style>
 [data-testid="stMainBlockContainer"] { max-width: initial; }
-@media (min-width: 769px) {
-  [data-testid="stAppViewContainer"]:not(:has([data-testid="stSidebar"])) > :has(> [data-testid="stMain"]) {
-    margin-left: 300px; } }
-[data-testid="stSidebar"]:not(:has([data-testid="stSidebarNavLink"])) [data-testid="stSidebarUserContent"] {
-  visibility: hidden; }
 [data-testid="stSidebar"]:has([data-testid="stSidebarNavLink"]) [data-testid="stSidebarUserContent"],
 [data-testid="stMain"]:has(h1) [data-testid="stMainBlockContainer"] { animation: wf-veil 2.5s step-end; }
 [data-testid="stSidebarUserContent"] > *, [data-testid="stMainBlockContainer"] > * {
@@ -236,9 +231,27 @@ FRAME = """
 @keyframes wf-stands { from { visibility: var(--wf-veil, visible); } }
 </style>
 """
-"""What holds the place of the sidebar and of the wide page before Streamlit has them. Widgets whose scripts are still
-on the way stand there as boxes of another height, so in its first moments a page is shown once they are through. See
-`app.widgets.shell`."""
+"""Widgets whose scripts are still on the way stand on the page as boxes of another height, so in its first moments a
+page is shown once they are through. See `app.widgets.shell`."""
+
+PLACE = """
+<style id="wf-place">
+@media (min-width: 769px) {
+  [data-testid="stAppViewContainer"]:not(:has([data-testid="stSidebar"])) > :has(> [data-testid="stMain"]) {
+    margin-left: 300px; } }
+[data-testid="stSidebar"]:not(:has([data-testid="stSidebarNavLink"])) [data-testid="stSidebarUserContent"] {
+  visibility: hidden; }
+</style>
+<script>
+new MutationObserver((changes, watch) => {
+  if (!document.querySelector('[data-testid="stSidebarNavLink"]')) return;
+  document.getElementById('wf-place').remove();
+  watch.disconnect();
+}).observe(document, {childList: true, subtree: true});
+</script>
+"""
+"""What holds the place of the sidebar until Streamlit has it; then it goes, since a rule on what is *not* on the page
+is asked anew at every change of it: a quarter of the browser's time for a click on Compare."""
 
 
 def apply() -> None:
