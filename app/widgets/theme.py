@@ -76,6 +76,9 @@ STYLE = """
 .st-key-wf-desk-keys { min-height: 1.4rem; }
 .wf-pressed { font-size: .84rem; opacity: .85; }
 #vg-tooltip-element img { width: 84px; height: 84px; object-fit: contain; image-rendering: pixelated; }
+.st-key-wf-hovered { position: absolute; }
+.wf-hovered { position: fixed; z-index: 90; pointer-events: none; image-rendering: pixelated; border-radius: 4px;
+  background-repeat: no-repeat; border: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
 .wf-picture { image-rendering: pixelated; border-radius: 4px; display: inline-block;
   border: 1px solid color-mix(in srgb, currentColor 16%, transparent); }
 .wf-cards { display: grid; grid-template-columns: minmax(10rem, 3fr) 5fr 5fr; gap: 1rem; margin: .4rem 0; }

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from app.widgets import dot_pictures
 from app.widgets.specification_list import address
 
 pytestmark = pytest.mark.e2e
@@ -33,7 +34,14 @@ def test_a_click_opens_the_card_and_a_lasso_makes_a_group_that_the_map_shows_too
     page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "ranks": 3}, doseq=True))
     page.locator(DOTS).first.scroll_into_view_if_needed()
     page.locator(DOTS).nth(20).hover(force=True)
-    page.locator(".hoverlayer", has_text="training example").first.wait_for()
+    pointed = int(re.search(r"training example (\d+)", page.locator("g.hovertext").first.text_content())[1])
+    picture = page.locator(".wf-hovered")
+    picture.wait_for()
+    across = dot_pictures.across(SMALL["train"])
+    assert picture.evaluate("it => it.style.backgroundPosition") == (
+        f"{-84 * (pointed % across)}px {-84 * (pointed // across)}px".replace("-0px", "0px"))
+    page.mouse.move(5, 5)
+    picture.wait_for(state="hidden")
     page.locator(DOTS).nth(20).click(force=True)
     page.wait_for_url(re.compile("example="))
     settle(page)
