@@ -76,7 +76,7 @@ STYLE = """
 .st-key-wf-desk-keys { min-height: 1.4rem; }
 .wf-pressed { font-size: .84rem; opacity: .85; }
 #vg-tooltip-element img { width: 84px; height: 84px; object-fit: contain; image-rendering: pixelated; }
-.st-key-wf-hovered { position: absolute; }
+.st-key-wf-hovered { position: absolute; width: 0; overflow: hidden; }
 .wf-hovered { position: fixed; z-index: 90; pointer-events: none; image-rendering: pixelated; border-radius: 4px;
   background-repeat: no-repeat; border: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
 .wf-picture { image-rendering: pixelated; border-radius: 4px; display: inline-block;
@@ -208,6 +208,7 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
     box-shadow: 0 2px 12px rgb(0 0 0 / .2); }
   .wf-sheet > * { display: block; } .wf-sheet:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); }
   .st-key-wf-dock { position: static; scroll-margin-top: 4rem; }
+  [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
   .st-key-choice-show { min-height: 4.25rem; } .st-key-wf-map-asked { flex-direction: column; align-items: stretch; }
   [class*="st-key-run-"] { min-height: 13.5rem; }
   [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
