@@ -139,6 +139,7 @@ STYLE = """
   .st-key-choice-measure) { min-height: 4.25rem; }
 .st-key-wf-map-asked > div { min-height: 4rem; }
 .st-key-choice-show { min-height: 2rem; } .st-key-wf-start { min-height: 2.5rem; }
+.st-key-compare-preset { min-height: 4.25rem; }
 [class*="st-key-run-"] { min-height: 9.5rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li) { max-width: 54rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li, td code) { overflow-wrap: anywhere; }
@@ -208,7 +209,9 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
     box-shadow: 0 2px 12px rgb(0 0 0 / .2); }
   .wf-sheet > * { display: block; } .wf-sheet:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); }
   .st-key-wf-dock { position: static; scroll-margin-top: 4rem; }
-  [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
+  [data-testid="stButtonGroup"] button { padding-inline: .6rem; }
+  .st-key-compare-preset { min-height: 6.5rem; }
+  .st-key-choice-detail [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
   .st-key-choice-show { min-height: 4.25rem; } .st-key-wf-map-asked { flex-direction: column; align-items: stretch; }
   [class*="st-key-run-"] { min-height: 13.5rem; }
   [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
