@@ -15,7 +15,7 @@ ROOMS = (
     ("examples", "Examples", ":material/photo_library:",
      "See the training examples themselves, ranked under up to three specifications."),
     ("map", "Map", ":material/bubble_chart:",
-     "All training examples as a cloud, by what the model reads: select some, see who scores."),
+     "All training examples as a cloud, by what the model reads: select some, see their scores."),
     ("scorecard", "Scorecard", ":material/scoreboard:",
      "Run benchmarks of attribution methods, and see which question each of them asks."),
     ("noisy_labels", "Noisy labels", ":material/label_off:",
@@ -61,7 +61,8 @@ for page, title, icon, line in ROOMS:
 
 with figure.container():
     try:
-        found = first_look.first_look()
+        with st.spinner("Computing two exact answers to one query…"):
+            found = first_look.first_look()
     except WhichfluenceError as error:
         st.error(sentence(error), icon=":material/error:")
     else:

@@ -13,13 +13,14 @@ BRUSHED = "brushed"
 """The selection of a range drawn over the bars, under the name of their field `from`."""
 
 
-def distribution(bins: pd.DataFrame, agreement: Agreement, metric: str) -> alt.LayerChart:
-    """`bins` as `app.compare.data.histogram` gives them."""
+def distribution(bins: pd.DataFrame, agreement: Agreement, metric: str, chosen: tuple[float, float] | None = None
+                 ) -> alt.LayerChart:
+    """`bins` as `app.compare.data.histogram` gives them. chosen: a range that is marked."""
     low, high = float(bins["from"].min()), float(bins["to"].max())
     scale = alt.Scale(domain=[low, high], nice=False)
     bars = ink.paint(alt.Chart(bins).mark_bar(opacity=0.8).encode(
         x=alt.X("from:Q", bin="binned", title=f"{METRICS[metric].title} of a query", scale=scale,
-                axis=alt.Axis(grid=False, tickCount=8)),
+                axis=alt.Axis(grid=False, tickCount=8, labelFlush=True)),
         x2="to:Q", y=alt.Y("queries:Q", title="Queries", axis=alt.Axis(tickCount=4)),
         tooltip=[alt.Tooltip("from:Q", title="From"), alt.Tooltip("to:Q", title="To"),
                  alt.Tooltip("queries:Q", title="Queries")]).add_params(
@@ -31,5 +32,8 @@ def distribution(bins: pd.DataFrame, agreement: Agreement, metric: str) -> alt.L
     rule = alt.Chart(mean).mark_rule(strokeWidth=2, tooltip=None).encode(x="from:Q")
     name = alt.Chart(mean).mark_text(dy=-4, baseline="bottom", fontSize=12, tooltip=None).encode(
         x="from:Q", y=alt.value(0), text="text:N")
-    layers = [bars, ink.paint(interval, ink.ACCENT), ink.paint(rule, ink.ACCENT), ink.paint(name)]
+    marked = [alt.Chart(pd.DataFrame([chosen], columns=["from", "to"])).mark_rect(opacity=0.18, tooltip=None).encode(
+        x="from:Q", x2="to:Q")] if chosen else []
+    layers = [bars, *map(ink.paint, marked), ink.paint(interval, ink.ACCENT), ink.paint(rule, ink.ACCENT),
+              ink.paint(name)]
     return alt.layer(*layers).resolve_scale(color="independent").properties(height=HEIGHT)

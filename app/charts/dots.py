@@ -113,6 +113,7 @@ def _look(part: pd.DataFrame, place: int, name: str, group: Collection[int], qui
     hue = ink.QUIET if quiet else HUES[place % len(HUES)]
     look: dict[str, Any] = {
         "mode": "markers", "name": f"{escape(name)} ({len(part):,})", "hovertext": part.text.to_list(),
+        "customdata": part.row.to_list(),
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {"size": 7, "opacity": 0.75, "line": {"width": 0}, "color": ink.tone(hue),
                    "symbol": symbols[(place // len(HUES)) % len(symbols)]}}

@@ -272,12 +272,13 @@ def spread(found: Compared, pair: tuple[int, int], labels: Sequence[str], metric
         st.info("No query has a defined value here: one of the rankings is constant for all of them.")
         return
     bins = comparisons.histogram(values.agreement, metric, _candidates(found))
-    draw(distribution.distribution, bins, agreement, metric, key=queries.chart_key(found, metric, pair),
-         on_select="rerun", selection_mode=[distribution.BRUSHED],
+    draw(distribution.distribution, bins, agreement, metric, queries.between(metric),
+         key=queries.chart_key(found, metric, pair), on_select="rerun", selection_mode=[distribution.BRUSHED],
          alt=f"Histogram of {title} over queries for {labels[pair[0]]} and {labels[pair[1]]}: mean "
              f"{agreements.plus_minus(agreement.mean, agreement.ci95)}, from {values.agreement.min():.2f} to "
              f"{values.agreement.max():.2f}.")
-    chips.note(f"Line and band: mean ± 95% t interval over {agreement.interval_over}")
+    queries.ends(metric)
+    chips.note(f"Line and coloured band: mean ± 95% t interval over {agreement.interval_over}")
     downloads.chart_extras("per-query", values, [found.scorings[place] for place in pair], found.drawn_sources)
 
 

@@ -16,13 +16,13 @@ from app.widgets import (
     cards,
     chips,
     choice,
+    dot_pictures,
     downloads,
     drawn_examples,
     example_card,
     glossary,
     hues,
     job_panel,
-    record_text,
     selection,
     two_rankings,
 )
@@ -76,8 +76,11 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[
                  "Agreement would lie on the diagonal.")
         downloads.chart_extras("ranks", table, scorings, command=command)
         return
-    CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} training examples, each by its "
-               f"{dotted.axes[0]} (across) and its {dotted.axes[1]} (up), {over}.", **dotted.options)
+    dataset, sample = desk().sample(found.sources[0])
+    rows = dotted.points.row.to_numpy()
+    with dot_pictures.shown(dataset, sample.train_index[rows], rows):
+        CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} training examples, each by its "
+                   f"{dotted.axes[0]} (across) and its {dotted.axes[1]} (up), {over}.", **dotted.options)
     chips.note(f"{len(dotted.points):,} dots, one a training example · seed {found.sources[0].seed} · "
                + (f"mean score {over}" if query is None else over))
     glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both rank an example the same. {HOW}")
@@ -122,10 +125,10 @@ def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | N
 
 
 def _words(found: Compared) -> Callable[[int], list[str]]:
-    """The first words of a training example that is a record."""
+    """What else a dot says of a training example."""
     dataset, sample = desk().sample(found.sources[0])
-    records = None if dataset.records is None else dataset.records[0]
-    return lambda row: [] if records is None else [record_text.short(records[sample.train_index[row]])]
+    told = dot_pictures.told(dataset)
+    return lambda row: told(int(sample.train_index[row]))
 
 
 def _series(hue: str, found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str], str]:

@@ -3,45 +3,106 @@
 from __future__ import annotations
 
 import hashlib
+from math import ceil, floor
 
 import pandas as pd
 import streamlit as st
 
 from app.charts.distribution import BRUSHED
 from app.compare import data as comparisons
-from app.widgets import choice, glossary, pictures, record_text
+from app.widgets import choice, glossary, inputs, pictures, record_text
 from app.widgets.desk import desk
 from engine.desk.compared import Compared
 from engine.metrics.agreement import METRICS
 
 HANDLED = "compare:queries:handled"
 PICTURE, QUERY = "picture", "query"
+ROW = 44
+"""The height of a query in the list."""
+BETWEEN, DRAWN, STEP = "between", "compare:queries:drawn", 0.01
+"""The choice of a range, how often one was chosen, and what its ends are rounded to, outwards."""
 
 
 def chart_key(found: Compared, metric: str, pair: tuple[int, int]) -> str:
-    """Of the histogram beside the list, over which a range is drawn."""
-    return f"compare:spread:{_digest(found, metric, pair)}"
+    """Of the histogram beside the list. It moves on with every range that is drawn, which the chart then shows as the
+    chosen one, wherever it was chosen."""
+    return f"compare:spread:{_digest(found, metric, pair)}:{st.session_state.get(DRAWN, 0)}"
+
+
+def between(metric: str) -> tuple[float, float] | None:
+    """(from, to): the range of agreement whose queries are listed; None for all, and where another metric's is
+    chosen."""
+    chosen = choice.one(BETWEEN, None, _range)
+    return chosen[1:] if chosen is not None and chosen[0] == METRICS[metric].short else None
 
 
 def show(found: Compared, metric: str, pair: tuple[int, int]) -> None:
     """The list, those that disagree most first; a chosen row is the query of the page."""
-    title, whole, brushed = METRICS[metric].title, _whole(found, metric, pair), _brushed(found, metric, pair)
-    if brushed is None:
+    title, whole, low_high = METRICS[metric].title, _whole(found, metric, pair), between(metric)
+    if low_high is None:
         text = "Draw a range over the bars beside it, and only its queries are listed."
     else:
-        low, high = (f"{end:.3f}".replace("-", "−") for end in brushed)
-        text = (f"{len(_listed(found, metric, pair)):,} of {len(whole):,}, those between {low} and {high}; "
-                "a click beside the range lets go of it.")
+        low, high = (f"{end:.2f}".replace("-", "−") for end in low_high)
+        text = f"{len(_listed(found, metric, pair)):,} of {len(whole):,}, those between {low} and {high}."
     glossary.caption(f"Queries of seed {found.sources[0].seed}, the least {title} first; a head sorts by its column, "
                      f"the box before a row chooses its query. {text}")
-    st.dataframe(_listed(found, metric, pair), key=_key(found, metric, pair), on_select="rerun",
-                 selection_mode="single-row", hide_index=True, width="stretch", height=480, row_height=44,
+    listed = _listed(found, metric, pair)
+    if listed.empty:
+        st.info(f"The {title} of no query of this pair lies there.", icon=":material/filter_alt:")
+        return
+    st.dataframe(listed, key=_key(found, metric, pair), on_select="rerun",
+                 selection_mode="single-row", hide_index=True, width="stretch", row_height=ROW,
+                 height=min(480, 38 + ROW * len(listed)),
                  column_config={PICTURE: st.column_config.ImageColumn("", width=60),
                                 "agreement": st.column_config.NumberColumn(title, format="%.3f")})
 
 
+def ends(metric: str) -> None:
+    """The range as a slider, for the keyboard and for programs; its ends let go of it."""
+    key, whole = f"compare:between:{metric}", METRICS[metric].range
+    st.session_state[key] = between(metric) or whole
+    inputs.slider(f"List queries with {METRICS[metric].title} between", *whole, key=key, step=STEP, format="%.2f",
+                  on_change=_moved, args=(key, metric))
+
+
+def _moved(key: str, metric: str) -> None:
+    _choose(metric, *st.session_state[key])
+
+
+def _choose(metric: str, low: float, high: float) -> None:
+    whole = (low, high) == METRICS[metric].range
+    choice.keep(BETWEEN, [] if whole else _written(METRICS[metric].short, low, high))
+    st.session_state[DRAWN] = st.session_state.get(DRAWN, 0) + 1
+
+
+def _written(short: str, low: float, high: float) -> str:
+    return f"{short}:{low:.2f}:{high:.2f}"
+
+
+def _range(text: str) -> tuple[str, float, float]:
+    """Raises ValueError for what is no range of a metric."""
+    short, *told = text.split(":")
+    metric = next((metric for metric in METRICS.values() if metric.short == short), None)
+    if metric is None or len(told) != 2:
+        raise ValueError("write a metric and two numbers, such as kendall:0.25:0.5")
+    low, high = (choice.within(*metric.range, float)(end) for end in told)
+    if low > high:
+        raise ValueError("write the smaller number first")
+    return short, low, high
+
+
 def take(found: Compared, metric: str, pair: tuple[int, int]) -> None:
-    """Make the row that was chosen since the last run the query; call it before the query is read."""
+    """Make the range that was drawn since the last run the chosen one, and the row the query; call it before either is
+    read."""
+    drawn = ((st.session_state.get(chart_key(found, metric, pair)) or {}).get("selection") or {}).get(BRUSHED) or {}
+    marked = drawn.get("from") or []
+    if len(marked) == 2:
+        first, last = METRICS[metric].range
+        low, high = floor(min(marked) / STEP) * STEP, ceil(max(marked) / STEP) * STEP
+        _choose(metric, min(max(low, first), last), max(min(high, last), first))
+    chosen = choice.one(BETWEEN, None, _range)
+    if chosen is not None:
+        choice.keep(BETWEEN, _written(*chosen))
     key = _key(found, metric, pair)
     rows = ((st.session_state.get(key) or {}).get("selection") or {}).get("rows") or []
     picked = key, tuple(rows)
@@ -53,24 +114,17 @@ def take(found: Compared, metric: str, pair: tuple[int, int]) -> None:
 
 def _key(found: Compared, metric: str, pair: tuple[int, int]) -> str:
     """Of the list; another range is another list, in which no row is chosen yet."""
-    return f"compare:queries:{_digest(found, metric, pair, _brushed(found, metric, pair))}"
+    return f"compare:queries:{_digest(found, metric, pair, between(metric))}"
 
 
 def _digest(found: Compared, *told: object) -> str:
     return hashlib.sha256(repr((found.key, *told)).encode()).hexdigest()[:12]
 
 
-def _brushed(found: Compared, metric: str, pair: tuple[int, int]) -> tuple[float, float] | None:
-    """(from, to) of the range that is drawn over the histogram."""
-    drawn = ((st.session_state.get(chart_key(found, metric, pair)) or {}).get("selection") or {}).get(BRUSHED) or {}
-    ends = drawn.get("from") or []
-    return (float(min(ends)), float(max(ends))) if len(ends) == 2 else None
-
-
 def _listed(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
     """The queries of the range, or all."""
-    whole, brushed = _whole(found, metric, pair), _brushed(found, metric, pair)
-    return whole if brushed is None else whole[whole["agreement"].between(*brushed)].reset_index(drop=True)
+    whole, low_high = _whole(found, metric, pair), between(metric)
+    return whole if low_high is None else whole[whole["agreement"].between(*low_high)].reset_index(drop=True)
 
 
 def _whole(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:

@@ -9,8 +9,7 @@ import pandas as pd
 
 from app.charts import dots
 from app.map.state import SAID, SCORE, Chosen
-from app.widgets import cards, drawn_examples, hues, predictions
-from app.widgets.record_text import short
+from app.widgets import cards, dot_pictures, drawn_examples, hues, predictions
 from engine.analysis.embedding import Embedding
 from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
@@ -42,10 +41,9 @@ def placed(drawn: DrawnProblem, found: Embedding, chosen: Chosen, scores: Scores
         series = np.where(points.value.notna(), SCORED, UNSCORED).tolist()
         for line, value in zip(lines, points.value, strict=True):
             line.append(f"score {cards.number(value)}")
-    if drawn.dataset.records is not None:
-        for row, line in enumerate(lines):
-            record = drawn.dataset.record("train", int(drawn.sample.train_index[row]))
-            line += [short(record)] if record is not None else []
+    told = dot_pictures.told(drawn.dataset)
+    for row, line in enumerate(lines):
+        line += told(int(drawn.sample.train_index[row]))
     points["series"], points["text"] = series, [dots.said(*line) for line in lines]
     return Dots(points, order, quiet)
 

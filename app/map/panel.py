@@ -8,7 +8,7 @@ from app.charts import dots
 from app.charts.draw import plot
 from app.map.data import Dots
 from app.map.state import Chosen
-from app.widgets import cards, chips, downloads, drawn_examples, example_card, glossary, selection
+from app.widgets import cards, chips, dot_pictures, downloads, drawn_examples, example_card, glossary, selection
 from app.widgets.dot_chart import HOW, DotChart
 from engine.analysis.embedding import METHODS, Embedding
 from engine.problems import DrawnProblem
@@ -25,12 +25,13 @@ def cloud(drawn: DrawnProblem, found: Embedding, placed: Dots, chosen: Chosen) -
     axes = tuple(f"{_axis(chosen.method)} {number + 1}" for number in range(chosen.dimensions))
     alt = (f"Map of {len(placed.points):,} training examples by {title} in {chosen.dimensions} dimensions; the table "
            "below has their coordinates.")
-    if chosen.dimensions == 2:
-        CHART.show(placed.points, placed.order, (axes[0], axes[1]), alt, quiet=placed.quiet)
-    else:
-        figure = dots.space(placed.points, placed.order, (axes[0], axes[1], axes[2]), selection.group(),
-                            selection.example(), placed.quiet)
-        plot(figure, alt, "map:space")
+    with dot_pictures.shown(drawn.dataset, drawn.sample.train_index, placed.points.row):
+        if chosen.dimensions == 2:
+            CHART.show(placed.points, placed.order, (axes[0], axes[1]), alt, quiet=placed.quiet)
+        else:
+            figure = dots.space(placed.points, placed.order, (axes[0], axes[1], axes[2]), selection.group(),
+                                selection.example(), placed.quiet)
+            plot(figure, alt, "map:space")
     kept = f" · they keep {found.kept:.0%} of the variance" if found.kept == found.kept else ""
     chips.note(f"{len(placed.points):,} training examples by {title} of what the last layer reads{kept} · seed "
                f"{drawn.source.seed}")

@@ -13,6 +13,7 @@ STYLE = """
 .wf-example { font-size: .8rem; line-height: 1.35; font-variant-numeric: tabular-nums; width: 100%; }
 .wf-example .wf-picture, .wf-example .wf-features { margin-bottom: .3rem; }
 .wf-example .name { font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.wf-example .said { font-weight: 600; overflow-wrap: anywhere; }
 .wf-example .faint { opacity: .75; }
 .wf-example .ranks { font-size: .76rem; opacity: .9; }
 .wf-example .ranks .own { font-weight: 700; text-decoration: underline; text-underline-offset: 2px; }
@@ -107,8 +108,9 @@ def itself(example: str, place: int, label: str, value: float, largest: float, s
 
 def query(example: str, label: str, predicted: str) -> str:
     """A query in the gallery: its label, and what the model says where that is something else."""
-    said = f'<span class="faint">→</span> {escape(predicted)} ✗' if predicted != label else ""
-    return f'<div class="wf-example">{example}<div class="name">{escape(label)} {said}</div></div>'
+    said = f'<div class="said">→ {escape(predicted)} ✗</div>' if predicted != label else ""
+    named = f'<div class="name" title="{escape(label)}">{escape(label)}</div>'
+    return f'<div class="wf-example">{example}{named}{said}</div>'
 
 
 def chosen_query(example: str, number: int, label: str, predicted: str, measured: str, noun: str = "label") -> str:

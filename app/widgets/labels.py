@@ -17,7 +17,7 @@ ORDER = ("B", "T", "P", ESTIMATOR)
 
 def short(scorings: Sequence[Scoring]) -> list[str]:
     """One label a scoring, all different: the names of the literature where every one has its own, else for each
-    the fewest axes that no other scoring shares."""
+    the fewest axes that no other scoring shares; no behavior alone where most have another training process."""
     names = [known_as(scoring) for scoring in scorings]
     if len(scorings) > 1 and None not in names and len(set(names)) == len(names):
         return names
@@ -33,8 +33,13 @@ def _telling(place: int, scorings: Sequence[Scoring]) -> str:
         for axes in combinations(ORDER, size):
             values = [_axis(own, axis) for axis in axes]
             if all(values != [_axis(other, axis) for axis in axes] for other in others):
-                return " · ".join(values)
+                return " · ".join(values if axes != ("B",) or _usual(own, scorings) else [*values, _axis(own, "T")])
     return own.title
+
+
+def _usual(own: Scoring, scorings: Sequence[Scoring]) -> bool:
+    """Whether most of the list have its training process: a behavior alone would mislead about an unusual one."""
+    return 2 * sum(_axis(other, "T") == _axis(own, "T") for other in scorings) > len(scorings)
 
 
 def numbered(labels: Sequence[str]) -> list[str]:

@@ -76,6 +76,9 @@ STYLE = """
 .st-key-wf-desk-keys { min-height: 1.4rem; }
 .wf-pressed { font-size: .84rem; opacity: .85; }
 #vg-tooltip-element img { width: 84px; height: 84px; object-fit: contain; image-rendering: pixelated; }
+.st-key-wf-hovered { position: absolute; width: 0; overflow: hidden; }
+.wf-hovered { position: fixed; z-index: 90; pointer-events: none; image-rendering: pixelated; border-radius: 4px;
+  background-repeat: no-repeat; border: 1px solid color-mix(in srgb, currentColor 40%, transparent); }
 .wf-picture { image-rendering: pixelated; border-radius: 4px; display: inline-block;
   border: 1px solid color-mix(in srgb, currentColor 16%, transparent); }
 .wf-cards { display: grid; grid-template-columns: minmax(10rem, 3fr) 5fr 5fr; gap: 1rem; margin: .4rem 0; }
@@ -136,6 +139,7 @@ STYLE = """
   .st-key-choice-measure) { min-height: 4.25rem; }
 .st-key-wf-map-asked > div { min-height: 4rem; }
 .st-key-choice-show { min-height: 2rem; } .st-key-wf-start { min-height: 2.5rem; }
+.st-key-compare-preset { min-height: 4.25rem; }
 [class*="st-key-run-"] { min-height: 9.5rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li) { max-width: 54rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li, td code) { overflow-wrap: anywhere; }
@@ -205,6 +209,9 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
     box-shadow: 0 2px 12px rgb(0 0 0 / .2); }
   .wf-sheet > * { display: block; } .wf-sheet:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); }
   .st-key-wf-dock { position: static; scroll-margin-top: 4rem; }
+  [data-testid="stButtonGroup"] button { padding-inline: .6rem; }
+  .st-key-compare-preset { min-height: 6.5rem; }
+  .st-key-choice-detail [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
   .st-key-choice-show { min-height: 4.25rem; } .st-key-wf-map-asked { flex-direction: column; align-items: stretch; }
   [class*="st-key-run-"] { min-height: 13.5rem; }
   [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
@@ -221,11 +228,6 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 FRAME = """
 <style>
 [data-testid="stMainBlockContainer"] { max-width: initial; }
-@media (min-width: 769px) {
-  [data-testid="stAppViewContainer"]:not(:has([data-testid="stSidebar"])) > :has(> [data-testid="stMain"]) {
-    margin-left: 300px; } }
-[data-testid="stSidebar"]:not(:has([data-testid="stSidebarNavLink"])) [data-testid="stSidebarUserContent"] {
-  visibility: hidden; }
 [data-testid="stSidebar"]:has([data-testid="stSidebarNavLink"]) [data-testid="stSidebarUserContent"],
 [data-testid="stMain"]:has(h1) [data-testid="stMainBlockContainer"] { animation: wf-veil 2.5s step-end; }
 [data-testid="stSidebarUserContent"] > *, [data-testid="stMainBlockContainer"] > * {
@@ -236,9 +238,27 @@ FRAME = """
 @keyframes wf-stands { from { visibility: var(--wf-veil, visible); } }
 </style>
 """
-"""What holds the place of the sidebar and of the wide page before Streamlit has them. Widgets whose scripts are still
-on the way stand there as boxes of another height, so in its first moments a page is shown once they are through. See
-`app.widgets.shell`."""
+"""Widgets whose scripts are still on the way stand on the page as boxes of another height, so in its first moments a
+page is shown once they are through. See `app.widgets.shell`."""
+
+PLACE = """
+<style id="wf-place">
+@media (min-width: 769px) {
+  [data-testid="stAppViewContainer"]:not(:has([data-testid="stSidebar"])) > :has(> [data-testid="stMain"]) {
+    margin-left: 300px; } }
+[data-testid="stSidebar"]:not(:has([data-testid="stSidebarNavLink"])) [data-testid="stSidebarUserContent"] {
+  visibility: hidden; }
+</style>
+<script>
+new MutationObserver((changes, watch) => {
+  if (!document.querySelector('[data-testid="stSidebarNavLink"]')) return;
+  document.getElementById('wf-place').remove();
+  watch.disconnect();
+}).observe(document, {childList: true, subtree: true});
+</script>
+"""
+"""What holds the place of the sidebar until Streamlit has it; then it goes, since a rule on what is *not* on the page
+is asked anew at every change of it: a quarter of the browser's time for a click on Compare."""
 
 
 def apply() -> None:

@@ -26,7 +26,7 @@ class PublishedResults(Shelf):
                 except StoreError as error:
                     trouble = str(error)
                 seeds = len(manifest.get("seeds", ()))
-                told = " · ".join([f"{scale} scale", *([f"{seeds} seeds"] if seeds else []),
+                told = " · ".join([f"{scale} scale", *([f"{seeds} seed{'s' if seeds > 1 else ''}"] if seeds else []),
                                    "came with the program"])
                 found.append(Entry(self.name, key, experiment.title, told, str(manifest.get("written", "")), "paper",
                                    _parameters(name, scale, manifest), noted.get(key, Noted()), trouble))

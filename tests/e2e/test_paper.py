@@ -89,3 +89,19 @@ def test_on_a_phone_only_the_table_scrolls(open_page):
                          "!part.closest('.wf-scroll, [data-testid=stCode]') && "
                          "part.getBoundingClientRect().right > window.innerWidth + 1).length")
     assert wide == 0
+
+
+def test_another_table_is_no_fault_of_the_address(open_page, settle, alerts):
+    """What one table had chosen, a scale, a measure or a row, another may not have."""
+    page = open_page("/paper?experiment=figure-4")
+    for title in ("Table 5-1: noisy", "Table A-15:", "Figure 4-1:", "Table A-6: specification"):
+        for chosen in ("choice-measure", "choice-preset"):
+            if (options := page.locator(f".st-key-{chosen} button")).count():
+                options.last.click()
+                settle(page)
+        box = page.locator(".st-key-choice-experiment input")
+        box.fill(title)
+        page.keyboard.press("Enter")
+        settle(page)
+        assert box.input_value().startswith(title)
+    assert not [text for text in alerts(page) if "was ignored" in text] and page.console_errors == []

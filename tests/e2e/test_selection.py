@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from app.widgets import dot_pictures
 from app.widgets.specification_list import address
 
 pytestmark = pytest.mark.e2e
@@ -33,7 +34,14 @@ def test_a_click_opens_the_card_and_a_lasso_makes_a_group_that_the_map_shows_too
     page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "ranks": 3}, doseq=True))
     page.locator(DOTS).first.scroll_into_view_if_needed()
     page.locator(DOTS).nth(20).hover(force=True)
-    page.locator(".hoverlayer", has_text="training example").first.wait_for()
+    pointed = int(re.search(r"training example (\d+)", page.locator("g.hovertext").first.text_content())[1])
+    picture = page.locator(".wf-hovered")
+    picture.wait_for()
+    across = dot_pictures.across(SMALL["train"])
+    assert picture.evaluate("it => it.style.backgroundPosition") == (
+        f"{-84 * (pointed % across)}px {-84 * (pointed // across)}px".replace("-0px", "0px"))
+    page.mouse.move(5, 5)
+    picture.wait_for(state="hidden")
     page.locator(DOTS).nth(20).click(force=True)
     page.wait_for_url(re.compile("example="))
     settle(page)
@@ -63,7 +71,7 @@ def test_a_dot_of_the_top_list_shows_its_picture_on_hover(open_page):
     assert page.console_errors == []
 
 
-def test_a_range_over_the_histogram_lists_its_queries(open_page, settle):
+def test_a_range_over_the_histogram_lists_its_queries_and_stands_in_the_address(open_page, settle):
     page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "detail": "queries"}, doseq=True))
     assert page.get_by_text("Draw a range over the bars").count() == 1
     bars = page.locator('[class*="st-key-compare-spread"] svg .mark-rect.role-mark').first
@@ -73,10 +81,18 @@ def test_a_range_over_the_histogram_lists_its_queries(open_page, settle):
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.97, box["y"] + 60, steps=5)
     page.mouse.up()
-    said = page.get_by_text(re.compile(r"\d+ of 20, those between 0\.\d+ and [01]\.\d+"))
-    said.wait_for()
+    told = page.get_by_text(re.compile(r"\d+ of 20, those between 0\.\d+ and [01]\.\d+"))
+    told.wait_for()
     settle(page)
-    listed = int(re.search(r"(\d+) of 20", said.inner_text())[1])
-    assert 0 < listed <= 20 and page.console_errors == []
-    page.mouse.click(box["x"] + box["width"] * 0.3, box["y"] + 60)
+    words, (chosen,) = told.inner_text(), said(page, "between")
+    assert 0 < int(re.search(r"(\d+) of 20", words)[1]) <= 20 and page.console_errors == []
+    assert re.fullmatch(r"kendall:0\.\d\d:[01]\.\d\d", chosen)
+    again = open_page(page.url.split("/", 3)[3])
+    assert again.get_by_text(words).count() == 1 and said(again, "between") == [chosen]
+    ends = page.locator('[class*="st-key-compare-between"] input')
+    assert [end.get_attribute("aria-valuetext") for end in ends.all()] == chosen.split(":")[1:]
+    for end, key in zip(ends.all(), ("Home", "End"), strict=True):
+        end.press(key)
+        settle(page)
     page.get_by_text("Draw a range over the bars").wait_for()
+    assert said(page, "between") is None and page.console_errors == []

@@ -54,8 +54,8 @@ def test_arrays_that_do_not_fit_are_refused_with_a_sentence_that_stays(open_page
     assert refusal.inner_text() == said and "seed=3" in page.url
 
 
-def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, tmp_path):
-    page = open_page("/compare")
+def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, alerts, tmp_path):
+    page = open_page("/compare?train=1900&example=1800")  # which these data do not have
     page.get_by_text("Use my own data").click()
     upload(page, arrays(tmp_path / "mine.npz"), settle)
     page.wait_for_url("**data=upload-*")
@@ -64,6 +64,7 @@ def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, t
     chosen = again.locator('[data-testid="stSidebar"] [data-testid="stSelectbox"] input').first
     assert chosen.input_value() == "Your arrays (npz)"
     assert again.locator('[data-testid="stException"]').count() == 0
+    assert not [text for one in (page, again) for text in alerts(one) if "was ignored" in text]
 
 
 def test_labels_of_own_pictures_are_not_made_wrong_whatever_was_chosen_before(open_page, settle, tmp_path):

@@ -94,6 +94,7 @@ def test_the_pages_stand_above_the_data_in_the_sidebar(visit):
     picker = visit.page.locator('[data-testid="stSidebarUserContent"]').bounding_box()
     assert navigation["y"] + navigation["height"] <= picker["y"] + 1
     assert visit.page.locator('[data-testid="stSidebarNavLink"]').count() == len(PAGES)
+    assert visit.page.locator("#wf-place").count() == 0, "its rules slow every change of a page"
 
 
 @on(visits(["learn"], "desk"))

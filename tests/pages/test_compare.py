@@ -250,3 +250,22 @@ def test_an_error_of_the_engine_is_a_sentence(monkeypatch):
     monkeypatch.setattr(comparisons, "compared", refuse)
     at = opened()
     assert [error.value for error in at.error] == ["The digits have gone; fetch them again."]
+
+
+def test_a_range_of_agreement_is_told_by_the_address_and_by_its_slider():
+    at = opened("vary-b", detail="queries", between="kendall:0.5:1.0")
+    tables = [shown.value for shown in opened("vary-b", detail="queries").dataframe]
+    whole = next(table for table in tables if "agreement" in table)
+    kept = whole[whole["agreement"].between(0.5, 1.0)]
+    assert at.slider(key="compare:between:kendall_tau").value == (0.5, 1.0)
+    assert 0 < len(kept) < len(whole) and says(at, f"{len(kept)} of {len(whole)}, those between 0.50 and 1.00")
+    at.slider(key="compare:between:kendall_tau").set_range(-1.0, -0.99).run()
+    assert address(at, "between") == ["kendall:-1.00:-0.99"] and says(at, "of no query of this pair lies there")
+    at.slider(key="compare:between:kendall_tau").set_range(-1.0, 1.0).run()
+    assert "between" not in at.query_params
+
+
+@pytest.mark.parametrize("text", ["kendall", "kendall:0.5", "kendall:0.9:0.1", "kendall:-2:1", "none:0:1", "sign:a:1"])
+def test_a_range_that_is_none_is_dropped_with_a_message(text):
+    at = opened("vary-b", detail="queries", between=text)
+    assert says(at, f"between={text}") and says(at, "which was ignored") and says(at, "Draw a range over the bars")

@@ -125,7 +125,9 @@ def test_the_histogram_counts_every_query_once(metric, candidates):
     bins = comparisons.histogram(values, metric, candidates)
     assert bins.queries.sum() == 4
     found = summarize(values.to_numpy(), interval_over="queries")
-    distribution.distribution(bins, found, metric).to_dict()
+    plain, marked = (distribution.distribution(bins, found, metric, chosen).to_dict() for chosen in (None, (0.25, 0.5)))
+    assert len(marked["layer"]) == len(plain["layer"]) + 1
+    assert [{"from": 0.25, "to": 0.5}] in marked["datasets"].values()
 
 
 def test_numbers_are_written_with_true_signs_and_intervals():

@@ -7,6 +7,7 @@ from engine.basics.errors import InvalidInput
 from engine.problems import CausalProblem, ModuleProblem, SoftmaxProblem
 from engine.scoring import codes, controlled
 from engine.scoring.named import NAMED, TRAINING_RUN
+from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import APPROXIMATION, SAME, verdict
 
 EVERY = pytest.mark.parametrize(("model", "preset"), [(model, preset) for model, presets in (
@@ -68,6 +69,8 @@ def test_the_named_methods_are_called_by_their_names():
 
 
 def test_labels_name_only_what_tells_apart():
+    left_out = Scoring.of("probability", {"kind": "remove"}, {"kind": "reoptimize"})
+    assert labels.short([*PRESETS["vary-b"].scorings[:3], left_out])[2:] == ["soft margin", "probability · re-optimise"]
     assert labels.short(PRESETS["vary-b"].scorings)[:2] == ["query loss", "query logit"]
     assert labels.short(PRESETS["first"].scorings)[1:] == ["hard margin", "query logit", "local response"]
     assert labels.numbered(["a", "b"]) == ["1. a", "2. b"]
