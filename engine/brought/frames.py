@@ -23,6 +23,10 @@ LONG = {"query": ("query", "query_index", "test", "test_index"),
         "score": ("score", "scores", "influence", "value", "attribution")}
 INDEX = ("index", "id", "record")
 """What else the first column of a wide table is called where it names the rows."""
+AT_ONCE = 4_000_000
+"""Cells of a CSV that are read before it is looked at whether they are numbers."""
+LEAST_ROWS = 64
+"""Of a CSV that are read at once, however wide it is: each column costs time whenever rows are read."""
 FIRST_ROW_BYTES = 8_000_000
 """Of a CSV's first row: more than the names of as many columns as are read take."""
 
@@ -52,8 +56,19 @@ def read_csv(content: bytes, wanted: Wanted) -> Table:
     first = next(csv.reader(io.StringIO(head)), [])
     rows = _check_rows(content) - 1
     read = said(wanted.first_row, judge(first, rows, wanted.known))
-    frame = pd.read_csv(io.BytesIO(content), header=0 if read.kind == NAMES else None, encoding="utf-8-sig")
+    frame = _read_rows(content, 0 if read.kind == NAMES else None, max(LEAST_ROWS, AT_ONCE // max(1, len(first))))
     return replace(_frame(frame, wanted.known), first_row=read)
+
+
+def _read_rows(content: bytes, header: int | None, at_once: int) -> pd.DataFrame:
+    """All rows. Text takes many times the memory of numbers: a wide table that holds any is refused at the first."""
+    parts = []
+    with pd.read_csv(io.BytesIO(content), header=header, encoding="utf-8-sig", chunksize=at_once) as reader:
+        for part in reader:
+            if _long_columns(part) is None:
+                _check_columns(_by_row(part))
+            parts.append(part)
+    return pd.concat(parts)
 
 
 def _check_rows(content: bytes) -> int:
@@ -84,21 +99,34 @@ def _is_text(kind: pyarrow.DataType) -> bool:
 
 def _frame(frame: pd.DataFrame, known: Numbering | None) -> Table:
     """A wide table, or a long list of query, candidate and score."""
-    columns = {str(name).strip().lower(): name for name in frame.columns}
-    long = {part: next((columns[name] for name in names if name in columns), None) for part, names in LONG.items()}
-    if all(name is not None for name in long.values()):
-        return _pivoted(frame, known, *(long[part] for part in ("query", "candidate", "score")))
+    if (long := _long_columns(frame)) is not None:
+        return _pivoted(frame, known, *long)
     if not len(frame.columns):
         raise InvalidInput("The file holds no table of numbers; save the scores as (queries, candidates).")
-    first = str(frame.columns[0]).strip().lower()
-    if len(frame.columns) > 1 and (first in ("", *LONG["query"], *INDEX) or first.startswith("unnamed")):
-        frame = frame.set_index(frame.columns[0])
+    frame = _by_row(frame)
     _check_columns(frame)
     by_row = not isinstance(frame.index, pd.RangeIndex)
     rows, of_rows = _names(frame.index, "rows", known) if by_row else (None, "")
     named, of_columns = _names(frame.columns, "columns", known)
     return Table(frame.to_numpy(dtype=np.float64), candidates=named, rows=rows,
                  remark=" ".join(told for told in (of_rows, of_columns) if told))
+
+
+def _long_columns(frame: pd.DataFrame) -> tuple[Hashable, Hashable, Hashable] | None:
+    """Which columns of a long list hold query, candidate and score; None for a wide table."""
+    columns = {str(name).strip().lower(): name for name in frame.columns}
+    query, candidate, score = (next((columns[name] for name in LONG[part] if name in columns), None)
+                               for part in ("query", "candidate", "score"))
+    return None if query is None or candidate is None or score is None else (query, candidate, score)
+
+
+def _by_row(frame: pd.DataFrame) -> pd.DataFrame:
+    """A wide table by the names of its rows, where its first column holds them."""
+    if len(frame.columns) < 2:
+        return frame
+    first = str(frame.columns[0]).strip().lower()
+    named = first in ("", *LONG["query"], *INDEX) or first.startswith("unnamed")
+    return frame.set_index(frame.columns[0]) if named else frame
 
 
 def _names(names: pd.Index, what: str, known: Numbering | None) -> tuple[np.ndarray | None, str]:

@@ -107,11 +107,16 @@ class RayCluster:
 
     @cached_property
     def board(self) -> Any:
-        """The actor, on this node; it takes no core."""
+        """The actor, on this node; it takes no core.
+
+        An actor that needs nothing is placed by way of any node, also one that was lost and is not yet known to be.
+        """
+        from ray.util import get_node_ip_address
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         here = NodeAffinitySchedulingStrategy(self.ray.get_runtime_context().get_node_id(), soft=True)
-        return self.ray.remote(_Board).options(num_cpus=0, scheduling_strategy=here).remote()
+        mark = {f"node:{get_node_ip_address()}": 0.001}
+        return self.ray.remote(_Board).options(num_cpus=0, resources=mark, scheduling_strategy=here).remote()
 
     def entries(self, pending: Iterable[str]) -> list[Entry]:
         """The chunks of `pending` that were begun; none where the board does not answer."""

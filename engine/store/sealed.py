@@ -16,6 +16,7 @@ import numpy as np
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import write_synced
+from engine.basics.strict_json import parse_object
 from engine.basics.values import canonical_json
 
 if TYPE_CHECKING:
@@ -61,9 +62,10 @@ def fill(draft: Path, digest: str, manifest: Mapping, tables: Mapping, arrays: M
         save(ARRAYS, _safetensors(arrays))
     written = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     record = {"written": written, **plain(manifest), "format": FORMAT, "digest": digest, "files": files}
-    record = {**record, "seal": _seal(record)}
-    write_synced(draft / MANIFEST, json.dumps(record, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
-    return record
+    text = json.dumps({**record, "seal": _seal(record)}, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    written_record = parse_object(text, "The manifest")  # nothing is written that would not be read again
+    write_synced(draft / MANIFEST, text)
+    return written_record
 
 
 def _parquet(name: str, table: pd.DataFrame) -> bytes:
@@ -123,31 +125,40 @@ def read_manifest(folder: Path, digest: str) -> dict[str, Any]:
     Raises `Damage` if it is not one, `NewerFormat` if a later version wrote it.
     """
     try:
-        record = json.loads((folder / MANIFEST).read_bytes())
+        record = parse_object((folder / MANIFEST).read_bytes(), "its manifest")
     except (FileNotFoundError, NotADirectoryError):
         raise Damage("its manifest is missing") from None
-    except (ValueError, RecursionError):
-        raise Damage("its manifest is not JSON") from None
-    if not isinstance(record, dict) or not isinstance(record.get("files"), dict):
-        raise Damage("its manifest was not written by this program")
+    except InvalidInput as error:
+        raise Damage(str(error).partition(";")[0].removesuffix(".")) from None
     form = record.get("format")
     if isinstance(form, int) and form > FORMAT:
         raise NewerFormat(f"Result {digest[:12]} was written by a newer version of Whichfluence (format {form}, where "
                           f"this one reads up to {FORMAT}); update this one, or give it another WHICHFLUENCE_HOME.")
     if record.get("digest") != digest:
         raise Damage(f"its manifest belongs to another result ({str(record.get('digest'))[:12]})")
+    if not _is_sealed(record):
+        raise Damage("its manifest was altered after it was written")
+    if not _lists_files(record.get("files")) or not isinstance(record.get("written"), str):
+        raise Damage("its manifest was not written by this program")
     return record
+
+
+def _is_sealed(record: Mapping[str, Any]) -> bool:
+    try:
+        return record.get("seal") == _seal(record)
+    except InvalidInput:
+        return False
+
+
+def _lists_files(files: Any) -> bool:
+    return isinstance(files, dict) and all(
+        isinstance(entry, dict) and isinstance(entry.get("size"), int) and isinstance(entry.get("sha256"), str)
+        for entry in files.values())
 
 
 def verified(folder: Path, digest: str) -> dict[str, Any]:
     """The manifest of a folder, all files of which were checked; `Damage` says what is wrong."""
     record = read_manifest(folder, digest)
-    try:
-        sealed = record.get("seal") == _seal(record)
-    except InvalidInput:
-        sealed = False
-    if not sealed:
-        raise Damage("its manifest was altered after it was written")
     with os.scandir(folder) as listing:
         present = {entry.name: entry.is_file(follow_symlinks=False) for entry in listing}
     for name in sorted({*present, *record["files"]} - {MANIFEST}):

@@ -385,3 +385,22 @@ def test_ids_of_other_records_are_refused_and_other_text_is_not_matched():
         read(["kinds-77", *NAMED[1:]])
     other = read([f"z{place}" for place in range(6)])
     assert other.candidates is None and "is not matched" in other.remark
+
+
+def test_text_in_a_wide_table_is_refused_at_its_first_rows(monkeypatch):
+    """What stands further down is not decoded: there it is no UTF-8."""
+    monkeypatch.setattr(frames, "AT_ONCE", 0)
+    rows = [b"a,b", b"1,x"] + [b"1,2"] * 300_000 + [b"1,\xff"]
+    with pytest.raises(InvalidInput, match="^The column `b` does not hold numbers"):
+        read_table(io.BytesIO(b"\n".join(rows)), "a.csv")
+
+
+@pytest.mark.parametrize("text", ["query,a,b\n", ",a,b\n", "a,b\n"])
+def test_a_wide_table_is_read_whole_part_by_part(monkeypatch, text):
+    monkeypatch.setattr(frames, "AT_ONCE", 0)
+    count = 3 * frames.LEAST_ROWS + 5
+    named = text.count(",") == 2
+    content = text + "".join((f"{row}," if named else "") + f"{row},{row / 4}\n" for row in range(count))
+    table = read_table(io.BytesIO(content.encode()), "a.csv")
+    np.testing.assert_array_equal(table.values, np.stack([np.arange(count), np.arange(count) / 4], 1))
+    assert table.rows is None

@@ -146,6 +146,14 @@ def borrow_manifest(folder):
     shutil.copy(store.folder(store.write(OTHER, {}).digest) / "manifest.json", folder)
 
 
+def seal_anew(folder):
+    """As somebody writes it who knows how seals are made."""
+    path = folder / "manifest.json"
+    record = {**json.loads(path.read_text()), "files": {"scores.parquet": 1}}
+    del record["seal"]
+    path.write_text(json.dumps({**record, "seal": digest_of(record)}))
+
+
 def link_away(folder):
     (folder / "scores.parquet").rename(folder.parents[1] / "elsewhere")
     (folder / "scores.parquet").symlink_to(folder.parents[1] / "elsewhere")
@@ -163,9 +171,12 @@ DAMAGE = {
     "no manifest": (lambda f: (f / "manifest.json").unlink(), "manifest is missing"),
     "garbage": (lambda f: (f / "manifest.json").write_text("{]"), "not JSON"),
     "binary": (lambda f: (f / "manifest.json").write_bytes(b"\xff\x00\x80"), "not JSON"),
-    "deep": (lambda f: (f / "manifest.json").write_text("[" * 100_000), "not JSON"),
-    "list": (lambda f: (f / "manifest.json").write_text("[1]"), "not written by this program"),
-    "nan": (lambda f: edit_manifest(f, "1.5", "NaN"), "manifest was altered"),
+    "deep": (lambda f: (f / "manifest.json").write_text("[" * 100_000), "nests lists or objects"),
+    "list": (lambda f: (f / "manifest.json").write_text("[1]"), "holds a list, not an object"),
+    "nan": (lambda f: edit_manifest(f, "1.5", "NaN"), "holds NaN"),
+    "twice": (lambda f: edit_manifest(f, '"seeds"', '"spec": 1, "seeds"'), "the key `spec` twice"),
+    "sizes": (lambda f: edit_manifest(f, '"size"', '"weight"'), "manifest was altered"),
+    "sealed anew": (seal_anew, "not written by this program"),
 }
 
 
@@ -180,6 +191,19 @@ def test_damage_is_set_aside_and_said(store, written, name):
     reasons = list((store.root / "set-aside").glob("*/reason.txt"))
     assert len(reasons) == 1 and (reasons[0].parent / DIGEST).is_dir()
     assert store.write(DIGEST, MANIFEST).manifest == store.read(DIGEST).manifest
+
+
+@pytest.mark.parametrize("harm", [edit_manifest, seal_anew, lambda folder: edit_manifest(folder, '"size"', '"weight"')])
+def test_a_manifest_that_is_not_ours_is_not_listed(store, written, harm):
+    harm(store.folder(DIGEST))
+    assert [result.size for result in store.entries()] == [] and store.folder(DIGEST).exists()
+
+
+@pytest.mark.parametrize("manifest", [{"deep": json.loads("[" * 80 + "]" * 80)}, {"many": 10**1_200}])
+def test_no_manifest_is_written_that_would_not_be_read(store, manifest):
+    with pytest.raises(InvalidInput):
+        store.write(DIGEST, manifest)
+    assert store.entries() == [] and not store.folder(DIGEST).exists()
 
 
 def test_damage_found_while_writing_is_kept_aside(store, written):
