@@ -65,6 +65,7 @@ def main() -> None:
                      default=name == "home") for name, title, icon in PAGES]
     page = st.navigation(pages, expanded=True,  # of more than twelve, the last ones would be folded away
                          position="hidden" if projector.on() else "sidebar")
+    st.set_page_config(page_title=f"{page.title} · Whichfluence" if page.url_path else "Whichfluence")
     if page.url_path != "learn":
         projector.off()
     choice.arrive(page.url_path)

@@ -38,7 +38,7 @@ def test_back_leads_to_the_page_before(open_page, settle):
     page.locator('[data-testid="stSidebarNavLink"]', has_text="Guide").click()
     page.locator("h1", has_text="Guide").wait_for()
     settle(page)
-    assert page.evaluate(ENTRIES) == opened + 1
+    assert page.evaluate(ENTRIES) == opened + 1 and page.title() == "Guide · Whichfluence"
     page.go_back()
     page.locator("h1", has_text="Examples").wait_for()
     settle(page)
