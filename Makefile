@@ -34,7 +34,7 @@ test-slow: $(VENV)/requirements.stamp
 	$(BESIDE) -m "slow and e2e" tests/e2e  # their runs yield to whatever else computes
 
 fuzz: $(VENV)/requirements.stamp
-	WHICHFLUENCE_FUZZ_SECONDS=240 $(PYTEST) -n 0 tests/fuzz/test_doors.py
+	WHICHFLUENCE_FUZZ_SECONDS=125 $(PYTEST) -n 0 tests/fuzz/test_doors.py tests/fuzz/test_addresses.py
 
 cluster-test: $(VENV)/requirements.stamp
 	$(PYTEST) -n 0 tests/cluster -rs  # requirements-cluster.txt in $(VENV), else it is skipped
