@@ -36,7 +36,8 @@ class Preview:
         """The counts in one sentence."""
         train, test = sum(one.train for one in self.classes), sum(one.test for one in self.classes)
         tested = f" and {test:,} test examples" if test else ""
-        left = f"; {len(self.skipped):,} files were not read" if self.skipped else ""
+        count = len(self.skipped)
+        left = f"; {count:,} {'file was' if count == 1 else 'files were'} not read" if count else ""
         return f"{len(self.classes)} classes with {train:,} training examples{tested}, {self.colour}{left}."
 
 
