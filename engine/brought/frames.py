@@ -107,7 +107,7 @@ def _read_rows(content: bytes, header: int | None, at_once: int) -> pd.DataFrame
     """All rows. Text takes many times the memory of numbers: a wide table that holds any is refused at the first."""
     parts = []
     with pd.read_csv(io.BytesIO(content), header=header, encoding="utf-8-sig", chunksize=at_once, na_values=MISSING,
-                     keep_default_na=False) as reader:
+                     keep_default_na=False, low_memory=False) as reader:
         for part in reader:
             if _long_columns(part.columns) is None:
                 _check_columns(_by_row(part))

@@ -409,6 +409,14 @@ def test_a_wide_table_of_text_is_refused_by_its_first_bytes(monkeypatch, head):
         read_table(io.BytesIO(content), "a.csv")
 
 
+def test_text_further_down_a_wide_table_is_told_once(recwarn):
+    """A part is parsed in one go: the library would else look for, and name, each column that it read in two kinds."""
+    rows = [",".join(f"c{place}" for place in range(3_000)), *[",".join(["1.5"] * 3_000)] * 300, ",".join("t" * 3_000)]
+    with pytest.raises(InvalidInput, match="^The column `c0` does not hold numbers"):
+        read_table(io.BytesIO("\n".join(rows).encode()), "a.csv")
+    assert [str(warning.message)[:80] for warning in recwarn] == []
+
+
 @pytest.mark.parametrize("at", range(40, 80))
 def test_numbers_that_the_first_bytes_cut_in_two_are_numbers(monkeypatch, at):
     """And so are those of a row whose name, below no name, comes first."""
