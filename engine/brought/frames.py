@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 
 import numpy as np
 import pandas as pd
@@ -27,8 +28,11 @@ AT_ONCE = 4_000_000
 """Cells of a CSV that are read before it is looked at whether they are numbers."""
 LEAST_ROWS = 64
 """Of a CSV that are read at once, however wide it is: each column costs time whenever rows are read."""
-FIRST_ROW_BYTES = 8_000_000
-"""Of a CSV's first row: more than the names of as many columns as are read take."""
+FIRST_BYTES = 8_000_000
+"""Of a CSV, by which its first rows are judged: more than the names of as many columns as are read take."""
+MISSING = frozenset(["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
+                     "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"])
+"""How cells of a CSV say that they have no value."""
 
 
 def read_parquet(content: bytes, wanted: Wanted) -> Table:
@@ -49,23 +53,63 @@ def read_parquet(content: bytes, wanted: Wanted) -> Table:
 
 
 def read_csv(content: bytes, wanted: Wanted) -> Table:
-    """The table of a CSV in UTF-8, its first row judged or said to be names."""
-    head = content[:FIRST_ROW_BYTES].decode("utf-8-sig", errors="ignore")
-    budgets.check_columns(content[:content.find(b"\n") + 1 or None].count(b",") + 1)
+    """The table of a CSV in UTF-8, its first row judged or said to be names.
+
+    What its first row and the rows after it show is refused before the rest of the file is looked at.
+    """
+    budgets.check_columns(content.count(b",", 0, content.find(b"\n") + 1 or len(content)) + 1)
+    begun = _first_rows(content)
+    first = next(begun, [])
+    judged = said(wanted.first_row, judge(first, 1, wanted.known))
+    if judged.kind == NAMES:
+        _check_numbers([name or f"Unnamed: {place}" for place, name in enumerate(first)], begun)
+    else:
+        _check_numbers(range(len(first)), chain([first], begun))
     budgets.check_values(content.count(b",") + content.count(b"\n") + 1)
-    first = next(csv.reader(io.StringIO(head)), [])
     rows = _check_rows(content) - 1
     read = said(wanted.first_row, judge(first, rows, wanted.known))
     frame = _read_rows(content, 0 if read.kind == NAMES else None, max(LEAST_ROWS, AT_ONCE // max(1, len(first))))
     return replace(_frame(frame, wanted.known), first_row=read)
 
 
+def _first_rows(content: bytes) -> Iterator[list[str]]:
+    """The rows at the beginning; of one that goes on beyond `FIRST_BYTES` its first cells."""
+    head = content[:FIRST_BYTES]
+    if len(content) > FIRST_BYTES:  # a cell cut in two may be text where the whole is a number
+        head = head[:max(head.rfind(b","), head.rfind(b"\n")) + 1] or head
+    return (row for row in csv.reader(io.StringIO(head.decode("utf-8-sig", errors="ignore"), newline="")) if row)
+
+
+def _check_numbers(names: Sequence[Hashable], rows: Iterable[list[str]]) -> None:
+    """Raises `InvalidInput` where one of the first rows of a wide table holds text. A table of nothing but text would
+    take minutes, and many times the memory of numbers, before that is found out of the whole."""
+    if _long_columns(names) is not None:
+        return
+    keys = 1 + _names_rows(names[0]) if names else 0  # cells that may name the row, below a name and below none
+    for row in islice(rows, LEAST_ROWS):
+        unnamed = max(0, len(row) - len(names))
+        for place in range(max(keys, unnamed), len(row)):
+            if _is_text_cell(row[place]):
+                raise InvalidInput(_not_numbers(names[place - unnamed]))
+
+
+def _is_text_cell(cell: str) -> bool:
+    if cell in MISSING:
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
+
+
 def _read_rows(content: bytes, header: int | None, at_once: int) -> pd.DataFrame:
     """All rows. Text takes many times the memory of numbers: a wide table that holds any is refused at the first."""
     parts = []
-    with pd.read_csv(io.BytesIO(content), header=header, encoding="utf-8-sig", chunksize=at_once) as reader:
+    with pd.read_csv(io.BytesIO(content), header=header, encoding="utf-8-sig", chunksize=at_once, na_values=MISSING,
+                     keep_default_na=False, low_memory=False) as reader:
         for part in reader:
-            if _long_columns(part) is None:
+            if _long_columns(part.columns) is None:
                 _check_columns(_by_row(part))
             parts.append(part)
     return pd.concat(parts)
@@ -99,7 +143,7 @@ def _is_text(kind: pyarrow.DataType) -> bool:
 
 def _frame(frame: pd.DataFrame, known: Numbering | None) -> Table:
     """A wide table, or a long list of query, candidate and score."""
-    if (long := _long_columns(frame)) is not None:
+    if (long := _long_columns(frame.columns)) is not None:
         return _pivoted(frame, known, *long)
     if not len(frame.columns):
         raise InvalidInput("The file holds no table of numbers; save the scores as (queries, candidates).")
@@ -112,9 +156,9 @@ def _frame(frame: pd.DataFrame, known: Numbering | None) -> Table:
                  remark=" ".join(told for told in (of_rows, of_columns) if told))
 
 
-def _long_columns(frame: pd.DataFrame) -> tuple[Hashable, Hashable, Hashable] | None:
+def _long_columns(names: Iterable[Hashable]) -> tuple[Hashable, Hashable, Hashable] | None:
     """Which columns of a long list hold query, candidate and score; None for a wide table."""
-    columns = {str(name).strip().lower(): name for name in frame.columns}
+    columns = {str(name).strip().lower(): name for name in names}
     query, candidate, score = (next((columns[name] for name in LONG[part] if name in columns), None)
                                for part in ("query", "candidate", "score"))
     return None if query is None or candidate is None or score is None else (query, candidate, score)
@@ -124,9 +168,13 @@ def _by_row(frame: pd.DataFrame) -> pd.DataFrame:
     """A wide table by the names of its rows, where its first column holds them."""
     if len(frame.columns) < 2:
         return frame
-    first = str(frame.columns[0]).strip().lower()
-    named = first in ("", *LONG["query"], *INDEX) or first.startswith("unnamed")
-    return frame.set_index(frame.columns[0]) if named else frame
+    return frame.set_index(frame.columns[0]) if _names_rows(frame.columns[0]) else frame
+
+
+def _names_rows(first: Hashable) -> bool:
+    """Whether the first column of a wide table, by its name, holds the names of the rows."""
+    name = str(first).strip().lower()
+    return name in ("", *LONG["query"], *INDEX) or name.startswith("unnamed")
 
 
 def _names(names: pd.Index, what: str, known: Numbering | None) -> tuple[np.ndarray | None, str]:

@@ -134,6 +134,10 @@ class RayCluster:
                      tuple(Running(job, entry.key, entry.share) for entry in told if entry.node == node["NodeID"]))
                 for node in self.ray.nodes() if node["Alive"]]
 
+    def gone(self) -> set[str]:
+        """The ids of the nodes that were lost, as far as that is known."""
+        return {node["NodeID"] for node in self.ray.nodes() if not node["Alive"]}
+
     def gpu_memory(self) -> int:
         """Bytes of the smallest GPU that a look at each node with GPUs finds; 0 where none can be used."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

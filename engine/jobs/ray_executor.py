@@ -4,13 +4,16 @@ Every node has this program and its libraries in the same versions, and sees the
 go into the store there, as they do on one machine. What is sent is the work as a value and the chunk's key, and what
 several chunks begin with by reference: a task of its own makes it, Ray's object store keeps it once a node, and where
 all copies are lost with their nodes Ray has it made again.
+
+A machine that loses its network and goes on running closes no connection: Ray gives it up, and still waits for the
+chunks that it sent or was about to send there. They are asked for anew, of other nodes.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -53,12 +56,12 @@ class RayExecutor:
         cluster = RayCluster(connected(self.address))
         ray, sighting = cluster.ray, Sighting(work.root)
         needs = _Needs(cluster, self, work)
-        tasks = _Tasks(cluster, self, needs)
-        shared = common(work, keys)
+        tasks = _Tasks(cluster, self, needs, common(work, keys))
         for key in keys:
-            tasks.chunk(key, shared[key])
+            tasks.chunk(key)
         pending = {task: key for key, task in tasks.chunks.items()}
         last, told = time.perf_counter(), _Told(cluster, sighting, work.job, ledger)
+        losses = _Losses(cluster, tasks)
         try:
             while pending:
                 done, _ = ray.wait(list(pending), timeout=PAUSE)
@@ -68,7 +71,8 @@ class RayExecutor:
                     now = time.perf_counter()
                     seconds, last = now - last, now
                     yield key, seconds
-                told.look(list(pending.values()), list(tasks.shared))
+                entries = told.look(list(pending.values()), list(tasks.shared))
+                pending = losses.mended(pending, entries)
                 ledger.watch.check()
         finally:
             _stop(ray, [*tasks.shared.values(), *pending] if pending else [])
@@ -86,23 +90,43 @@ def common(work: ChunkWork, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 class _Tasks:
-    """The tasks of one job. chunks: theirs, by key. shared: those of what several chunks begin with, by name."""
+    """The tasks of one job. chunks: theirs, by key. shared: those of what several chunks begin with, by name; begin:
+    the names of what each chunk begins with."""
 
-    def __init__(self, cluster: RayCluster, executor: RayExecutor, needs: _Needs) -> None:
-        self.cluster, self.executor, self.needs = cluster, executor, needs
+    def __init__(self, cluster: RayCluster, executor: RayExecutor, needs: _Needs,
+                 begin: Mapping[str, tuple[str, ...]]) -> None:
+        self.cluster, self.executor, self.needs, self.begin = cluster, executor, needs, begin
         self.held = cluster.ray.put(needs.work)  # once for all tasks
         self.variables = surroundings()
         self.chunks: dict[str, Any] = {}
         self.shared: dict[str, Any] = {}
 
-    def chunk(self, key: str, names: Sequence[str]) -> None:
+    def chunk(self, key: str) -> None:
         """Ask for a chunk, and before it for what it begins with. The chunks that it comes after were asked for."""
+        names = self.begin[key]
         for place, name in enumerate(names):
             if name not in self.shared:
                 self.shared[name] = self._remote(make, key).remote(*self._told(name), *self._known(names[:place]))
         after = self.needs.kind.after(self.needs.payload, key) if self.needs.kind.after else ()
         waited = [self.chunks[other] for other in after if other in self.chunks]  # the others are stored
         self.chunks[key] = self._remote(compute, key).remote(*self._told(key), *self._known(names), *waited)
+
+    def anew(self, pending: Mapping[Any, str], running: Collection[str]) -> dict[Any, str]:
+        """Ask again for the chunks of `pending` but those of `running`, and for what they begin with where it is
+        neither made nor running; the tasks that are waited for instead, in the same order."""
+        ray = self.cluster.ray
+        made, _ = ray.wait(held, num_returns=len(held), timeout=0, fetch_local=False) if (
+            held := list(self.shared.values())) else ([], [])
+        for name, task in list(self.shared.items()):
+            if task not in made and FOR_SEVERAL + name not in running:
+                ray.cancel(self.shared.pop(name), force=True)
+        found = {}
+        for task, key in pending.items():
+            if key not in running:
+                ray.cancel(task, force=True)
+                self.chunk(key)
+            found[self.chunks[key]] = key
+        return found
 
     def _remote(self, task: Callable, key: str) -> Any:
         """With what chunk `key` takes of a node."""
@@ -115,6 +139,34 @@ class _Tasks:
 
     def _known(self, names: Sequence[str]) -> list[Any]:
         return [self.shared[name] for name in names]
+
+
+class _Losses:
+    """Has chunks computed elsewhere once Ray says that a node is lost.
+
+    Where its machine closed the connections, Ray does that itself. Where it did not, Ray waits for the connections to
+    break, which takes minutes: for chunks that run there, and for requests that queue there.
+    """
+
+    def __init__(self, cluster: RayCluster, tasks: _Tasks) -> None:
+        self.cluster, self.tasks = cluster, tasks
+        self._known, self._times, self._seen = cluster.gone(), Counter[str](), time.monotonic()
+
+    def mended(self, pending: dict[Any, str], entries: Mapping[str, Entry]) -> dict[Any, str]:
+        """The tasks to wait for, by what is told of those that were begun. Raises `StoreError` for a chunk whose nodes
+        were lost again and again."""
+        if time.monotonic() - self._seen < SEEN:
+            return pending
+        self._seen = time.monotonic()
+        lost = self.cluster.gone() - self._known
+        if not lost:
+            return pending
+        self._known |= lost
+        self._times.update(key for key, entry in entries.items() if entry.node in lost)
+        often = next((key for key in pending.values() if self._times[key] > self.tasks.executor.retries), None)
+        if often is not None:
+            raise _nowhere(often, "its nodes were lost")
+        return self.tasks.anew(pending, {key for key, entry in entries.items() if entry.node not in self._known})
 
 
 class _Needs:
@@ -152,8 +204,9 @@ class _Told:
         self._before: dict[str, Entry] = {}
         self._seen = -SEEN
 
-    def look(self, pending: Sequence[str], shared: Sequence[str]) -> None:
-        """Ask the board. shared: what is made before some of the pending chunks, which is no part of the progress."""
+    def look(self, pending: Sequence[str], shared: Sequence[str]) -> dict[str, Entry]:
+        """Ask the board, and return what it says by key. shared: what is made before some of the pending chunks, which
+        is no part of the progress."""
         for_several = [FOR_SEVERAL + name for name in shared]
         entries = {entry.key: entry for entry in self.cluster.entries([*pending, *for_several])}
         for key, entry in entries.items():
@@ -166,6 +219,7 @@ class _Told:
         if time.monotonic() - self._seen >= SEEN:
             self._seen = time.monotonic()
             self.sighting.write(self.cluster.nodes(self.job, entries.values()))
+        return entries
 
 
 def _settle(ray: ModuleType, reference: object, key: str) -> None:
@@ -174,8 +228,12 @@ def _settle(ray: ModuleType, reference: object, key: str) -> None:
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayError as error:
-        raise StoreError(f"The chunk `{key}` could not be computed on any node ({type(error).__name__}); look at the "
-                         "memory and the log of the nodes, then resume the run.") from error
+        raise _nowhere(key, type(error).__name__) from error
+
+
+def _nowhere(key: str, why: str) -> StoreError:
+    return StoreError(f"The chunk `{key}` could not be computed on any node ({why}); look at the memory and the log of "
+                      "the nodes, then resume the run.")
 
 
 def _stop(ray: ModuleType, references: list) -> None:

@@ -65,6 +65,10 @@ class Machine(Apart):
         for act in (f"addr add {address}/24 dev eth0", "link set eth0 up", "link set lo up"):
             self.ip(act)
 
+    def unplug(self):
+        """Take its network away; what runs there goes on, and nobody elsewhere is told."""
+        self.ip("link set eth0 down")
+
     def join(self, cores, *more):
         """Become a node with so many cores; the head where `more` says so."""
         self.run(sys.executable, "-m", "ray.scripts.scripts", "start", "--node-ip-address", self.address, "--num-cpus",

@@ -10,7 +10,7 @@ import pytest
 from engine.jobs import JobQueue, run_job
 from engine.jobs.cluster import nodes_seen
 from engine.runs import scores as score_runs
-from tests.cluster.machines import ROOT, Network, unfit, until
+from tests.cluster.machines import ROOT, Machine, Network, unfit, until
 from tests.cluster.test_ray import SCORINGS, SOURCE, contents, payload
 from tests.engine.jobs.kinds import tally
 
@@ -86,14 +86,17 @@ def test_scores_of_two_machines_are_those_of_one_process(network, tmp_path):
     other.kill()
 
 
-def test_a_machine_lost_in_the_middle_costs_what_it_had_begun(network, tmp_path):
-    """Nothing takes leave of anything: Ray finds out by itself that no answer comes."""
-    lost, data = network.add("lost"), payload(tmp_path, sleep=2.0)
+@pytest.mark.parametrize("lose", [Machine.kill, Machine.unplug])
+def test_a_machine_lost_in_the_middle_costs_what_it_had_begun(network, tmp_path, lose):
+    """Nothing takes leave of anything: Ray finds out by itself that no answer comes. A machine that is unplugged closes
+    no connection either, and computes on."""
+    lost, data = network.add(lose.__name__), payload(tmp_path, sleep=2.0)
     queue, job = queued(tmp_path / "home", "slow", data)
     worker = Worker(network, queue.root, *KINDS)
     worker.seen_on(lost)
-    lost.kill()
+    lose(lost)
     worker.ended()
+    lost.kill()
     assert set(worker.nodes) == {"head", lost.name}
     assert result_of(queue, job) == contents(run_job(
         "slow", payload(tmp_path, sleep=0.0, tally=str(tmp_path / "other")), tmp_path / "local"))

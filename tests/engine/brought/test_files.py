@@ -395,6 +395,37 @@ def test_text_in_a_wide_table_is_refused_at_its_first_rows(monkeypatch):
         read_table(io.BytesIO(b"\n".join(rows)), "a.csv")
 
 
+@pytest.mark.parametrize("head", ["{}", "query,{}", ",{}"])
+def test_a_wide_table_of_text_is_refused_by_its_first_bytes(monkeypatch, head):
+    """Nothing is parsed, and no more is looked at than the beginning."""
+    for owner, method in ((frames, "_check_rows"), (frames.pd, "read_csv"), (budgets, "check_values")):
+        monkeypatch.setattr(owner, method, None)
+    monkeypatch.setattr(frames, "FIRST_BYTES", 4_000)
+    names = ",".join(f"c{place}" for place in range(500))
+    key = "q," if "query" in head or head.startswith(",") else ""
+    rows = [key + ",".join(f"t{row}x{place}" for place in range(500)) for row in range(20)]
+    content = "\n".join([head.format(names), *rows]).encode()
+    with pytest.raises(InvalidInput, match="^The column `c[0-2]` does not hold numbers"):
+        read_table(io.BytesIO(content), "a.csv")
+
+
+def test_text_further_down_a_wide_table_is_told_once(recwarn):
+    """A part is parsed in one go: the library would else look for, and name, each column that it read in two kinds."""
+    rows = [",".join(f"c{place}" for place in range(3_000)), *[",".join(["1.5"] * 3_000)] * 300, ",".join("t" * 3_000)]
+    with pytest.raises(InvalidInput, match="^The column `c0` does not hold numbers"):
+        read_table(io.BytesIO("\n".join(rows).encode()), "a.csv")
+    assert [str(warning.message)[:80] for warning in recwarn] == []
+
+
+@pytest.mark.parametrize("at", range(40, 80))
+def test_numbers_that_the_first_bytes_cut_in_two_are_numbers(monkeypatch, at):
+    """And so are those of a row whose name, below no name, comes first."""
+    monkeypatch.setattr(frames, "FIRST_BYTES", at)
+    content = b"a,b,c\nrow-1,1.5e-10,-2.5e+10,NaN\nrow-2,-3.5e-10,,+1.5E-7\nrow-3,1e-3,2,3\n"
+    table = read_table(io.BytesIO(content), "a.csv")
+    np.testing.assert_array_equal(table.values, [[1.5e-10, -2.5e10, np.nan], [-3.5e-10, np.nan, 1.5e-7], [1e-3, 2, 3]])
+
+
 @pytest.mark.parametrize("text", ["query,a,b\n", ",a,b\n", "a,b\n"])
 def test_a_wide_table_is_read_whole_part_by_part(monkeypatch, text):
     monkeypatch.setattr(frames, "AT_ONCE", 0)
