@@ -19,16 +19,14 @@ WORDS = {
     "dataset": "data", "noise": "share of wrong labels", "batch_size": "examples in a batch",
     "batch": "records in a batch", "learning_rate": "learning rate", "weight_decay": "weight decay",
     "searched n_candidates": "candidates of L-BFGS and of the inverse Hessian",
-    "searched precision": "precision of L-BFGS", "searched alphas": "weights α of L-BFGS",
-    "removals": "rows retrained for",
+    "searched alphas": "weights α of L-BFGS", "removals": "rows retrained for",
     "clean": "clean records", "answer": "records with a wrong answer",
     "rationale": "records with a foreign explanation", "poison": "poisoned records",
     "benign": "records with a benign trigger", "validation": "queries", "test": "queries of each kind",
     "longest": "longest question in characters", "context": "longest record in tokens",
     "dimension": "numbers that a gradient is projected onto",
 }
-UNSAID = {"pool": 1, "precision": "full", "searched precision": "float64", "longest": "no limit",
-          "questions": "scienceqa"}
+UNSAID = {"pool": 1, "precision": "full", "longest": "no limit", "questions": "scienceqa"}
 """What holds where a preset says nothing; of all other sizes it is all that there is."""
 NESTED = ("searched", "backdoor", "corruption")
 

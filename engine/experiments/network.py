@@ -15,13 +15,13 @@ intervention: the two differ by one number a query, which leaves τ and overlap 
 Each seed is one `steps` chunk, one `curve` chunk an η, one `response` chunk and several `optima` chunks, one a slice
 of the candidates.
 Searches and the inverse Hessian pass over all training examples many times for each candidate, so that a preset may
-leave them fewer candidates and another precision (`Searched`); each row says how many candidates it compares.
+leave them fewer candidates (`Searched`); each row says how many candidates it compares.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
 from typing import Any
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.basics.options import Options, Precision
+from engine.basics.options import Options
 from engine.experiments.agreements import (
     Agreements,
     alpha_parameter,
@@ -76,7 +76,7 @@ PAPER = Preset("paper", "CIFAR-10 as in Appendix A-1", 3, {"numerics": NUMERICS,
     **CIFAR, "n_train": 10_000, "n_test": 600, "n_queries": 500, "n_candidates": 500}})
 DESK = Preset("desk", "CIFAR-10 as in Appendix A-1, with fewer candidates where L-BFGS or the inverse Hessian runs", 3,
               {"numerics": NUMERICS, "slice": 4, "source": PAPER.settings["source"],
-               "searched": {"n_candidates": 4, "precision": "float32", "alphas": [1e-3, 1e-1]}})
+               "searched": {"n_candidates": 4, "alphas": [1e-3, 1e-1]}})
 SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
     "numerics": NUMERICS, "slice": 10, "source": {
         **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})
@@ -86,11 +86,10 @@ SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training exampl
 class Searched:
     """What the searches and the inverse Hessian take.
 
-    n_candidates: how many candidates. precision: of the searches. alphas: of the P rows and of the curves over α.
+    n_candidates: how many candidates. alphas: of the P rows and of the curves over α.
     """
 
     n_candidates: int
-    precision: Precision = "auto"
     alphas: tuple[float, ...] = ALPHAS
 
     @classmethod
@@ -129,17 +128,19 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    """Guessed seconds on two processor cores, in passes over all training pictures; `steps` also trains."""
+    """Guessed seconds on two processor cores, in passes over all training pictures; `steps` also trains. Searches run
+    in float64, at about 2.5 times the cost."""
     source, searched = payload["settings"]["source"], Searched.of(payload["settings"])
     pixels = 1.0 / source.get("pool", 1) ** 2
-    one_pass = 3e-4 * source["n_train"] * pixels * (1.0 if searched.precision == "float32" else 2.5)
-    pairs_of_one_step = 1.5e-3 * pixels * source["n_queries"] * source["n_candidates"]
+    one_pass = 3e-4 * source["n_train"] * pixels
+    pairs_of_one_step = 7e-4 * pixels * source["n_queries"] * source["n_candidates"]
     if "steps" in key:
-        return 50 * one_pass + 2 * pairs_of_one_step
+        return 50 * one_pass + 3 * pairs_of_one_step
     if "curve" in key:
         return pairs_of_one_step
-    each = 100 if "response" in key else 25 * (1 + 2 * len(searched.alphas)) * payload["settings"]["slice"]
-    return one_pass * each * (searched.n_candidates if "response" in key else 1)
+    if "response" in key:
+        return 100 * one_pass * searched.n_candidates
+    return 2.5 * 25 * one_pass * (3 + (1 + 2 * len(searched.alphas)) * payload["settings"]["slice"])
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -155,8 +156,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     searched, size = Searched.of(payload["settings"]), payload["settings"]["slice"]
     if kind == "response":
         return _response_chunk(searched.problem(drawn), context.computing("inverse Hessian"))
-    options = replace(context.computing("L-BFGS"), precision=searched.precision)
-    return _optima_chunk(searched.problem(drawn), options, int(part[0]) * size, size, searched)
+    return _optima_chunk(searched.problem(drawn), context.computing("L-BFGS"), int(part[0]) * size, size, searched)
 
 
 def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:

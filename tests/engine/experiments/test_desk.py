@@ -59,7 +59,7 @@ def test_scienceqa_has_as_many_short_questions(name):
 def test_differences_are_read_off_the_settings():
     assert differences(EXPERIMENTS["table-a7"], "desk") == [
         "candidates of L-BFGS and of the inverse Hessian: 4; the paper: all",
-        "precision of L-BFGS: float32; the paper: float64", "weights α of L-BFGS: 0.001 / 0.1; the paper: all"]
+        "weights α of L-BFGS: 0.001 / 0.1; the paper: all"]
     assert "training examples: 10,000; the paper: all" in differences(EXPERIMENTS["table-a10"], "desk")
     assert "epochs: 16; the paper: 40 / 100 / 100 / 100" in differences(EXPERIMENTS["table-a9"], "desk")
     assert "backdoor, clean records: 800; the paper: 4,000" in differences(EXPERIMENTS["table-a11"], "desk")
@@ -71,7 +71,7 @@ def test_differences_are_read_off_the_settings():
 def test_a_changed_size_changes_its_line():
     experiment = EXPERIMENTS["table-a7"]
     settings = experiment.presets["desk"].settings
-    larger = Preset("desk", "", 4, {**settings, "searched": {"n_candidates": 50, "precision": "float32"}})
+    larger = Preset("desk", "", 4, {**settings, "searched": {"n_candidates": 50}})
     changed = dataclasses.replace(experiment, presets={**experiment.presets, "desk": larger})
     assert differences(changed, "desk")[:1] == ["seeds: 4; the paper: 3"]
     assert "candidates of L-BFGS and of the inverse Hessian: 50; the paper: all" in differences(changed, "desk")
