@@ -65,7 +65,7 @@ from engine.store.results import Result
 ETAS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5)
 ALPHAS = (1e-5, 1e-3, 1e-1)
 CURVES = ("query_loss", "hard_margin", "query_logit")
-NUMERICS = 2
+NUMERICS = 3
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
     "upweighting vs. local LOO", "exact one-step vs. exact five-step", "exact one-step vs. inverse-Hessian")
 REMOVAL = {"kind": "remove", "normalization": "n-1"}
@@ -170,9 +170,13 @@ def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
 
 
 def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
-    """Agreement per query of the first-order and the exact step of one η, for every behavior of the curves."""
+    """Agreement per query of the first-order and the exact step of one η, for every behavior of the curves.
+
+    Both in float64: at η = 1e-4 the signs of 1.6% of this CNN's first-order scores differ from the exact ones in
+    float32 and of 0.007% in float64; of candidates with log-odds above 17 it is more than a quarter.
+    """
     scorings = [step_scoring(b, eta, estimator) for estimator in ("exact", "first_order") for b in CURVES]
-    scores = compute(drawn.problem, scorings, options)
+    scores = compute(drawn.problem.for_differences("float64"), scorings, options)
     return Output(arrays=stored({f"eta|{behavior}|{eta!r}": per_query(finite.sharp, tangent.sharp) for
                                  behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
 

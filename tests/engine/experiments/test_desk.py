@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from engine.applications.noisy_labels.source import NoisySource
+from engine.basics.options import Options
 from engine.data import questions, tasks
 from engine.experiments import EXPERIMENTS, Preset, network, noisy_labels, removal
 from engine.experiments.differences import differences
 from engine.jobs import KINDS, run_job
+from engine.problems import ProblemSource
 from tests.engine.applications.noisy_labels.sources import RECIPE
 from tests.engine.experiments.test_network_study import SOURCE
 
@@ -107,3 +109,12 @@ def test_removal_of_chosen_rows_with_an_oracle(tmp_path):
     assert all(0 <= run["test_accuracy"] <= 1 for run in result.manifest["runs"])
     known = removal.known_wrong(np.array([True, False, True, False]), 0)
     assert set(np.argsort(-known)[:2]) == {0, 2}
+
+
+def test_curves_over_the_step_size_reach_agreement_as_it_vanishes():
+    """Also for candidates of which the model is sure, whose gradients float32 rounds."""
+    source = {"dataset": "digits", "model": "cnn", "n_train": 150, "n_queries": 20, "n_candidates": 40, "recipe": {
+        "epochs": 40, "batch_size": 25, "learning_rate": 0.1, "momentum": 0.9}}
+    chunk = network._curve_chunk(ProblemSource(**source).build(), 1e-6, Options())
+    found = {name: values.mean() for name, values in chunk.arrays.items() if name.endswith("kendall_tau")}
+    assert len(found) == 3 and min(found.values()) > 0.999
