@@ -54,7 +54,7 @@ WITHOUT_DATA = ("noisy_labels", "language_models", "learn", "paper", "library", 
 
 def main() -> None:
     """Navigation first, the data below it, then the page; what a page cannot handle is shown as its sentence."""
-    st.set_page_config(page_title="Whichfluence", page_icon=ICON, layout="wide")
+    st.set_page_config(page_icon=ICON, layout="wide")
     theme.apply()
     if not projector.on():
         st.logo(ICON, size="large")

@@ -62,18 +62,24 @@ def enter() -> None:
     if SAID not in st.user:
         st.error(f"This server asks for a sign-in ({VARIABLE}), but none is set up: its secrets.toml has no [auth]. "
                  "The guide Several people on one server says what belongs there.", icon=":material/lock:")
-        st.stop()
+        _stop()
     try:
         who = identity()
     except InvalidInput as error:
         st.error(sentence(error), icon=":material/lock:")
-        st.stop()
+        _stop()
     if who is None:
         _ask()
-        st.stop()
+        _stop()
     with st.sidebar:
         st.caption(sentence(f"Signed in as {st.user.get('email') or st.user.get('name') or 'you'}"))
         st.button("Sign out", on_click=st.logout, icon=":material/logout:", key="account:out")
+
+
+def _stop() -> None:
+    """End the run before there is a page that names itself in the browser's title."""
+    st.set_page_config(page_title="Whichfluence")
+    st.stop()
 
 
 def _ask() -> None:

@@ -120,8 +120,8 @@ def _touched(changes: Changes, arguments: Sequence[Any]) -> bool:
 
 
 def has_rules(network: Network, theta: Tensor, x: Tensor) -> bool:
-    """Whether changes go through this network: its operations have rules, and these agree with a subtraction on two
-    inputs of x (b, …)."""
+    """Whether changes go through this network: its operations have rules, and outputs and changes agree with passes
+    that are not recorded on two inputs of x (b, …)."""
     return found_once(network, "changes", lambda: _agrees(network, theta, x[:2]))
 
 
@@ -129,13 +129,15 @@ def _agrees(network: Network, theta: Tensor, x: Tensor) -> bool:
     signs = torch.randint(2, theta.shape, generator=torch.Generator().manual_seed(0)).to(theta)
     displacement = TRIED * (2.0 * signs - 1.0) * theta
     try:
+        with torch.no_grad(), Recorded():
+            recorded = network.at(x, network.unflatten(theta))  # what is done in place may be lost
         found = changed(network, theta, displacement, x)
     except Exception:  # noqa: BLE001 - whatever a rule says of a call that it does not know
         return False
     with torch.no_grad():
         after, before = (network.at(x, network.unflatten(at)) for at in (theta + displacement, theta))
-    tolerance = torch.finfo(theta.dtype).eps ** 0.5
-    return bool((found - (after - before)).abs().max() <= tolerance * (before.abs().max() + after.abs().max()))
+    tolerance = torch.finfo(theta.dtype).eps ** 0.5 * (before.abs().max() + after.abs().max())
+    return all(bool(off.abs().max() <= tolerance) for off in (found - (after - before), recorded - before))
 
 
 def changed(network: Network, theta: Tensor, displacement: Tensor, x: Tensor) -> Tensor:

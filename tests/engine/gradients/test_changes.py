@@ -109,6 +109,22 @@ def test_a_list_of_values_that_change_has_no_rule():
         changed(one, one.theta, one.theta, torch.randn(4, 3).double())
 
 
+def test_what_is_done_in_place_as_a_statement_is_not_relied_on():
+    """The constant changes no change, but the outputs at which a loss is curved."""
+    class Shifted(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.head = nn.Linear(3, 4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            h = self.layer(x)
+            h.add_(1.0)
+            return self.head(h)
+
+    one = network(Shifted(), torch.float64)
+    assert not has_rules(one, one.theta, torch.randn(4, 3).double())
+
+
 def test_parameters_that_stay_do_not_change_the_outputs():
     module, x = MODULES["convolutions"](), torch.randn(3, 2, 6, 6)
     one = network(module, torch.float64)
