@@ -175,13 +175,14 @@ class AdamW(Rule):
     def scale(self, theta: Tensor, state: State, gradient: Tensor, count: int) -> Tensor | None:
         """(what is left of a gradient's length)/(√v̂ + ε)."""
         left = self._cut(gradient)
-        return left / self._spread(state, self._pull(theta, left * gradient), count)
+        return left / self._spread(self._second(state, self._pull(theta, left * gradient)), count)
 
     def back_held(self, before: Moment, cotangents: Columns, rate: float, count: int, lag: bool = True) -> Columns:
         own, first, second = cotangents
         theta, *state, gradient = before
         left = self._cut(gradient)
-        moved = -rate * own / self._spread(tuple(state), self._pull(theta, left * gradient), count)
+        second_mean = self._second(tuple(state), self._pull(theta, left * gradient))
+        moved = -rate * own / self._spread(second_mean, count)
         if lag:
             mean = first + moved / (1 - self.betas[0] ** count)
             moved, first = (1 - self.betas[0]) * mean, self.betas[0] * mean
@@ -194,9 +195,12 @@ class AdamW(Rule):
         """What m and v are means of."""
         return gradient if self.decoupled else gradient + self.weight_decay * theta
 
-    def _spread(self, state: State, gradient: Tensor, count: int | Tensor) -> Tensor:
+    def _second(self, state: State, gradient: Tensor) -> Tensor:
+        """v after a step."""
+        return self.betas[1] * state[1] + (1 - self.betas[1]) * gradient.square()
+
+    def _spread(self, second: Tensor, count: int | Tensor) -> Tensor:
         """√v̂ + ε of step number `count`."""
-        second = self.betas[1] * state[1] + (1 - self.betas[1]) * gradient.square()
         return _root(second / (1 - self.betas[1] ** count)) + self.epsilon
 
     def _cut(self, gradient: Tensor) -> Tensor:
@@ -211,9 +215,8 @@ class AdamW(Rule):
             gradient = gradient * self._cut(gradient)
         gradient = self._pull(theta, gradient)
         first = self.betas[0] * state[0] + (1 - self.betas[0]) * gradient
-        second = self.betas[1] * state[1] + (1 - self.betas[1]) * gradient.square()
-        spread = _root(second / (1 - self.betas[1] ** count)) + self.epsilon
-        moved = first / (1 - self.betas[0] ** count) / spread
+        second = self._second(state, gradient)
+        moved = first / (1 - self.betas[0] ** count) / self._spread(second, count)
         kept = 1 - rate * self.weight_decay if self.decoupled else 1.0
         return kept * theta - rate * moved, (first, second)
 
