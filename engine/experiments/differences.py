@@ -18,8 +18,9 @@ WORDS = {
     "trusted": "trusted examples of each class", "pool": "pixels averaged over squares with a side of",
     "dataset": "data", "noise": "share of wrong labels", "batch_size": "examples in a batch",
     "batch": "records in a batch", "learning_rate": "learning rate", "weight_decay": "weight decay",
-    "searched n_candidates": "candidates of L-BFGS and of the inverse Hessian",
-    "searched alphas": "weights α of L-BFGS", "removals": "rows retrained for",
+    "searched n_train": "training examples of L-BFGS", "searched n_candidates": "candidates of L-BFGS",
+    "searched alphas": "weights α of L-BFGS", "solved n_candidates": "candidates of the inverse Hessian",
+    "removals": "rows retrained for",
     "clean": "clean records", "answer": "records with a wrong answer",
     "rationale": "records with a foreign explanation", "poison": "poisoned records",
     "benign": "records with a benign trigger", "validation": "queries", "test": "queries of each kind",
@@ -28,7 +29,7 @@ WORDS = {
 }
 UNSAID = {"pool": 1, "precision": "full", "longest": "no limit", "questions": "scienceqa"}
 """What holds where a preset says nothing; of all other sizes it is all that there is."""
-NESTED = ("searched", "backdoor", "corruption")
+NESTED = ("searched", "solved", "backdoor", "corruption")
 
 
 def differences(experiment: Experiment, preset: str) -> list[str]:

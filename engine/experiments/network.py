@@ -12,10 +12,12 @@ A CNN trained by SGD on CIFAR-10. Everything is compared per query over the same
 published as the paper has them, against θ_D, and against the model after as many iterations without any
 intervention: the two differ by one number a query, which leaves τ and overlap as they are and decides the signs.
 
-Each seed is one `steps` chunk, one `curve` chunk an η, one `response` chunk and several `optima` chunks, one a slice
-of the candidates.
 Searches and the inverse Hessian pass over all training examples many times for each candidate, so that a preset may
-leave them fewer candidates (`Searched`); each row says how many candidates it compares.
+leave them fewer candidates, and the searches a smaller training set with a model of their own (`Searched`). Each row
+says how many training examples and candidates it compares.
+
+Each seed is one `steps` chunk, one `curve` chunk an η, one `response` chunk, one `searched` chunk where the searches
+have their own model, and several `optima` chunks, one a slice of the candidates.
 """
 
 from __future__ import annotations
@@ -74,9 +76,10 @@ DRIFT_REMOVED = f"{LEAVE_ONE_OUT} (drift removed)"
 CIFAR = {"dataset": "cifar10", "model": "cnn"}
 PAPER = Preset("paper", "CIFAR-10 as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 100, "source": {
     **CIFAR, "n_train": 10_000, "n_test": 600, "n_queries": 500, "n_candidates": 500}})
-DESK = Preset("desk", "CIFAR-10 as in Appendix A-1, with fewer candidates where L-BFGS or the inverse Hessian runs", 3,
-              {"numerics": NUMERICS, "slice": 4, "source": PAPER.settings["source"],
-               "searched": {"n_candidates": 4, "alphas": [1e-3, 1e-1]}})
+DESK = Preset("desk", "CIFAR-10 as in Appendix A-1; fewer candidates for the inverse Hessian, and L-BFGS on a model of "
+              "1,000 training examples", 3,
+              {"numerics": NUMERICS, "slice": 5, "source": PAPER.settings["source"], "solved": {"n_candidates": 4},
+               "searched": {"n_train": 1_000, "n_candidates": 10, "alphas": [1e-3, 1e-1]}})
 SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
     "numerics": NUMERICS, "slice": 10, "source": {
         **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})
@@ -84,19 +87,24 @@ SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training exampl
 
 @dataclass(frozen=True)
 class Searched:
-    """What the searches and the inverse Hessian take.
+    """What L-BFGS searches from: the P rows and the curves over α.
 
-    n_candidates: how many candidates. alphas: of the P rows and of the curves over α.
+    own: what its source changes of the study's; empty where it searches from the model of all other rows, with all its
+    candidates.
     """
 
-    n_candidates: int
+    own: Mapping[str, int]
     alphas: tuple[float, ...] = ALPHAS
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Searched:
-        """As the settings say; all candidates where they say nothing."""
-        told = {"n_candidates": settings["source"]["n_candidates"], **settings.get("searched", {})}
-        return cls(**{**told, "alphas": tuple(told.get("alphas", ALPHAS))})
+        told = dict(settings.get("searched", {}))
+        alphas = tuple(told.pop("alphas", ALPHAS))
+        return cls(told, alphas)
+
+    def source(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """What is searched, as the settings of a source without its seed."""
+        return {**settings["source"], **self.own}
 
     def scorings(self) -> dict[str, Scoring]:
         """Name -> what is searched."""
@@ -104,9 +112,10 @@ class Searched:
         found |= {f"upweight|{alpha!r}": search_scoring(upweighting(alpha)) for alpha in self.alphas}
         return found | {f"damped|{b}|{alpha!r}": damped_upweighting(b, alpha) for alpha in self.alphas for b in CURVES}
 
-    def problem(self, drawn: DrawnProblem) -> Problem:
-        """The problem with its first candidates alone."""
-        return drawn.problem.with_candidates(drawn.problem.candidates[:self.n_candidates])
+
+def solved_candidates(settings: Mapping[str, Any]) -> int:
+    """How many candidates the T row of the inverse Hessian compares."""
+    return {**settings["source"], **settings.get("solved", {})}["n_candidates"]
 
 
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
@@ -121,16 +130,20 @@ def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
     settings = payload["settings"]
-    slices = -(-Searched.of(settings).n_candidates // settings["slice"])
+    searched = Searched.of(settings)
+    slices = -(-searched.source(settings)["n_candidates"] // settings["slice"])
     return [f"{seed}/{part}" for seed in payload["seeds"]
             for part in ("steps", *(f"curve/{number}" for number in range(len(ETAS))), "response",
-                         *(f"optima/{number}" for number in range(slices)))]
+                         *(("searched",) if searched.own else ()), *(f"optima/{number}" for number in range(slices)))]
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    """Guessed seconds on two processor cores, in passes over all training pictures; `steps` also trains. Searches run
-    in float64, at about 2.5 times the cost."""
-    source, searched = payload["settings"]["source"], Searched.of(payload["settings"])
+    """Guessed seconds on two processor cores, in passes over all training pictures; `steps` and `searched` also train.
+    Searches run in float64, at about 2.5 times the cost."""
+    settings = payload["settings"]
+    searched = Searched.of(settings)
+    own = "searched" in key or "optima" in key
+    source = searched.source(settings) if own else settings["source"]
     pixels = 1.0 / source.get("pool", 1) ** 2
     one_pass = 3e-4 * source["n_train"] * pixels
     pairs_of_one_step = 7e-4 * pixels * source["n_queries"] * source["n_candidates"]
@@ -139,24 +152,34 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     if "curve" in key:
         return pairs_of_one_step
     if "response" in key:
-        return 100 * one_pass * searched.n_candidates
-    return 2.5 * 25 * one_pass * (3 + (1 + 2 * len(searched.alphas)) * payload["settings"]["slice"])
+        return 100 * one_pass * solved_candidates(settings)
+    if "searched" in key:
+        return 50 * one_pass + 100 * one_pass * source["n_candidates"]
+    return 2.5 * 25 * one_pass * (3 + (1 + 2 * len(searched.alphas)) * settings["slice"])
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     check(payload)
-    seed, kind, *part = key.split("/")
-    source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
-    drawn = build_kept(source, context.device, check=context.check,
-                       progress=lambda share: context.progress(0.5 * share, f"training, seed {seed}"))
+    settings = payload["settings"]
+    searched, (seed, kind, *part) = Searched.of(settings), key.split("/")
+
+    def drawn(source: Mapping[str, Any]) -> DrawnProblem:
+        return build_kept(ProblemSource.parse({**source, "seed": int(seed)}), context.device, check=context.check,
+                          progress=lambda share: context.progress(0.5 * share, f"training, seed {seed}"))
+
+    if kind == "optima":
+        problem, size = drawn(searched.source(settings)).problem, settings["slice"]
+        return _optima_chunk(problem, context.computing("L-BFGS"), int(part[0]) * size, size, searched)
+    if kind == "searched":
+        own = drawn(searched.source(settings))
+        return _response_chunk(own.problem, context.computing("inverse Hessian"), _facts(own))
+    whole = drawn(settings["source"])
     if kind == "steps":
-        return _steps_chunk(drawn, context.computing("steps"))
+        return _steps_chunk(whole, context.computing("steps"))
     if kind == "curve":
-        return _curve_chunk(drawn, ETAS[int(part[0])], context.computing("first order against the exact step"))
-    searched, size = Searched.of(payload["settings"]), payload["settings"]["slice"]
-    if kind == "response":
-        return _response_chunk(searched.problem(drawn), context.computing("inverse Hessian"))
-    return _optima_chunk(searched.problem(drawn), context.computing("L-BFGS"), int(part[0]) * size, size, searched)
+        return _curve_chunk(whole, ETAS[int(part[0])], context.computing("first order against the exact step"))
+    problem = whole.problem.with_candidates(whole.problem.candidates[:solved_candidates(settings)])
+    return _response_chunk(problem, context.computing("inverse Hessian"))
 
 
 def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
@@ -181,11 +204,14 @@ def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
                                  behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
 
 
-def _response_chunk(problem: Problem, options: Options) -> Output:
-    """dB/dα of the damped optimum for every behavior of the curves; the solve is shared."""
+def _response_chunk(problem: Problem, options: Options, told: Mapping[str, Any] | None = None) -> Output:
+    """dB/dα of the damped optimum for every behavior of the curves; the solve is shared.
+
+    told: what else the manifest says.
+    """
     scores = compute(problem, [response(behavior) for behavior in CURVES], options)
     arrays = {f"response|{behavior}": found.sharp for behavior, found in zip(CURVES, scores, strict=True)}
-    return Output(arrays=arrays, manifest={"solver": scores[0].provenance["convergence"]})
+    return Output(arrays=arrays, manifest={**(told or {}), "solver": scores[0].provenance["convergence"]})
 
 
 def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searched: Searched) -> Output:
@@ -213,13 +239,20 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     """Agreement of every comparison, averaged over queries and seeds, as the table `figure_a`."""
     rows, runs = over_seeds(payload["settings"]["source"], payload["seeds"],
                             partial(_seed_agreements, payload, chunks), context.progress)
-    frame = pd.DataFrame(rows)
-    fewer = (frame["axis"] == "P") | (frame["comparison"] == INVERSE_HESSIAN) | (frame["curve"] == "alpha")
-    frame["n_candidates"] = np.where(fewer, Searched.of(payload["settings"]).n_candidates,
-                                     payload["settings"]["source"]["n_candidates"])
+    frame = _with_sizes(pd.DataFrame(rows), payload["settings"])
     return Output({"agreement": frame}, manifest={
         "spec": {**_declared(), "alphas": Searched.of(payload["settings"]).alphas}, "seeds": payload["seeds"],
         "runs": runs, "device": runs[0]["device"]})
+
+
+def _with_sizes(frame: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
+    """How many training examples and candidates each row compares, as columns."""
+    whole, own = settings["source"], Searched.of(settings).source(settings)
+    searched = (frame["axis"] == "P") | (frame["curve"] == "alpha")
+    frame["n_train"] = np.where(searched, own["n_train"], whole["n_train"])
+    frame["n_candidates"] = np.where(searched, own["n_candidates"], whole["n_candidates"])
+    frame.loc[frame["comparison"] == INVERSE_HESSIAN, "n_candidates"] = solved_candidates(settings)
+    return frame
 
 
 def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], seed: int
@@ -230,15 +263,18 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     parts = [chunks[key] for key in plan(payload) if key.startswith(f"{seed}/optima/")]
     pieces = [part.arrays() for part in parts]
     scores = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "drift"}
-    arrays, responses = steps.arrays(), solved.arrays()
+    arrays = steps.arrays()
+    own = chunks.get(f"{seed}/searched")
     found = _from_steps(reduce(or_, curves, dict(arrays)))
-    solved_for = responses["response|query_loss"]
+    solved_for = solved.arrays()["response|query_loss"]
     found[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
         arrays["step"][:, :solved_for.shape[1]], solved_for)
-    found |= _from_optima(scores, pieces[0]["drift"], responses)
+    found |= _from_optima(scores, pieces[0]["drift"], (own or solved).arrays())
     optima = [part.manifest["optima"] for part in parts]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
     manifest["solver"] = solved.manifest["solver"]
+    if own is not None:
+        manifest["searched"] = {key: own.manifest[key] for key in ("data", "factual", "solver")}
     manifest["convergence"] = {"flagged": sum(part["flagged"] for part in optima),
                                "largest_gradient_norm": max(part["largest_gradient_norm"] for part in optima)}
     return found, manifest

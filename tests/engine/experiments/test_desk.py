@@ -60,8 +60,8 @@ def test_scienceqa_has_as_many_short_questions(name):
 
 def test_differences_are_read_off_the_settings():
     assert differences(EXPERIMENTS["table-a7"], "desk") == [
-        "candidates of L-BFGS and of the inverse Hessian: 4; the paper: all",
-        "weights α of L-BFGS: 0.001 / 0.1; the paper: all"]
+        "candidates of the inverse Hessian: 4; the paper: all", "training examples of L-BFGS: 1,000; the paper: all",
+        "candidates of L-BFGS: 10; the paper: all", "weights α of L-BFGS: 0.001 / 0.1; the paper: all"]
     assert "training examples: 10,000; the paper: all" in differences(EXPERIMENTS["table-a10"], "desk")
     assert "epochs: 16; the paper: 40 / 100 / 100 / 100" in differences(EXPERIMENTS["table-a9"], "desk")
     assert "backdoor, clean records: 800; the paper: 4,000" in differences(EXPERIMENTS["table-a11"], "desk")
@@ -76,25 +76,37 @@ def test_a_changed_size_changes_its_line():
     larger = Preset("desk", "", 4, {**settings, "searched": {"n_candidates": 50}})
     changed = dataclasses.replace(experiment, presets={**experiment.presets, "desk": larger})
     assert differences(changed, "desk")[:1] == ["seeds: 4; the paper: 3"]
-    assert "candidates of L-BFGS and of the inverse Hessian: 50; the paper: all" in differences(changed, "desk")
+    assert "candidates of L-BFGS: 50; the paper: all" in differences(changed, "desk")
 
 
-def test_searches_take_their_own_candidates_and_every_row_says_how_many(tmp_path):
-    """The rows of the searched candidates are those of a study of these candidates alone, and the others are not."""
+@pytest.mark.parametrize("own", [{"n_candidates": 3}, {"n_train": 30, "n_candidates": 4}])
+def test_searches_take_their_own_problem_and_every_row_says_which(tmp_path, own):
+    """Searched rows are those of a study of the searched problem alone, and all others do not change by it."""
     def table(**more):
         settings = {"numerics": network.NUMERICS, "slice": 2, "source": {**SOURCE, **more.pop("source", {})}, **more}
         payload = {"study": network.STUDY.name, "preset": "desk", "seeds": [0], "settings": settings}
-        return run_job(network.STUDY.name, payload, tmp_path).table("agreement")
+        result = run_job(network.STUDY.name, payload, tmp_path)
+        return result.table("agreement"), result.manifest["runs"][0]
 
-    few, alone = table(searched={"n_candidates": 3, "alphas": [1e-3, 1e-1]}), table(source={"n_candidates": 3})
-    assert set(few[few["axis"] == "P"]["parameter"]) == {"alpha=0.001", "alpha=0.1"}
     keys = ["table", "curve", "axis", "comparison", "parameter", "behavior", "metric"]
-    joined = few.merge(alone, on=keys, suffixes=("", "_alone"))
-    searched = joined["n_candidates"] == 3
-    assert set(joined["n_candidates"]) == {3, SOURCE["n_candidates"]} and (joined["n_candidates_alone"] == 3).all()
-    found = joined[searched]
-    assert set(found["axis"]) == {"P", "T", "approximation"} and set(found["curve"]) == {"", "drift", "alpha"}
-    np.testing.assert_allclose(found["mean"], found["mean_alone"], atol=1e-6)
+
+    def same(rows, other):
+        joined = rows.merge(other, on=keys, suffixes=("", "_other"))
+        assert len(joined) == len(rows) > 0
+        np.testing.assert_allclose(joined["mean"], joined["mean_other"], atol=1e-6)
+
+    few, run = table(solved={"n_candidates": 2}, searched={**own, "alphas": [1e-3, 1e-1]})
+    assert set(few[few["axis"] == "P"]["parameter"]) == {"alpha=0.001", "alpha=0.1"}
+    assert "test_accuracy" in run["searched"]["factual"]
+    searched = (few["axis"] == "P") | (few["curve"] == "alpha")
+    assert set(few[searched]["curve"]) == {"", "drift", "alpha"}
+    same(few[searched], table(source=own)[0])
+    inverse = few["comparison"] == network.INVERSE_HESSIAN
+    same(few[inverse], table(source={"n_candidates": 2})[0])
+    same(few[~searched & ~inverse], table()[0])
+    for rows, size in ((searched, own), (inverse, {"n_candidates": 2}), (~searched & ~inverse, {})):
+        for name in ("n_train", "n_candidates"):
+            assert set(few[rows][name]) == {{**SOURCE, **size}[name]}
 
 
 def test_removal_of_chosen_rows_with_an_oracle(tmp_path):
