@@ -46,7 +46,8 @@ def share_title(share: float) -> str:
     return precision_title(share).removeprefix("P@")
 
 
-DESK = {**QUARTER, "n_train": 10_000, "recipe": SHORT.model_copy(update={"epochs": 20})}
+DESK = {**QUARTER, "pool": 2, "recipe": SHORT.model_copy(update={"epochs": 6})}
+"""Chosen by accuracy with and without all wrong labels, before anything was ranked: 0.60 and 0.67."""
 ORACLE = Pair("Oracle")
 """Removes labels that are wrong: what the best detection could reach."""
 CHOSEN = (Pair("Random"), ORACLE, Pair("GradSim", "Hard margin"), Pair("GradSim", "Target logit"),
@@ -62,9 +63,10 @@ def settings(base: Mapping[str, Any]) -> dict[str, Any]:
 PRESETS = {
     "small": Preset("small", "FashionMNIST averaged to 14×14 pixels, 2,000 training and 500 trusted examples, a "
                     "two-layer network, 10,000 test examples", 3, settings(FASHION)),
-    "desk": Preset("desk", "10,000 CIFAR-10 pictures and the paper's 5,000 trusted ones, a ResNet-18 of a quarter of "
-                   "its width; removal at random, by an oracle, and by each estimator's best and worst behavior in "
-                   "the paper", 3, {**settings(DESK), "rows": [list(pair) for pair in CHOSEN]}),
+    "desk": Preset("desk", "The paper's 45,000 training and 5,000 trusted CIFAR-10 pictures, averaged to 16×16 pixels, "
+                   "a ResNet-18 of a quarter of its width; removal at random, by an oracle, and by each estimator's "
+                   "best and worst behavior in the paper", 3,
+                   {**settings(DESK), "rows": [list(pair) for pair in CHOSEN]}),
     "paper": Preset("paper", "CIFAR-10 and ResNet-18 as in Table A-3", 3, settings(CIFAR))}
 
 
