@@ -1,5 +1,6 @@
 """Named estimators on a network, each against its formula spelt out with a Jacobian by torch.func."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -228,6 +229,23 @@ def test_what_an_intervention_adds_to_the_gradient(problem, intervention):
     expected = -(queries @ torch.linalg.solve(damped, force))
     found = scores(problem, "query_loss", intervention, {"kind": "reoptimize", "damping": 0.5}, "cg")[:, 0]
     assert (found - expected).norm() <= 0.03 * expected.norm()
+
+
+@pytest.mark.parametrize("precision", ["auto", "float32"])
+def test_first_order_keeps_the_digits_of_candidates_that_a_network_is_sure_of(precision):
+    """Log-odds above 17, where float32 rounds p_y − 1 away. Beside the exact step at a small η."""
+    torch.manual_seed(1)
+    module = nn.Sequential(nn.Linear(FEATURES, 8), nn.Tanh(), nn.Linear(8, CLASSES))
+    with torch.no_grad():
+        module[2].weight.mul_(60)
+    x, q = torch.randn(N, FEATURES), torch.randn(QUERIES, FEATURES)
+    sure = ModuleProblem(module, x, module(x).argmax(-1), q, torch.arange(QUERIES) % CLASSES, l2=0.05)
+    step, options = {"kind": "one_step", "eta": 1e-4}, Options(precision=precision)
+    exact = compute(sure, Scoring.of("query_logit", ADD, step))[0].values
+    found = compute(sure, Scoring.of("query_logit", ADD, step, "first_order"), options)[0]
+    error = np.abs(found.values / exact - 1).max()
+    assert error > 0.3 if precision == "float32" else error < 1e-3
+    assert found.provenance["resolution"]["precision"] == {"auto": "float64"}.get(precision, precision)
 
 
 def test_behaviors_share_the_training_gradients(problem, monkeypatch):
