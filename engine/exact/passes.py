@@ -13,6 +13,7 @@ from torch.func import functional_call
 from engine.basics.options import Options
 from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks
 from engine.gradients.layout import arranged
+from engine.models.losses import differentiable
 from engine.models.outputs_only import outputs_only
 from engine.problems import ModuleProblem
 
@@ -58,6 +59,7 @@ def loss_and_gradient(problem: ModuleProblem, theta: Tensor, x: Tensor, labels: 
     network = problem.network
     values = {name: value.detach().requires_grad_(True) for name, value in network.unflatten(theta).items()}
     with torch.enable_grad():
-        total = (weights * problem.loss(functional_call(network.module, values, (x,)), labels).double()).sum()
+        each = differentiable(problem.loss)(functional_call(network.module, values, (x,)), labels)
+        total = (weights * each.double()).sum()
         gradients = torch.autograd.grad(total, list(values.values()), materialize_grads=True)
     return total.detach(), network.flatten(dict(zip(values, gradients, strict=True)))

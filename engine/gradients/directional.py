@@ -30,6 +30,7 @@ from engine.gradients.findings import first_that_works, found_once
 from engine.gradients.layout import arranged
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import Read, gradients_of
+from engine.models.losses import differentiable
 from engine.models.network import Network
 
 TOLERANCE = 1e-2
@@ -43,8 +44,8 @@ def loss_derivatives(problem: Differentiable, rows: Tensor, direction: Tensor, t
     Arguments as for `loss_gradients`.
     """
     directions = direction.reshape(-1, problem.parameters)
-    found = derivatives_of(problem.network, problem.x[rows], problem.y[rows], problem.loss, directions, theta, budget,
-                           check=check)
+    found = derivatives_of(problem.network, problem.x[rows], problem.y[rows], differentiable(problem.loss), directions,
+                           theta, budget, check=check)
     return found[0] if direction.ndim == 1 else found
 
 

@@ -14,13 +14,15 @@ from engine.gradients.factors import Layer, captured
 from engine.gradients.forms import Outer
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import Read, along_signal
+from engine.models.losses import differentiable
 
 
 def products_in(problem: Differentiable, name: str, queries: Tensor, signal: Tensor, rows: Tensor,
                 budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """For queries (m, …), signals (m, C) and training examples `rows` (b,), in the layer called `name`: (m, b)."""
     found = signal.new_empty(len(queries), len(rows))
-    for columns, training in _held(problem, name, problem.x[rows], problem.y[rows], problem.loss, budget):
+    loss = differentiable(problem.loss)
+    for columns, training in _held(problem, name, problem.x[rows], problem.y[rows], loss, budget):
         for part, own in _held(problem, name, queries, signal, along_signal, budget):
             check()
             found[part, columns] = own.inner(training).to(found)

@@ -15,6 +15,7 @@ from engine.gradients.chunks import BUDGET, allocated, fitting, in_chunks, unche
 from engine.gradients.factors import gradient_forms, pass_bytes
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import Read, along_signal
+from engine.models.losses import differentiable
 from engine.models.network import Network
 
 
@@ -25,7 +26,8 @@ def loss_gradients(problem: Differentiable, rows: Tensor, theta: Tensor | None =
     theta (P,): θ_D where it is left out. budget: bytes beside the result. check: called often; raises to cancel.
     Raises `InvalidInput` where memory holds neither the result nor one example's work.
     """
-    return _gradients(problem.network, problem.x[rows], problem.y[rows], problem.loss, theta, budget, check)
+    loss = differentiable(problem.loss)
+    return _gradients(problem.network, problem.x[rows], problem.y[rows], loss, theta, budget, check)
 
 
 def behavior_gradients(problem: Differentiable, x: Tensor, signal: Tensor, theta: Tensor | None = None,

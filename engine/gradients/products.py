@@ -25,6 +25,7 @@ from engine.gradients.findings import found_once
 from engine.gradients.layout import arranged
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import along_signal
+from engine.models.losses import differentiable
 from engine.models.network import Network
 
 
@@ -43,7 +44,7 @@ class TrainingGradients:
 
         def run(part: slice) -> None:
             self._parts.append((part, gradient_forms(self.network, problem.x[rows[part]], problem.y[rows[part]],
-                                                     problem.loss, theta)))
+                                                     differentiable(problem.loss), theta)))
 
         in_chunks(run, len(rows), fitting(pass_bytes(self.network, problem.x), budget, problem.device), check)
 
@@ -125,7 +126,7 @@ def held_bytes(problem: Differentiable) -> int:
     """Bytes that the training gradient of one example takes while it is held."""
     network, x, y = problem.network, problem.x[:1], problem.y[:1]
     return found_once(network, ("held", tuple(x.shape[1:])), lambda: sum(
-        form.nbytes for form in gradient_forms(network, x, y, problem.loss)))
+        form.nbytes for form in gradient_forms(network, x, y, differentiable(problem.loss))))
 
 
 def _each_query_chunk(network: Network, queries: Tensor, signal: Tensor, theta: Tensor | None, budget: int,

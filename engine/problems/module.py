@@ -26,7 +26,7 @@ from engine.curvature.operator import Operator
 from engine.models.altered import Altered
 from engine.models.double import keep_double
 from engine.models.link import ClassLink, Link
-from engine.models.losses import Loss, per_example_cross_entropy
+from engine.models.losses import Loss, differentiable, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
 from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
@@ -255,7 +255,7 @@ class ModuleProblem(Problem):
         """∂ℓ/∂f (b, C) at given logits (b, C) and labels (b,)."""
         leaf = logits.detach().requires_grad_(True)
         with torch.enable_grad():
-            return torch.autograd.grad(self.loss(leaf, labels).sum(), leaf)[0]
+            return torch.autograd.grad(differentiable(self.loss)(leaf, labels).sum(), leaf)[0]
 
     def jacobian(self, x: Tensor) -> Tensor:
         """∂f/∂θ of one input, one reverse pass a class: (C, P)."""

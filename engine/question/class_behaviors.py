@@ -32,8 +32,10 @@ def query_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def query_loss_signal(logits: Tensor, labels: Tensor) -> Tensor:
-    """s_B = e_y − p."""
-    return _one_hot(logits, labels) - logits.softmax(-1)
+    """s_B = e_y − p, with 1 − p_y as the sum of the others."""
+    p = logits.softmax(-1)
+    others = p.scatter(-1, labels.unsqueeze(-1), 0.0)
+    return others.sum(-1, keepdim=True) * _one_hot(logits, labels) - others
 
 
 def query_loss_difference(change: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
@@ -109,8 +111,7 @@ def probability(logits: Tensor, labels: Tensor) -> Tensor:
 
 def probability_signal(logits: Tensor, labels: Tensor) -> Tensor:
     """s_B = p_y (e_y − p)."""
-    p = logits.softmax(-1)
-    return _target(p, labels).unsqueeze(-1) * (_one_hot(logits, labels) - p)
+    return probability(logits, labels).unsqueeze(-1) * query_loss_signal(logits, labels)
 
 
 def probability_difference(change: Tensor, logits: Tensor, labels: Tensor) -> Tensor:

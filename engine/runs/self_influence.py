@@ -18,7 +18,7 @@ from engine.store.results import Result
 
 KIND = "self-influence"
 SLICE = 50
-NUMERICS = 1
+NUMERICS = 2
 
 
 def payload(source: ProblemSource, scoring: Scoring, candidates: int) -> dict[str, Any]:

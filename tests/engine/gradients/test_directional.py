@@ -5,6 +5,7 @@ import torch
 
 from engine.gradients import directional
 from engine.gradients.directional import logit_derivatives, loss_derivatives
+from engine.models.losses import differentiable
 from tests.engine.gradients.networks import ZOO, assert_close, directions, loop_behaviors, loop_losses, moved, problem
 
 ROWS = torch.tensor([2, 6, 0, 4])
@@ -20,7 +21,8 @@ def test_of_the_loss_equal_products_with_a_loop_of_gradients(name):
     v, theta = directions(p, 3), moved(p)
     assert_close(loss_derivatives(p, ROWS, v), v @ loop_losses(p, ROWS).T)
     assert_close(loss_derivatives(p, ROWS, v[1], theta), loop_losses(p, ROWS, theta) @ v[1])
-    assert vars(p.network)["findings"][("derivative", p.loss)] is ROUTE.get(name, directional.layer_by_layer)
+    chosen = vars(p.network)["findings"]["derivative", differentiable(p.loss)]
+    assert chosen is ROUTE.get(name, directional.layer_by_layer)
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -38,7 +40,8 @@ def test_of_the_logits_equal_products_with_a_loop_of_gradients(name):
 def test_every_route_gives_the_same(route):
     p = problem("small_cnn")
     v, theta = directions(p, 2), moved(p)
-    vars(p.network)["findings"] = {("derivative", p.loss): route, ("derivative", directional.logits_alone): route}
+    vars(p.network)["findings"] = {("derivative", read): route
+                                   for read in (differentiable(p.loss), directional.logits_alone)}
     if route is not directional.recorded:  # no rule for a loss
         assert_close(loss_derivatives(p, ROWS, v, theta), v @ loop_losses(p, ROWS, theta).T)
     if route in directional.ROUTES[1:]:

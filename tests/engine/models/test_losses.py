@@ -1,0 +1,46 @@
+"""Losses: values and derivatives against float64, also for examples of which a model is sure."""
+
+import pytest
+import torch
+from torch.func import grad, vmap
+
+from engine.models.losses import cross_entropy_in_digits, differentiable, per_example_cross_entropy
+
+
+@pytest.fixture
+def sure():
+    """Logits (b, C) whose log-odds reach from −40 to 80, and labels (b,)."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(200, 5, generator=generator)
+    labels = torch.randint(5, (200,), generator=generator)
+    return logits.scatter_add(1, labels[:, None], torch.linspace(-40, 80, 200)[:, None]), labels
+
+
+def slopes(loss, logits, labels):
+    return vmap(grad(lambda f, y: loss(f[None], y[None])[0]))(logits, labels)
+
+
+def test_the_form_with_digits_is_cross_entropy(sure):
+    logits, labels = sure
+    double = logits.double()
+    torch.testing.assert_close(cross_entropy_in_digits(double, labels), per_example_cross_entropy(double, labels))
+    torch.testing.assert_close(slopes(cross_entropy_in_digits, double, labels),
+                               slopes(per_example_cross_entropy, double, labels))
+    torch.testing.assert_close(cross_entropy_in_digits(logits, labels), per_example_cross_entropy(logits, labels))
+
+
+@pytest.mark.parametrize("loss", [cross_entropy_in_digits, per_example_cross_entropy])
+def test_its_derivative_keeps_its_digits_in_float32(sure, loss):
+    logits, labels = sure
+    odds = torch.where(torch.arange(5) == labels[:, None], -torch.inf, logits.double())  # p_j = e^{f_j − logsumexp f}
+    others = (odds - logits.double().logsumexp(-1, keepdim=True)).exp()
+    expected = others.scatter(-1, labels[:, None], -others.sum(-1, keepdim=True))
+    error = ((slopes(loss, logits, labels) - expected).norm(dim=1) / expected.norm(dim=1)).max()
+    assert error < 1e-4 if loss is cross_entropy_in_digits else error > 0.1
+
+
+def test_another_loss_is_differentiated_as_it_is():
+    def own(logits, labels):
+        return logits.square().sum(-1)
+
+    assert differentiable(own) is own and differentiable(per_example_cross_entropy) is cross_entropy_in_digits
