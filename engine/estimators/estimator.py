@@ -27,9 +27,7 @@ class Estimator:
     the question that it answers is another one than the specification's. implies: whether it answers a counterfactual
     question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. for_each_output:
     whether candidates are differentiated anew for each output that queries raise, which its cost depends on. held:
-    (intervention kind, process kind) -> how it answers from gradients that are held as arrays. double: kinds of process
-    that it answers in float64 unless another precision is asked for: whose exact scores it approximates to so many
-    digits that float32 would decide signs and ranks.
+    (intervention kind, process kind) -> how it answers from gradients that are held as arrays.
     """
 
     name: str
@@ -45,7 +43,6 @@ class Estimator:
     implies: bool = True
     for_each_output: bool = False
     held: Mapping[tuple[str, str], HeldForm] = field(default_factory=dict, repr=False)
-    double: Sequence[str] = ()
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
         """How the specification that it implies departs from one with this intervention."""

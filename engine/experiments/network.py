@@ -193,9 +193,12 @@ def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
 
 
 def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
-    """Agreement per query of the first-order and the exact step of one η, for every behavior of the curves."""
+    """Agreement per query of the first-order and the exact step of one η, for every behavior of the curves.
+
+    Both in float64, which exact steps take, so that the smallest η shows no rounding.
+    """
     scorings = [step_scoring(b, eta, estimator) for estimator in ("exact", "first_order") for b in CURVES]
-    scores = compute(drawn.problem, scorings, options)
+    scores = compute(drawn.problem.for_differences("float64"), scorings, options)
     return Output(arrays=stored({f"eta|{behavior}|{eta!r}": per_query(finite.sharp, tangent.sharp) for
                                  behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
 

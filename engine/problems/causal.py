@@ -74,11 +74,6 @@ class CausalProblem(ModuleProblem):
         """J, and a column for what else is asked."""
         return len(READOUTS) + len(self.reader.extras)
 
-    def for_tangents(self, precision: str) -> CausalProblem:
-        """As it is: gradients are sums over tokens, of which some are unsure, and float64 takes several times as
-        long."""
-        return self
-
     @property
     def input_dtype(self) -> torch.dtype:
         """Tokens are whole numbers."""

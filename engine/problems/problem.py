@@ -194,13 +194,6 @@ class Problem(ABC):
         """
         return self if precision == "float32" else self.double()
 
-    def for_tangents(self, precision: str) -> Problem:
-        """The problem that first-order terms beside such differences are taken on.
-
-        Of a classifier that of the differences: float32 rounds the p_y − 1 of examples away of which it is sure.
-        """
-        return self.for_differences(precision)
-
     @abstractmethod
     def retrained_outputs(self, altered: Altered, options: Options | None = None, later: int = 0) -> Tensor:
         """f(q) of models trained from scratch on J altered training sets: (J, m, C); not finite where one diverged.

@@ -62,7 +62,9 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     first = scorings[members[0]]
     interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
     respond = first.route.route(problem, first.process.kind)
-    held, read = _in_its_precision(problem, first, options).asking([scorings[place].readout for place in members])
+    wanted = "float64" if first.process.double else options.precision
+    held, read = (problem.for_differences(wanted) if first.wide else problem).asking(
+        [scorings[place].readout for place in members])
     readouts = dict(zip(members, read, strict=True))
     chunks = problem.candidates.split(_chunk(held, len(interventions), first.process, options.budget))
     columns: dict[int, list[tuple[torch.Tensor, ...]]] = {place: [] for place in members}
@@ -86,13 +88,6 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     seconds = time.perf_counter() - started
     return {place: _gather(problem, scorings[place], columns[place], spreads.get(place), spent[place], seconds,
                            held.precision) for place in members}
-
-
-def _in_its_precision(problem: Problem, scoring: Scoring, options: Options) -> Problem:
-    wanted = "float64" if scoring.process.double else options.precision
-    if scoring.wide:
-        return problem.for_differences(wanted)
-    return problem.for_tangents(wanted) if scoring.close else problem
 
 
 def _chunk(problem: Problem, interventions: int, process: Process, budget: int) -> int:

@@ -115,11 +115,6 @@ class Scoring(Specification):
         return self.finite or (self.process.double and (self.exact or self.process.derivative))
 
     @property
-    def close(self) -> bool:
-        """Whether it approximates exact scores so closely that their precision is asked for too."""
-        return self.process.kind in self.route.double
-
-    @property
     def counterfactual(self) -> tuple[Hashable, ...]:
         """What scorings have in common that are read off the same counterfactual models.
 

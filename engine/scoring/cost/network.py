@@ -57,7 +57,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, 
         if key not in seen or _backwards(scoring, queries, candidates):
             examples, calls = _passes_of(scoring, n, queries, candidates, parameters, epochs)
         read = FORWARD_AND_BACKWARD * queries  # the gradient of one more behavior
-        slower = DOUBLE if scoring.wide or scoring.close else 1.0
+        slower = DOUBLE if scoring.wide else 1.0
         if scoring.route.for_each_output:
             examples, calls = examples * outputs, calls * outputs * candidates / AT_A_TIME
         total += slower * (examples + read) * flops / NETWORK + calls * CALL + 100.0 * queries * candidates / READ
