@@ -10,12 +10,13 @@ import pandas as pd
 from engine import data
 from engine.metrics.agreement import METRICS
 
-VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "n_candidates", "difference", "tolerance", "within")
+VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "n_train", "n_candidates", "difference", "tolerance", "within")
 CURVES = {"eta": "First order against the exact step, over the step size η",
           "alpha": "Inverse Hessian against re-optimisation, over the weight α (undamped)"}
 MARKS = {"rho": "ρ = ", "architecture": "", "topk": "top "}
 UNNAMED = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
 """Columns that do not tell one row of a table of methods from another."""
+SIZES = {"n_candidates": "candidates", "n_train": "training examples"}
 SYMBOLS = {"eta": "step size η", "alpha": "weight α"}
 
 
@@ -49,10 +50,9 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
 
 
 def own_size(row: Mapping[str, object], rows: pd.DataFrame) -> str:
-    """`12 candidates`, where a row compares fewer than others do."""
-    if "n_candidates" not in rows or row["n_candidates"] == rows["n_candidates"].max() or pd.isna(row["n_candidates"]):
-        return ""
-    return f"{row['n_candidates']:.0f} candidates"
+    """`12 candidates · 1,000 training examples`, as far as a row has fewer of them than others do."""
+    return " · ".join(f"{row[column]:,.0f} {noun}" for column, noun in SIZES.items()
+                      if column in rows and row[column] < rows[column].max())
 
 
 def named(row: Mapping[str, object]) -> tuple[str, str]:

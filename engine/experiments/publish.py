@@ -32,7 +32,7 @@ RESULTS, PAPER = ASSETS / "results", ASSETS / "paper"
 FOLDER = "WHICHFLUENCE_RESULTS"
 TABLE, MANIFEST = "results.csv", "manifest.json"
 VALUES = ("mean", "spread")
-NUMBERS, COUNTS = (*VALUES, "ci95"), ("n_seeds", "n_queries", "n_candidates", "n_dropped")
+NUMBERS, COUNTS = (*VALUES, "ci95"), ("n_seeds", "n_queries", "n_train", "n_candidates", "n_dropped")
 OF_THE_STORE = ("files", "seal", "format", "digest", "kind")
 
 
@@ -180,7 +180,7 @@ def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
     paper = paper.rename(columns={"mean": "paper"}).astype(dict.fromkeys(keys, str))
     ours = results.rename(columns={"mean": "ours"})
     ours = ours.assign(**{key: ours[key].fillna("").astype(str) for key in keys})
-    wanted = ("dataset", "width", "ours", "ci95", "n_seeds", "n_candidates")
+    wanted = ("dataset", "width", "ours", "ci95", "n_seeds", "n_train", "n_candidates")
     extra = [column for column in wanted if column in ours.columns]
     joined = paper[[*keys, "paper", "spread"]].merge(ours[[*keys, *extra]], on=keys, how="left", sort=False)
     joined["difference"] = joined["ours"] - joined["paper"]

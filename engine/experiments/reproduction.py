@@ -62,7 +62,7 @@ def trains_language_model(name: str, preset: str) -> bool:
 def missing_data(name: str, preset: str) -> str:
     """A sentence on data that this run needs and this machine lacks; empty where all is there."""
     settings = EXPERIMENTS[name].presets[preset].settings
-    for source in settings.get("sources", ()):
+    for source in (*settings.get("sources", ()), *([settings["source"]] if "source" in settings else ())):
         found, said = data.DATASETS[source["dataset"]].available()
         if not found:
             return said

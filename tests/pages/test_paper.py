@@ -142,9 +142,11 @@ def test_the_scoreboard_counts_what_stands(published, tmp_path):
     assert 0 < within <= judged
 
 
-def test_a_row_with_fewer_candidates_than_others_says_so():
-    table = pd.DataFrame({"metric": "m", "comparison": ["a", "b"], "parameter": "", "n_candidates": [500, 8]})
-    assert list(rows_of(table, "m", judge=False)["label"]) == ["a", "b|8 candidates"]
+def test_a_row_of_a_smaller_problem_than_others_says_so():
+    table = pd.DataFrame({"metric": "m", "comparison": ["a", "b", "c"], "parameter": "",
+                          "n_candidates": [500, 8, 8], "n_train": [2000, 2000, 1000]})
+    assert list(rows_of(table, "m", judge=False)["label"]) == [
+        "a", "b|8 candidates", "c|8 candidates · 1,000 training examples"]
 
 
 def test_how_a_scale_differs_from_the_paper_is_listed():

@@ -27,3 +27,9 @@ def test_another_model_is_another_run_and_stands_in_the_command():
 def test_what_it_takes_is_guessed(name, trains):
     assert reproduction.seconds(name, "small") > 1
     assert reproduction.trains_language_model(name, "small") is trains
+
+
+@pytest.mark.parametrize("name", ["table-a6", "table-a7", "table-a10"])
+def test_data_that_are_missing_are_named_before_the_run(name, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_DATA", "/nowhere")
+    assert "is not complete under WHICHFLUENCE_DATA" in reproduction.missing_data(name, "paper")
