@@ -132,6 +132,20 @@ def test_rates_of_wrong_labels_at_the_desk(row):
                     "LiSSA": "Hard margin" if row[0] == "0.4" else "Trusted loss"}
 
 
+PICTURES = {"random": ("Random", "none"), "an oracle": ("Oracle", "none")}
+
+
+@pytest.mark.parametrize("row", rows("in percentage points of test accuracy:", 4, REPRODUCING), ids=lambda row: row[0])
+def test_removal_of_pictures_at_the_desk(row):
+    table = pd.read_csv(ROOT / "assets" / "results" / "table-a10" / "desk" / "results.csv", keep_default_na=False)
+    table = table[table["topk"] == "10%"].set_index(["method", "behavior"])
+    method, behavior = PICTURES.get(row[0]) or row[0].split(", ")
+    own, floor = table.loc[(method, behavior.capitalize() if behavior != "none" else behavior)], table.loc[
+        ("Random", "none")]
+    told = [f"{own['wrong_removed']:.2f}", f"{own['mean']:+.2f}", f"{own['mean'] - floor['mean']:+.2f}"]
+    assert row[1:] == [text.replace("-", "−") for text in told[:2]] + [told[2] if method != "Random" else ""]
+
+
 CARD = ("loo", "influence_function", "step", "nearest", "gradient_norm")
 BENCHMARKS = (ROOT / "assets" / "guides" / "benchmarks.md").read_text(encoding="utf-8")
 
