@@ -10,11 +10,13 @@ from torch.nn.functional import normalize
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators import representer, trak
-from engine.problems import ModuleProblem
+from engine.gradients import products
+from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Retrain
 from engine.scoring.compute import compute
+from engine.scoring.controlled import step_scoring
 from engine.scoring.scoring import Scoring
 
 ADD, AUXILIARY, STEP = {"kind": "add_occurrence"}, {"kind": "auxiliary"}, {"kind": "one_step", "eta": 0.3}
@@ -243,6 +245,21 @@ def test_first_order_keeps_the_digits_of_candidates_that_a_network_is_sure_of():
                 for estimator in ("exact", "first_order")]
     exact, found = (scores.values for scores in compute(sure, scorings))
     assert np.abs(found / exact - 1).max() < 1e-3
+
+
+def test_signs_of_first_order_scores_of_digits_learned_by_heart(monkeypatch):
+    source = ProblemSource(dataset="digits", model="cnn", n_train=300, n_queries=20, n_candidates=60, recipe={
+        "epochs": 60, "batch_size": 25, "learning_rate": 0.1, "momentum": 0.9})
+    learned = source.build().problem
+    odds = -learned.loss(learned.outputs(learned.x[learned.candidates]).double(), learned.y[learned.candidates]
+                         ).clamp(min=1e-40).expm1().log()
+    exact, found = (scores.values for scores in compute(learned, [
+        step_scoring("query_loss", 1e-4, estimator) for estimator in ("exact", "first_order")]))
+    assert odds.median() > 20 and learned.network.dtype == torch.float32
+    np.testing.assert_array_equal(np.sign(found), np.sign(exact))
+    monkeypatch.setattr(products, "differentiable", lambda loss: loss)
+    plain = compute(source.build().problem, step_scoring("query_loss", 1e-4, "first_order"))[0].values
+    assert (np.sign(plain) != np.sign(exact)).mean() > 0.2
 
 
 def test_behaviors_share_the_training_gradients(problem, monkeypatch):
