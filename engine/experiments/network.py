@@ -98,6 +98,7 @@ class Searched:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Searched:
+        """As the settings say; what they do not say is that of the study."""
         told = dict(settings.get("searched", {}))
         alphas = tuple(told.pop("alphas", ALPHAS))
         return cls(told, alphas)
@@ -268,7 +269,7 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     solved_for = solved.arrays()["response|query_loss"]
     found[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
         arrays["step"][:, :solved_for.shape[1]], solved_for)
-    found |= _from_optima(scores, pieces[0]["drift"], (own or solved).arrays())
+    found |= _from_optima(scores, pieces[0]["drift"], (solved if own is None else own).arrays())
     optima = [part.manifest["optima"] for part in parts]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
     manifest["solver"] = solved.manifest["solver"]
