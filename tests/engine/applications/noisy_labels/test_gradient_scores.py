@@ -14,6 +14,7 @@ from engine.applications.noisy_labels.trusted import trusted_gradients
 from engine.basics.options import Options
 from engine.curvature import Hessian, lissa
 from engine.gradients import directional
+from engine.models.losses import differentiable
 from engine.question.behaviors import BEHAVIORS
 from tests.engine.applications.noisy_labels.sources import model
 
@@ -110,7 +111,7 @@ def test_a_residual_block_with_batchnorm_goes_layer_by_layer():
     trained = model(model="tiny_residual", n_train=60, selection="block|head")
     assert {"block.1.weight", "block.1.bias"} < set(trained.problem.network.names)
     gradient_scores.score(trained, ("gradsim",), Options())
-    route = vars(trained.problem.network)["findings"]["derivative", trained.problem.loss]
+    route = vars(trained.problem.network)["findings"]["derivative", differentiable(trained.problem.loss)]
     assert route is directional.layer_by_layer
 
 
