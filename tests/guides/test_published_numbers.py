@@ -1,5 +1,6 @@
 """What the guide says of published results stands in them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -113,6 +114,38 @@ def test_noisy_labels_at_the_desk(row):
     own = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])["mean"]
     assert row[1:] == [f"{own[row[0], name]:.2f}" for name in ("Trusted loss", "Target logit", "Hard margin")]
     assert max(row[1:]) == row[{"GradSim": 1, "TracIn": 2, "LiSSA": 1}[row[0]]], "the preferred behavior"
+
+
+MEASURES = ("Kendall tau", "Top-5% overlap", "Sign agreement")
+
+
+@pytest.mark.parametrize("row", rows("500 queries, the paper's in brackets:", 6, REPRODUCING), ids=lambda row: row[0])
+def test_the_cnn_at_the_desk(row):
+    comparison, _, alpha = row[0].partition(", α = ")
+    parameter = f"alpha={alpha}" if alpha else ""
+    table, paper = (pd.read_csv(ROOT / "assets" / path, keep_default_na=False) for path in (
+        "results/table-a7/desk/results.csv", "paper/table_a7_cifar10_specification_mismatch.csv"))
+    own, theirs = (frame[(frame["comparison"] == comparison) & (frame["parameter"] == parameter)].set_index("metric")
+                   for frame in (table, paper))
+    assert row[1:3] == [f"{own[name].iloc[0]:,}" for name in ("n_train", "n_candidates")]
+    told = [f"{own.loc[name, 'mean']:.2f} ({theirs.loc[name, 'mean']:.2f})".replace("-", "−") for name in MEASURES]
+    assert row[3:] == told
+
+
+def test_what_is_said_of_the_cnn_at_the_desk():
+    folder = ROOT / "assets" / "results"
+    drift, curves = (pd.read_csv(folder / name / "desk" / "results.csv") for name in ("figure-a1", "figure-a2"))
+    run = json.loads((folder / "table-a7" / "desk" / "manifest.json").read_text(encoding="utf-8"))["runs"][0]
+    signs = drift[(drift["curve"] == "drift") & (drift["metric"] == "Sign agreement")]["mean"]
+    assert [f"{value:.2f}" for value in signs] == ["0.31", "0.40"]
+    tau = curves[curves["metric"] == "Kendall tau"].set_index(["parameter", "behavior"])["mean"]
+    assert [f"{tau['eta=0.1', name]:.2f}" for name in ("query_loss", "query_logit")] == ["0.88", "0.94"]
+    assert [f"{tau[f'alpha={alpha}', 'query_loss']:.2f}" for alpha in ("0.001", "0.1")] == ["0.03", "0.14"]
+    assert tau.xs("eta=0.0001", level="parameter").min() > 0.995
+    assert f"{run['factual']['test_accuracy']:.0%}" == "57%"
+    assert f"{run['convergence']['largest_gradient_norm']:.1f}" == "5.2"
+    assert f"{run['searched']['solver']['largest_residual']:.2f}" == "0.07" and run["searched"]["solver"]["kept"] == 0
+    assert run["solver"]["kept"] == run["solver"]["of"] == 4
 
 
 RATES = ("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trusted loss")
