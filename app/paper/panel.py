@@ -83,8 +83,8 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     judged = preset == FULL
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
     st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
-    glossary.caption(f"{paper_rows.definition(measure)} Our ± is a 95% t-interval over {_seeds(rows)} seeds. "
-                     f"{paper_notes.on_spread(name, measure)}")
+    glossary.caption(" ".join(filter(None, (paper_rows.definition(measure), _interval(rows),
+                                            paper_rows.told_sizes(rows), paper_notes.on_spread(name, measure)))))
     _sentence(rows, measure, judged)
     if "model" in found.table and (said := EXPERIMENTS[name].beside(str(found.table["model"].iloc[0]))):
         glossary.caption(said)
@@ -97,8 +97,9 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     with right:
         st.altair_chart(paper_dots.differences(rows), width="stretch",
                         height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
-        glossary.caption("Line: our 95% interval." + (" Grey bar: the tolerance we set ourselves beforehand." if judged
-                                                      else " Dashed line: no difference."))
+        glossary.caption(("Line: our 95% interval. " if rows["ci95"].notna().any() else "")
+                         + ("Grey bar: the tolerance we set ourselves beforehand." if judged
+                            else "Dashed line: no difference."))
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged)
     _kept_mean(found, measure, dataset)
@@ -176,9 +177,10 @@ def manifest(name: str, preset: str, found: Published) -> None:
     st.code(found.manifest.get("command") or reproduction.command(name, preset), language="bash", wrap_lines=True)
 
 
-def _seeds(rows: pd.DataFrame) -> int:
+def _interval(rows: pd.DataFrame) -> str:
     counted = rows["n_seeds"].dropna()
-    return int(counted.max()) if len(counted) else 0
+    seeds = int(counted.max()) if len(counted) else 0
+    return f"Our ± is a 95% t-interval over {seeds} seeds." if seeds > 1 else "Ours is one seed, which has no interval."
 
 
 def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:

@@ -16,7 +16,7 @@ CURVES = {"eta": "First order against the exact step, over the step size η",
 MARKS = {"rho": "ρ = ", "architecture": "", "topk": "top "}
 UNNAMED = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
 """Columns that do not tell one row of a table of methods from another."""
-SIZES = {"n_candidates": "candidates", "n_train": "training examples"}
+SIZES = {"n_candidates": "{:,.0f} candidates", "n_train": "n = {:,.0f}"}
 SYMBOLS = {"eta": "step size η", "alpha": "weight α"}
 
 
@@ -50,9 +50,16 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
 
 
 def own_size(row: Mapping[str, object], rows: pd.DataFrame) -> str:
-    """`12 candidates · 1,000 training examples`, as far as a row has fewer of them than others do."""
-    return " · ".join(f"{row[column]:,.0f} {noun}" for column, noun in SIZES.items()
+    """`12 candidates · n = 1,000`, as far as a row has fewer of them than others do."""
+    return " · ".join(said.format(row[column]) for column, said in SIZES.items()
                       if column in rows and row[column] < rows[column].max())
+
+
+def told_sizes(rows: pd.DataFrame) -> str:
+    """What n is, where some rows have their own."""
+    if "n_train" not in rows or not rows["n_train"].nunique() > 1:
+        return ""
+    return f"n counts training examples, {rows['n_train'].max():,.0f} where none is written."
 
 
 def named(row: Mapping[str, object]) -> tuple[str, str]:

@@ -28,7 +28,8 @@ def choose_preset(name: str) -> str:
     order = sorted(presets, key=lambda preset: (preset != FULL, presets[preset].is_quick_check))
     default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
     chosen = segments("preset", "Scale", order, default, scale_title)
-    glossary.caption(f"{presets[chosen].title[0].upper()}{presets[chosen].title[1:]}, {presets[chosen].seeds} seeds.")
+    title, seeds = presets[chosen].title, presets[chosen].seeds
+    glossary.caption(f"{title[0].upper()}{title[1:]}. A full run has {f'{seeds} seeds' if seeds > 1 else 'one seed'}.")
     return chosen
 
 

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from app.paper.rows import rows_of
+from app.paper.rows import rows_of, told_sizes
 from engine.experiments import EXPERIMENTS, publish, scoreboard
 from engine.experiments.differences import differences
 from engine.experiments.statements import STATEMENTS
@@ -146,7 +146,9 @@ def test_a_row_of_a_smaller_problem_than_others_says_so():
     table = pd.DataFrame({"metric": "m", "comparison": ["a", "b", "c"], "parameter": "",
                           "n_candidates": [500, 8, 8], "n_train": [2000, 2000, 1000]})
     assert list(rows_of(table, "m", judge=False)["label"]) == [
-        "a", "b|8 candidates", "c|8 candidates · 1,000 training examples"]
+        "a", "b|8 candidates", "c|8 candidates · n = 1,000"]
+    assert told_sizes(table) == "n counts training examples, 2,000 where none is written."
+    assert told_sizes(table.head(2)) == ""
 
 
 def test_how_a_scale_differs_from_the_paper_is_listed():
