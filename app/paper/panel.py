@@ -102,7 +102,8 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
                             else "Dashed line: no difference."))
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged)
-    _kept_mean(found, measure, dataset)
+    for group, title in paper_rows.OURS.items():
+        _of_ours(found, group, title, measure, dataset)
     table = joined.drop(columns=["tolerance", "within"]) if not judged else joined
     pairs = EXPERIMENTS[name].pairs
     downloads.chart_extras(f"{name}-{preset}", table, tuple(dict.fromkeys(sum(pairs.values(), ()))),
@@ -142,16 +143,17 @@ def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Sco
 
 
 def curves(name: str, preset: str, measure: str, dataset: str | None, found: Published) -> None:
-    """Panel (b) of Figure 4-1: ours alone, since the paper prints no numbers for it."""
-    if "curve" not in found.table:
+    """Panel (b) of Figure 4-1, and Figure A-2: ours alone, since the paper prints no numbers for them."""
+    if "curve" not in found.table or not found.table["curve"].isin(paper_rows.SYMBOLS).any():
         return
-    st.subheader("Panel (b): approximation error", help=glossary.hint("approximation error"))
+    panel = "Panel (b): approximation" if EXPERIMENTS[name].paper_table else "Approximation"
+    st.subheader(f"{panel} error", help=glossary.hint("approximation error"))
     glossary.caption("The paper draws these curves without printing their numbers, so there is nothing to subtract: "
                      "these are ours alone, approximate against exact scores of the same specification.")
     dataset = dataset or found.table["dataset"].iloc[0]
-    for column, (kind, title) in zip(st.columns(2, gap="large"), paper_rows.CURVES.items(), strict=True):
+    for column, kind in zip(st.columns(2, gap="large"), paper_rows.SYMBOLS, strict=True):
         with column:
-            _curve(f"{name}-{preset}-{kind}", found, kind, title, measure, dataset)
+            _curve(f"{name}-{preset}-{kind}", found, kind, measure, dataset)
 
 
 def alone(name: str, preset: str, found: Published) -> None:
@@ -194,23 +196,23 @@ def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
     else:
         parts.append(f"No tolerance was set for {measure.lower()} beforehand.")
     if largest is not None:
-        parts.append(f"The largest difference is **{largest['difference']:+.3f}** "
-                     f"({largest['label'].replace('|', ', ')}).".replace("-0", "−0"))
+        difference = f"{largest['difference']:+.3f}".replace("-", "−")
+        parts.append(f"The largest difference is **{difference}** ({largest['label'].replace('|', ', ')}).")
     if counts.missing:
         parts.append(f"{counts.missing} cells of the paper are not part of our run.")
     glossary.markdown(" ".join(parts))
 
 
-def _kept_mean(found: Published, measure: str, dataset: str | None) -> None:
-    rows = paper_rows.unchanged_mean(found.table, measure)
+def _of_ours(found: Published, group: str, title: str, measure: str, dataset: str | None) -> None:
+    rows = paper_rows.of_ours(found.table, group, measure)
     rows = rows if dataset is None else rows[rows["dataset"] == dataset]
     if rows.empty:
         return
-    with st.expander("Leave-one-out with the mean kept over n: what removal gives without re-normalising"):
+    with st.expander(title):
         shown = rows.assign(parameter=[paper_rows.parameter(row) for row in rows.to_dict("records")])
         shown = shown[["dataset", "comparison", "parameter", "mean", "ci95", "n_seeds"]]
         st.dataframe(shown, hide_index=True, width="stretch", column_config=glossary.columns(shown.columns),
-                     alt=f"{measure} of upweighting against removal with the mean kept over n")
+                     alt=f"{title}: {measure}")
 
 
 def _values_alt(rows: pd.DataFrame, measure: str) -> str:
@@ -224,7 +226,8 @@ def _differences_alt(rows: pd.DataFrame, measure: str) -> str:
     return f"Ours minus the paper's {measure}. {cells}."
 
 
-def _curve(stem: str, found: Published, kind: str, title: str, measure: str, dataset: str) -> None:
+def _curve(stem: str, found: Published, kind: str, measure: str, dataset: str) -> None:
+    title = paper_rows.curve_title(found.table, kind)
     means, seeds = paper_rows.curve(found.table, kind, measure, dataset)
     if means.empty:
         st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {data.title(dataset)}.")
@@ -237,6 +240,9 @@ def _curve(stem: str, found: Published, kind: str, title: str, measure: str, dat
     ends = "; ".join(f"{name}: {part['mean'].iloc[0]:.3f} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3f} at "
                      f"{part['x'].iloc[-1]:g}" for name, part in means.sort_values("x").groupby("series", sort=False))
     st.altair_chart(chart, width="stretch", height=320, alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
-    glossary.caption(f"{data.title(dataset)}. Lines: means over seeds; bands: 95% intervals; small dots: seeds. "
-                     "1 is full agreement.")
+    several = means["n_seeds"].max() > 1
+    told = (data.title(dataset), paper_rows.curve_size(found.table, kind),
+            "Lines: means over seeds; bands: 95% intervals; small dots: seeds" if several else "One seed",
+            "1 is full agreement")
+    glossary.caption(" ".join(f"{part}." for part in told if part))
     downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=found.manifest.get("command"))

@@ -9,10 +9,18 @@ import pandas as pd
 
 from engine import data
 from engine.metrics.agreement import METRICS
+from engine.scoring.controlled import DAMPING, ITERATIONS
 
 VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "n_train", "n_candidates", "difference", "tolerance", "within")
-CURVES = {"eta": "First order against the exact step, over the step size η",
-          "alpha": "Inverse Hessian against re-optimisation, over the weight α (undamped)"}
+CURVES = {
+    "first-order vs. exact one-step": "First order against the exact step, over the step size η",
+    "inverse-Hessian vs. Newton upweight": "Inverse Hessian against re-optimisation, over the weight α (undamped)",
+    "inverse-Hessian vs. local L-BFGS upweight":
+        f"Inverse Hessian against {ITERATIONS} iterations of L-BFGS, over the weight α (damping {DAMPING:g})"}
+"""What a curve compares, as the tables write it and as a title."""
+OURS = {"normalization": "Leave-one-out with the mean kept over n: what removal gives without re-normalising",
+        "drift": "Beside a model after as many iterations without intervention: what is left without the model's drift"}
+"""Rows that the paper does not have, by what tables write in the column `curve`."""
 MARKS = {"rho": "ρ = ", "architecture": "", "topk": "top "}
 UNNAMED = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
 """Columns that do not tell one row of a table of methods from another."""
@@ -91,8 +99,20 @@ def tally(rows: pd.DataFrame) -> Tally:
     return Tally(len(judged), int((~judged).sum()), int(rows["ours"].isna().sum()))
 
 
+def curve_title(table: pd.DataFrame, kind: str) -> str:
+    """What a curve compares; empty where the table has none of this kind."""
+    compared = table.loc[table["curve"] == kind, "comparison"]
+    return "" if compared.empty else CURVES[compared.iloc[0]]
+
+
+def curve_size(table: pd.DataFrame, kind: str) -> str:
+    """`10 candidates · n = 1,000`, as far as a curve has fewer of them than other rows."""
+    rows = table[table["curve"] == kind]
+    return "" if rows.empty else own_size(rows.iloc[0].to_dict(), table)
+
+
 def curve(table: pd.DataFrame, kind: str, measure: str, dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(means, seed points) of one curve of panel (b), as `app.charts.curves` draws them."""
+    """(means, seed points) of one curve, as `app.charts.curves` draws them."""
     chosen = table[(table["curve"] == kind) & (table["metric"] == measure) & (table["dataset"] == dataset)]
     x = chosen["parameter"].str.replace(r"^.*=", "", regex=True).astype(float)
     series = chosen["behavior"].str.replace("_", " ")
@@ -105,11 +125,11 @@ def curve(table: pd.DataFrame, kind: str, measure: str, dataset: str) -> tuple[p
     return means.reset_index(drop=True), pd.DataFrame(points, columns=["series", "x", "seed", "mean"])
 
 
-def unchanged_mean(table: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """The rows of ours that keep the mean over n on removal; empty where the experiment has none."""
+def of_ours(table: pd.DataFrame, group: str, measure: str) -> pd.DataFrame:
+    """The rows of a group of `OURS`, which the paper does not have; empty where the experiment has none."""
     if "curve" not in table:
         return table.head(0)
-    return table[(table["curve"] == "normalization") & (table["metric"] == measure)]
+    return table[(table["curve"] == group) & (table["metric"] == measure)]
 
 
 def chance(measure: str) -> float | None:

@@ -1,6 +1,7 @@
 """Paper: empty, published, computed here, altered; every choice in the address."""
 
 from html import unescape
+from pathlib import Path
 from urllib.parse import unquote
 
 import pandas as pd
@@ -20,6 +21,7 @@ from tests.pages import support
 from tests.pages.support import says, sound
 
 pytestmark = pytest.mark.usefixtures("home")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -169,3 +171,23 @@ def test_a_scale_that_is_too_small_says_why(monkeypatch):
     assert [warning for warning in at.warning if "the model reads 38% of the test examples right" in warning.value]
     at = sound(support.open("paper", settle=False, experiment="table-a6", preset="paper"))
     assert not at.warning and not says(at, "A quick check that everything works")
+
+
+@pytest.fixture
+def shipped(monkeypatch):
+    """The results that the repository holds."""
+    monkeypatch.setenv(publish.FOLDER, str(ROOT / "assets" / "results"))
+
+
+def test_curves_of_the_cnn_are_named_for_what_they_compare(shipped):
+    at = sound(support.open("paper", experiment="figure-a2", preset="desk"))
+    assert says(at, "**Inverse Hessian against 20 iterations of L-BFGS, over the weight α (damping 0.01)**")
+    assert says(at, "CIFAR-10. 10 candidates · n = 1,000. One seed. 1 is full agreement.")
+    assert not says(at, "Panel (b)") and not says(at, "undamped") and not says(at, "n = 1,000. 10")
+
+
+def test_rows_without_drift_stand_beside_those_of_the_paper(shipped):
+    at = sound(support.open("paper", experiment="figure-a1", preset="desk"))
+    assert "Beside a model after as many iterations" in " ".join(one.label for one in at.expander)
+    assert not says(at, "This run has no curve") and says(at, "Ours is one seed, which has no interval.")
+    assert says(at, "n counts training examples, 10,000 where none is written.")

@@ -117,7 +117,7 @@ def test_a_reproduction_is_opened_with_its_tables_and_manifest():
     experiment = EXPERIMENTS["table-a6"]
     job = desk().jobs.queue.submit(experiment.study, experiment.payload("small"), "Table A-6")
     at = sound(support.open("runs", run=job.id))
-    assert [len(frame.value) for frame in at.dataframe] == [30, 30]
+    assert [len(frame.value) for frame in at.dataframe] == [30, 33]
     assert says(at, "python -m engine reproduce table-a6 --preset small")
     assert any("at most 1.0e-13" in text for text in support.texts(at))
 

@@ -34,6 +34,9 @@ def stored(preset="paper", shift=0.01, root=None):
     """A finished run in the store, as the worker leaves it."""
     payload = A6.payload(preset)
     figure = study_table(shift).assign(curve="", behavior="query_loss")
+    curve = figure[figure["comparison"] == figure["comparison"].iloc[0]].assign(
+        curve="eta", axis="approximation", comparison="first-order vs. exact one-step", parameter="eta=0.1")
+    figure = pd.concat([figure, curve], ignore_index=True)
     facts = {"kind": A6.study, "payload": payload, "seeds": payload["seeds"], "device": "a test", "wall_seconds": 100.0,
              "runs": [{"factual": {"gradient_norm": 1e-13, "test_accuracy": 0.8},
                        "convergence": {"flagged": 2, "largest_gradient_norm": 1e-11}}]}
