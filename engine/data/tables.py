@@ -19,6 +19,8 @@ LABEL, SPLIT = "label", "split"
 NAMES = ("path", "file", "id", "name")
 """Columns that may name an example, the first of them that is there."""
 SPLITS = ("train", "test")
+DAMAGED = (LookupError, TypeError, AttributeError)
+"""What pandas raises where its own notes in a Parquet file are damaged."""
 SHARE = 0.25
 """The share that is held out as test split where the table brings none."""
 
@@ -62,7 +64,7 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES) -> pd.DataFrame:
             read = file.read()
         read.validate(full=True)  # texts that are no UTF-8 would fail where they are first looked at
         table = read.to_pandas()
-    except (pa.ArrowException, OSError, ValueError):
+    except (pa.ArrowException, OSError, ValueError, *DAMAGED):
         raise InvalidInput("The table cannot be read as Parquet; save it again, for instance with pandas' "
                            "`to_parquet`.") from None
     if not table.columns.is_unique:

@@ -197,6 +197,16 @@ def test_a_file_that_is_no_parquet(home):
         uploads.keep(io.BytesIO(b"PAR1 nonsense"), "mine.parquet")
 
 
+@pytest.mark.parametrize("notes", ['{"columns": []}', "[1]", '{"index_columns": 5, "columns": []}',
+                                   '{"index_columns": ["gone"], "columns": [{"name": null}], "column_indexes": []}'])
+def test_damaged_notes_of_pandas_are_refused(notes, tmp_path):
+    path = tmp_path / "notes.parquet"
+    plain = pa.table({"x": [1.0, 2.0], "label": ["a", "b"]})
+    pq.write_table(plain.replace_schema_metadata({"pandas": notes}), path)
+    with pytest.raises(InvalidInput, match="cannot be read as Parquet"):
+        tables.read_table(path)
+
+
 def test_two_columns_of_one_name():
     import pyarrow as pa
     from pyarrow import parquet
