@@ -57,9 +57,9 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     return rows.assign(label=labels, second=second)
 
 
-def own_size(row: Mapping[str, object], rows: pd.DataFrame) -> str:
+def own_size(row: Mapping[str, object], rows: pd.DataFrame, sizes: Mapping[str, str] = SIZES) -> str:
     """`12 candidates · n = 1,000`, as far as a row has fewer of them than others do."""
-    return " · ".join(said.format(row[column]) for column, said in SIZES.items()
+    return " · ".join(said.format(row[column]) for column, said in sizes.items()
                       if column in rows and row[column] < rows[column].max())
 
 
@@ -106,9 +106,9 @@ def curve_title(table: pd.DataFrame, kind: str) -> str:
 
 
 def curve_size(table: pd.DataFrame, kind: str) -> str:
-    """`10 candidates · n = 1,000`, as far as a curve has fewer of them than other rows."""
-    rows = table[table["curve"] == kind]
-    return "" if rows.empty else own_size(rows.iloc[0].to_dict(), table)
+    """`10 candidates · 1,000 training examples`, as far as a curve has fewer of them than other rows."""
+    rows, sizes = table[table["curve"] == kind], {**SIZES, "n_train": "{:,.0f} training examples"}
+    return "" if rows.empty else own_size(rows.iloc[0].to_dict(), table, sizes)
 
 
 def curve(table: pd.DataFrame, kind: str, measure: str, dataset: str) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -182,8 +182,8 @@ def shipped(monkeypatch):
 def test_curves_of_the_cnn_are_named_for_what_they_compare(shipped):
     at = sound(support.open("paper", experiment="figure-a2", preset="desk"))
     assert says(at, "**Inverse Hessian against 20 iterations of L-BFGS, over the weight α (damping 0.01)**")
-    assert says(at, "CIFAR-10. 10 candidates · n = 1,000. One seed. 1 is full agreement.")
-    assert not says(at, "Panel (b)") and not says(at, "undamped") and not says(at, "n = 1,000. 10")
+    assert says(at, "CIFAR-10. 10 candidates · 1,000 training examples. One seed. 1 is full agreement.")
+    assert not says(at, "Panel (b)") and not says(at, "undamped")
 
 
 def test_rows_without_drift_stand_beside_those_of_the_paper(shipped):
