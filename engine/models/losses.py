@@ -28,8 +28,8 @@ def cross_entropy_in_digits(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def differentiable(loss: Loss) -> Loss:
-    """The form of a training loss that influence takes derivatives of: its own, of cross-entropy the one with digits.
+    """The form of a loss whose gradients are read at a trained model: its own, of cross-entropy the one with digits.
 
-    Training goes on with the loss itself, whose gradients of such examples are too small to move a step.
+    Training, and what differentiates it, keeps the loss itself, whose gradients of such examples move no step.
     """
     return cross_entropy_in_digits if loss is per_example_cross_entropy else loss
