@@ -20,7 +20,7 @@ def gather(settings: Mapping[str, Any]) -> None:
 
     Raises `MissingData` for one that cannot be had.
     """
-    for name in _datasets(settings):
+    for name in datasets(settings):
         if not data.content(name):
             data.load(name)
 
@@ -30,7 +30,7 @@ def contents(settings: Mapping[str, Any]) -> dict[str, str]:
 
     Raises `InvalidInput` for a dataset or a model that cannot be.
     """
-    found = {f"data ({name})": data.content(name) for name in _datasets(settings)}
+    found = {f"data ({name})": data.content(name) for name in datasets(settings)}
     for source in _drawn(settings):
         if loading.is_causal(source.get("model", "")):
             found["model"] = loading.identity(source["model"])["files"]
@@ -47,7 +47,8 @@ def _drawn(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*settings.get("sources", ()), *([settings["source"]] if "source" in settings else [])]
 
 
-def _datasets(settings: Mapping[str, Any]) -> list[str]:
+def datasets(settings: Mapping[str, Any]) -> list[str]:
+    """The names of the datasets that the settings draw from."""
     return sorted({source["dataset"] for source in _drawn(settings)})
 
 

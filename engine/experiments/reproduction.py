@@ -9,6 +9,7 @@ from typing import Any
 from engine import data
 from engine.data import questions
 from engine.experiments import EXPERIMENTS, Experiment
+from engine.experiments.contents import datasets
 from engine.jobs import KINDS, job_digest
 from engine.models.causal import catalogue
 
@@ -62,8 +63,8 @@ def trains_language_model(name: str, preset: str) -> bool:
 def missing_data(name: str, preset: str) -> str:
     """A sentence on data that this run needs and this machine lacks; empty where all is there."""
     settings = EXPERIMENTS[name].presets[preset].settings
-    for source in (*settings.get("sources", ()), *([settings["source"]] if "source" in settings else ())):
-        found, said = data.DATASETS[source["dataset"]].available()
+    for dataset in datasets(settings):
+        found, said = data.DATASETS[dataset].available()
         if not found:
             return said
     task = settings.get("task") or settings.get("backdoor", {}).get("task")
