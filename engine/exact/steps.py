@@ -29,6 +29,7 @@ from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient
 from engine.exact.response import Part, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question.class_behaviors import query_loss_signal
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep, Trajectory, Unrolled
 
@@ -147,8 +148,4 @@ def accumulated_signal(logits: Tensor, labels: Tensor, squared_norms: Tensor, et
 
 def signals(logits: Tensor, labels: Tensor) -> Tensor:
     """s_ℓ = p − e_y of logits (b, C), labels (b,): (b, C)."""
-    index = torch.arange(len(labels), device=labels.device)
-    found = logits.softmax(-1)
-    found[index, labels] = 0.0
-    found[index, labels] = -found.sum(-1)  # p_y − 1 would lose the digits of an example that fits
-    return found
+    return -query_loss_signal(logits, labels)

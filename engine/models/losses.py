@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
+
+from engine.question.class_behaviors import soft_margin
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -22,9 +23,7 @@ def cross_entropy_in_digits(logits: Tensor, labels: Tensor) -> Tensor:
     The same function. Its derivative by f_y is −1/(1 + e^u), which keeps its digits for an example of which the model
     is sure, where the p_y − 1 of `cross_entropy` is rounded to a multiple of 6e-8 in float32.
     """
-    places = labels.unsqueeze(-1)
-    others = logits.scatter(-1, places, -torch.inf).logsumexp(-1)
-    return softplus(others - logits.gather(-1, places).squeeze(-1))
+    return softplus(-soft_margin(logits, labels))
 
 
 def differentiable(loss: Loss) -> Loss:

@@ -33,9 +33,9 @@ def query_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 def query_loss_signal(logits: Tensor, labels: Tensor) -> Tensor:
     """s_B = e_y − p, with 1 − p_y as the sum of the others."""
-    p = logits.softmax(-1)
-    others = p.scatter(-1, labels.unsqueeze(-1), 0.0)
-    return others.sum(-1, keepdim=True) * _one_hot(logits, labels) - others
+    places = labels.unsqueeze(-1)
+    others = logits.softmax(-1).scatter(-1, places, 0.0)  # p_y − 1 would lose the digits of an example that fits
+    return (-others).scatter(-1, places, others.sum(-1, keepdim=True))
 
 
 def query_loss_difference(change: Tensor, logits: Tensor, labels: Tensor) -> Tensor:
