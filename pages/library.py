@@ -7,9 +7,10 @@ from app.widgets import glossary
 from app.widgets.guard import guarded
 
 st.title("Library")
-glossary.lead("What you saved, computed and brought, and the results that came with the program. Each opens on the "
-              "chart it came from; a run that no page waited for opens on its tables. What is still being computed is "
-              "on Runs.")
+with st.container(key="wf-library-lead"):
+    glossary.lead("What you saved, computed and brought, and the results that came with the program. Each opens on the "
+                  "chart it came from; a run that no page waited for opens on its tables. What is still being computed "
+                  "is on Runs.")
 with guarded("The library"):
     found = data.everything()
     shown = state.chosen(found)

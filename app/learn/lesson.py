@@ -61,7 +61,8 @@ class Lesson:
 def teach(lesson: Lesson, title: str) -> None:
     """The lesson on the page."""
     st.subheader(title, help=glossary.hint(lesson.title))
-    glossary.html(f'<p class="wf-lead wf-lesson">{escape(lesson.idea)}</p>')
+    with st.container(key="wf-lesson-text"):
+        glossary.html(f'<p class="wf-lead wf-lesson">{escape(lesson.idea)}</p>')
     link = lesson.show()
     glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(lesson.takeaway)}</div>')
     ask(lesson.slug, lesson.question)

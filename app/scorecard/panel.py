@@ -23,9 +23,11 @@ OWN = "loo"
 def offer(chosen: Chosen, asked: dict) -> None:
     """What would be measured, and the button that starts it."""
     sizes = chosen.sizes
-    glossary.markdown(f"**{len(asked['benchmarks'])} benchmarks of {len(asked['methods'])} methods and controls**, on "
-                      f"{sizes.candidates} candidates: models on subsets, removals, planted examples, other seeds, "
-                      f"random weights. {_trainings(chosen, asked)} It runs as a job, which says how long it has left.")
+    with st.container(key="wf-card-offer"):
+        glossary.markdown(f"**{len(asked['benchmarks'])} benchmarks of {len(asked['methods'])} methods and controls**, "
+                          f"on {sizes.candidates} candidates: models on subsets, removals, planted examples, other "
+                          f"seeds, random weights. {_trainings(chosen, asked)} It runs as a job, which says how "
+                          "long it has left.")
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
               args=(desk().jobs.submit, runs.KIND, asked, f"Scorecard of {data.title(chosen.source.dataset)}"))
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"

@@ -136,7 +136,11 @@ STYLE = """
 .st-key-wf-top, .st-key-wf-arrive { position: absolute; }
 .st-key-wf-guide [data-testid="stBaseButton-tertiary"] { text-align: left; }
 :is(.st-key-choice-find, .st-key-choice-guide, .st-key-choice-heading, .st-key-choice-experiment, .st-key-choice-preset,
-  .st-key-choice-measure) { min-height: 4.25rem; }
+  .st-key-choice-measure, .st-key-choice-cardbehavior, .st-key-choice-cardmodels, .st-key-choice-shelf,
+  .st-key-choice-tag, .st-key-choice-query) { min-height: 4.25rem; }
+.st-key-wf-scoreboard:has([data-testid="stSkeleton"]) { min-height: 68rem; }
+.st-key-choice-step, [class*="st-key-choice-lesson-"] { min-height: 3.75rem; }
+.st-key-wf-lesson-text:has([data-testid="stSkeleton"]) { min-height: 6rem; }
 .st-key-wf-map-asked > div { min-height: 4rem; }
 .st-key-choice-show { min-height: 2rem; } .st-key-wf-start { min-height: 2.5rem; }
 .st-key-compare-preset { min-height: 4.25rem; }
@@ -195,7 +199,9 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 @media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } }
 @media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
 @media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; }
-  .st-key-wf-paper-lead { min-height: 6.5rem; } .st-key-wf-paper-counted { min-height: 8rem; }
+  :is(.st-key-wf-paper-lead, .st-key-wf-card-lead) { min-height: 6.5rem; }
+  .st-key-wf-paper-counted { min-height: 8rem; } .st-key-wf-card-offer { min-height: 9.6rem; }
+  .st-key-wf-library-lead { min-height: 8.1rem; }
   .st-key-wf-first-look { min-height: 85rem; }
   .wf-matrix, .wf-matrix tbody, .wf-matrix tr { display: block; } .wf-matrix thead { display: none; }
   .wf-matrix tr { display: flex; flex-wrap: wrap; gap: 2px; margin-bottom: .5rem; }
