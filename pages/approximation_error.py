@@ -16,7 +16,8 @@ from engine.desk import Waiting
 
 def main() -> None:
     st.title("Approximation error", help=glossary.hint("Approximation error"))
-    glossary.lead("Same question, worse and worse answer, as the step leaves the tangent point.")
+    with st.container(key="wf-error-lead"):
+        glossary.lead("Same question, worse and worse answer, as the step leaves the tangent point.")
     with st.container(key="wf-same-question"):
         glossary.caption(
             "An approximation follows the tangent at the trained model where the exact answer follows the curve. "

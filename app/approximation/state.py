@@ -62,7 +62,8 @@ def panel_choice() -> str:
 
 def controls(panel: str) -> Chosen | None:
     """The row of choices, each of them in the address; None while the behavior is not told yet."""
-    row, below = st.container(horizontal=True, vertical_alignment="bottom", gap="medium"), st.container()
+    row, below = (st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-error-asked"),
+                  st.container())
     metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title, row,
                       help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
     told = behavior.chosen(row, below)

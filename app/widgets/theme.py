@@ -140,6 +140,9 @@ STYLE = """
   .st-key-choice-tag, .st-key-choice-query) { min-height: 4.25rem; }
 .st-key-wf-scoreboard:has([data-testid="stSkeleton"]) { min-height: 68rem; }
 .st-key-choice-step, [class*="st-key-choice-lesson-"] { min-height: 3.75rem; }
+.st-key-wf-error-asked:has([data-testid="stSkeleton"]) { min-height: 8.33rem; align-content: flex-start; }
+:is(.st-key-wf-error-lead, .st-key-choice-panel):has([data-testid="stSkeleton"]) {
+  max-height: 1.85rem; overflow: hidden; }
 .st-key-wf-lesson-text:has([data-testid="stSkeleton"]) { min-height: 6rem; }
 .st-key-wf-map-asked > div { min-height: 4rem; }
 .st-key-choice-show { min-height: 2rem; } .st-key-wf-start { min-height: 2.5rem; }
@@ -202,6 +205,9 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   :is(.st-key-wf-paper-lead, .st-key-wf-card-lead) { min-height: 6.5rem; }
   .st-key-wf-paper-counted { min-height: 8rem; } .st-key-wf-card-offer { min-height: 9.6rem; }
   .st-key-wf-library-lead { min-height: 8.1rem; }
+  .st-key-wf-error-asked:has([data-testid="stSkeleton"]) { min-height: 20.25rem; }
+  .st-key-wf-error-lead:has([data-testid="stSkeleton"]) { min-height: 3.25rem; max-height: none; }
+  .st-key-choice-panel:has([data-testid="stSkeleton"]) { min-height: 4.25rem; max-height: none; }
   .st-key-wf-first-look { min-height: 85rem; }
   .wf-matrix, .wf-matrix tbody, .wf-matrix tr { display: block; } .wf-matrix thead { display: none; }
   .wf-matrix tr { display: flex; flex-wrap: wrap; gap: 2px; margin-bottom: .5rem; }
