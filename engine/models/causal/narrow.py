@@ -28,7 +28,7 @@ def is_narrow(model: nn.Module) -> bool:
 
 
 def _attend_in_single() -> None:
-    """Let torch's own attention (`sdpa` of transformers) compute in float32 what a CPU is given in bfloat16."""
+    """Let torch's own attention (`sdpa` of transformers) compute in float32 where a CPU is given bfloat16."""
     from transformers import AttentionInterface
 
     AttentionInterface.register("sdpa", _attended)
@@ -38,8 +38,8 @@ def _attended(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, atte
               **options: Any) -> tuple[Tensor, None]:
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    if query.device.type != "cpu" or query.dtype != torch.bfloat16:
+    if query.device.type != "cpu" or value.dtype != torch.bfloat16:  # a rotated query may be float32 under autocast
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     with torch.autocast("cpu", enabled=False):
         found, _ = sdpa_attention_forward(module, query.float(), key.float(), value.float(), attention_mask, **options)
-    return found.to(query.dtype), None
+    return found.to(value.dtype), None

@@ -42,9 +42,10 @@ def test_matrices_are_bfloat16_all_else_and_attention_float32(mixed, monkeypatch
     assert len(narrow) == len(lora.layers(model)) and all(name.endswith("_proj.base_layer.weight") for name in narrow)
     seen, own = [], torch.nn.functional.scaled_dot_product_attention
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention",
-                        lambda query, *rest, **options: (seen.append(query.dtype), own(query, *rest, **options))[1])
+                        lambda query, *rest, **options: (seen.append((query.dtype, torch.is_autocast_enabled("cpu"))),
+                                                         own(query, *rest, **options))[1])
     passes.read(model, mixed.encoder, mixed.encoded[:2], [mean_response_likelihood])
-    assert set(seen) == {torch.float32} and len(seen) == mixed.depth
+    assert set(seen) == {(torch.float32, False)} and len(seen) == mixed.depth
     assert mixed.where == "cpu bfloat16" and mixed.points[-1].weights[next(iter(mixed.sizes))].dtype == torch.float32
 
 
