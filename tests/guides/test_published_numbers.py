@@ -7,6 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from engine.experiments.noisy_labels import ARCHITECTURES
+
 ROOT = Path(__file__).parents[2]
 GUIDE, REPRODUCING = ((ROOT / "assets" / "guides" / f"{name}.md").read_text(encoding="utf-8")
                       for name in ("language-models", "reproducing"))
@@ -163,6 +165,27 @@ def test_rates_of_wrong_labels_at_the_desk(row):
     best = {name: own[name].idxmax() for name in ("TracIn", "LiSSA", "GradSim")}
     assert best == {"TracIn": "Target logit", "GradSim": "Trusted loss",
                     "LiSSA": "Hard margin" if row[0] == "0.4" else "Trusted loss"}
+
+
+@pytest.mark.parametrize("row", rows("that the network gives at the end:", 6, REPRODUCING), ids=lambda row: row[0])
+def test_networks_at_the_desk(row):
+    folder = ROOT / "assets" / "results" / "table-a9" / "desk"
+    table, paper = (pd.read_csv(path, keep_default_na=False) for path in (
+        folder / "results.csv", ROOT / "assets" / "paper" / "table_a9_noisy_label_auprc_by_architecture.csv"))
+    own, theirs = (frame[frame["architecture"] == row[0]].set_index(["method", "behavior"])["mean"]
+                   for frame in (table, paper))
+    runs = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["runs"]
+    learned = {ARCHITECTURES[run["source"]["model"]]: run["observed_accuracy"] for run in runs}
+    pairs = (*RATES, ("RepSim", "none"))
+    assert row[1:] == [f"{learned[row[0]]:.2f}", *(f"{own[pair]:.2f} ({theirs[pair]:.2f})" for pair in pairs)]
+    best = {name: own[name].idxmax() for name in ("TracIn", "LiSSA", "GradSim")}
+    assert best["TracIn"] == theirs["TracIn"].idxmax() == "Target logit"
+    assert theirs["LiSSA"].idxmax() != "Target logit" and theirs["GradSim"].idxmax() != "Target logit"
+    gains = {name: own[name, "Target logit"] - own[name, "Trusted loss"] for name in ("LiSSA", "GradSim")}
+    assert (min(gains.values()) > 0) == (max(gains.values()) > 0) == (own["RepSim", "none"] > 0.5) == (
+        row[0] != "ResNet-18")
+    if row[0] == "MobileNetV2":
+        assert own["LiSSA", "Target logit"] == pytest.approx(own["TracIn", "Target logit"], abs=0.005)
 
 
 PICTURES = {"random": ("Random", "none"), "an oracle": ("Oracle", "none")}

@@ -1,5 +1,6 @@
 """Paper: empty, published, computed here, altered; every choice in the address."""
 
+import shutil
 from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
@@ -133,7 +134,14 @@ def test_the_scoreboard_has_every_entry_with_what_is_published_of_it(monkeypatch
     for entry in scoreboard.entries(findings(STATEMENTS.values())):
         assert f"experiment={entry.name}&preset={entry.preset}&at=cell-by-cell" in board
         assert entry.shows in board and entry.short in board
-    assert "25 of 25 cells within tolerance" in board and "A quick check; it is not meant to show the effect" in board
+    assert "25 of 25 cells within tolerance" in board and "A quick check" not in board
+
+
+def test_the_scoreboard_says_what_is_a_quick_check_only(monkeypatch, tmp_path):
+    shutil.copytree(publish.RESULTS / "table-a9" / "small", tmp_path / "table-a9" / "small")
+    monkeypatch.setenv(publish.FOLDER, str(tmp_path))
+    at = sound(support.open("paper", settle=False))
+    assert says(at, "A quick check; it is not meant to show the effect") and says(at, "**1** as a quick check only")
 
 
 def test_the_scoreboard_counts_what_stands(published, tmp_path):
