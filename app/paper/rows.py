@@ -21,7 +21,7 @@ CURVES = {
 OURS = {"normalization": "Leave-one-out with the mean kept over n: what removal gives without re-normalising",
         "drift": "Beside a model after as many iterations without intervention: what is left without the model's drift"}
 """Rows that the paper does not have, by what tables write in the column `curve`."""
-MARKS = {"rho": "ρ = ", "architecture": "", "topk": "top "}
+MARKS = {"rho": "ρ = ", "architecture": "", "width": "", "topk": "top "}
 UNNAMED = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
 """Columns that do not tell one row of a table of methods from another."""
 SIZES = {"n_candidates": "{:,.0f} candidates", "n_train": "n = {:,.0f}"}
@@ -72,11 +72,12 @@ def told_sizes(rows: pd.DataFrame) -> str:
 
 def named(row: Mapping[str, object]) -> tuple[str, str]:
     """What a row of a table without comparisons is: (`TracIn · Target logit`, `ρ = 0.2`), the method with its behavior,
-    and all else that tells it apart."""
+    and all else that tells it apart, the width of a network after its name."""
     texts = {column: value for column, value in row.items()
              if column not in (*UNNAMED, *MARKS) and isinstance(value, str) and value not in ("", "none")}
     first = ("method",) if "corruption" in texts else ("method", "behavior") if "method" in texts else ("task",)
-    marked = [f"{mark}{row[column]}" for column, mark in MARKS.items() if row.get(column)]
+    marked = [f"{mark}{row[column]}" for column, mark in MARKS.items()
+              if pd.notna(row.get(column)) and row[column]]
     parts = ([texts[name] for name in first if name in texts],
              [*(texts[name] for name in texts if name not in first), *marked])
     return tuple(" · ".join(part) for part in parts)

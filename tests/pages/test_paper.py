@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from app.paper.rows import rows_of, told_sizes
+from app.paper.rows import named, rows_of, told_sizes
 from engine.experiments import EXPERIMENTS, publish, scoreboard
 from engine.experiments.differences import differences
 from engine.experiments.statements import STATEMENTS
@@ -159,6 +159,12 @@ def test_a_row_of_a_smaller_problem_than_others_says_so():
         "a", "b|8 candidates", "c|8 candidates · n = 1,000"]
     assert told_sizes(table) == "n counts training examples, 2,000 where none is written."
     assert told_sizes(table.head(2)) == ""
+
+
+def test_the_width_of_a_network_stands_after_its_name():
+    row = {"method": "TracIn", "behavior": "Target logit", "width": "a quarter of its width",
+           "architecture": "ResNet-50"}
+    assert named(row) == ("TracIn · Target logit", "ResNet-50 · a quarter of its width")
 
 
 def test_how_a_scale_differs_from_the_paper_is_listed():
