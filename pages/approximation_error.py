@@ -16,8 +16,7 @@ from engine.desk import Waiting
 
 def main() -> None:
     st.title("Approximation error", help=glossary.hint("Approximation error"))
-    with st.container(key="wf-error-lead"):
-        glossary.lead("Same question, worse and worse answer, as the step leaves the tangent point.")
+    glossary.lead("Same question, worse and worse answer, as the step leaves the tangent point.", "wf-error-lead")
     with st.container(key="wf-same-question"):
         glossary.caption(
             "An approximation follows the tangent at the trained model where the exact answer follows the curve. "

@@ -7,10 +7,9 @@ from app.widgets import glossary
 from app.widgets.guard import guarded
 
 st.title("Library")
-with st.container(key="wf-library-lead"):
-    glossary.lead("What you saved, computed and brought, and the results that came with the program. Each opens on the "
-                  "chart it came from; a run that no page waited for opens on its tables. What is still being computed "
-                  "is on Runs.")
+glossary.lead("What you saved, computed and brought, and the results that came with the program. Each opens on the "
+              "chart it came from; a run that no page waited for opens on its tables. What is still being computed is "
+              "on Runs.", "wf-library-lead")
 with guarded("The library"):
     found = data.everything()
     shown = state.chosen(found)

@@ -8,9 +8,8 @@ from app.widgets import glossary, published, top
 from engine.experiments import EXPERIMENTS
 
 st.title("Paper")
-with st.container(key="wf-paper-lead"):
-    glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's value, ours with its 95% interval "
-                  "over seeds, and the difference; below stands what our numbers were made from.")
+glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's value, ours with its 95% interval over "
+              "seeds, and the difference; below stands what our numbers were made from.", "wf-paper-lead")
 
 panel.overview()
 st.subheader("Cell by cell", anchor=TABLE_ANCHOR)

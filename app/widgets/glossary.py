@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from html import escape
 from typing import Any
 
@@ -95,9 +95,10 @@ def html(text: str, **options: Any) -> None:
     st.html(explained_html(text, _first(text)), **options)
 
 
-def lead(text: str) -> None:
-    """The opening paragraph of a page."""
-    html(f'<p class="wf-lead">{text}</p>')
+def lead(text: str, key: str | None = None) -> None:
+    """The opening paragraph of a page. key: of a container that holds its place while its code still loads."""
+    with st.container(key=key) if key else nullcontext():
+        html(f'<p class="wf-lead">{text}</p>')
 
 
 def markdown(text: str, where: Any = st, **options: Any) -> None:
