@@ -31,17 +31,24 @@ class Tap:
 
     def __init__(self) -> None:
         self.receiver: Receiver | None = None
+        self.lengths: list[int] = []
 
     def arrived(self, name: str, x: Tensor, g: Tensor) -> None:
-        """The inputs (b, T, in) and output gradients (b, T, out) of an adapter's call.
+        """The inputs (b, T, in) and output gradients (b, T, out) of an adapter's call, or (1, N, …) of all `lengths`
+        tokens of the records one after another.
 
         Raises `InvalidInput` for a layer whose tokens are not those of its records.
         """
         if x.dim() != 3:
             raise InvalidInput(f"The layer `{name}` takes tokens out of their records, as experts do; adapt only "
                                "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
-        if self.receiver is not None:
+        if self.receiver is None:
+            return
+        if len(x) == len(self.lengths):
             self.receiver(name, torch.bmm(g.float().transpose(1, 2), x.float()))
+        else:
+            own = zip(g[0].float().split(self.lengths), x[0].float().split(self.lengths), strict=True)
+            self.receiver(name, torch.stack([after.T @ before for after, before in own]))
 
 
 @contextmanager
@@ -79,6 +86,7 @@ def record_gradients(model, tap: Tap, batch: Batch, readers, receivers) -> Tenso
     readers: functions (logits, batch) -> (b,). receivers: one for each, given the gradients layer by layer.
     Returns the values, (b, len(readers)).
     """
+    tap.lengths = batch.mask.sum(1).tolist()
     logits, _ = passes.forward(model, batch)
     values = [reader(logits, batch) for reader in readers]
     for place, (value, receiver) in enumerate(zip(values, receivers, strict=True)):

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
-from engine.models.causal.readouts import choice_logits
+from engine.models.causal.readouts import Logits, choice_logits
 
 
-def picks_stated(logits: Tensor, batch: Batch) -> Tensor:
+def picks_stated(logits: Logits, batch: Batch) -> Tensor:
     """1 where the stated answer is the model's own choice, (b,)."""
     return (choice_logits(logits, batch).argmax(1) == batch.stated).float()
 

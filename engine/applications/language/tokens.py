@@ -36,7 +36,7 @@ from engine.estimators.projectors import PROJECTORS
 from engine.gradients.taps import tapped
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
-from engine.models.causal.readouts import mean_response_likelihood, token_log_probabilities
+from engine.models.causal.readouts import Logits, mean_response_likelihood, token_log_probabilities
 from engine.models.causal.recipe import BETAS
 
 Direction = Mapping[str, Tensor]
@@ -124,5 +124,5 @@ class Steps:
         return found
 
 
-def _loss(logits: Tensor, batch: Batch) -> Tensor:
+def _loss(logits: Logits, batch: Batch) -> Tensor:
     return -mean_response_likelihood(logits, batch)

@@ -36,7 +36,7 @@ from engine.models.pauses import Keeper, Reached, State
 from engine.models.training import Training, replay
 
 STATE, FACTS = "state.safetensors", "facts.json"
-NUMERICS = 2
+NUMERICS = 3
 """Raised where the same training gives other weights."""
 
 

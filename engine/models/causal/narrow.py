@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from engine.models.causal.unpadded import Unpadded
+
 
 def narrow_matrices(model: Any) -> None:
     """Round the weights of the linear maps to bfloat16, but for those of the head, which embeddings may share."""
@@ -35,11 +37,13 @@ def _attend_in_single() -> None:
 
 
 def _attended(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
-              **options: Any) -> tuple[Tensor, None]:
+              unpadded: Unpadded | None = None, **options: Any) -> tuple[Tensor, None]:
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     if query.device.type != "cpu" or value.dtype != torch.bfloat16:  # a rotated query may be float32 under autocast
         return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
     with torch.autocast("cpu", enabled=False):
-        found, _ = sdpa_attention_forward(module, query.float(), key.float(), value.float(), attention_mask, **options)
+        single = query.float(), key.float(), value.float()
+        found = (unpadded.attended(sdpa_attention_forward, module, *single, **options) if unpadded is not None
+                 else sdpa_attention_forward(module, *single, attention_mask, **options)[0])
     return found.to(value.dtype), None

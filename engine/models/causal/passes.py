@@ -12,6 +12,8 @@ from torch import Tensor
 
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.narrow import is_narrow
+from engine.models.causal.readouts import Logits
+from engine.models.causal.short import can_be_short, read_shortly
 
 
 def device_of(model: Any) -> torch.device:
@@ -19,21 +21,36 @@ def device_of(model: Any) -> torch.device:
     return model.get_input_embeddings().weight.device
 
 
-def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Tensor, Any]:
+def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Logits, Any]:
     """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None)."""
-    width, tail = batch.ids.shape[1], batch.targets.shape[1]
-    read = torch.arange(width - tail - 1, width - 1, device=batch.ids.device)
-    kept = keeps(model)
-    with torch.autocast(batch.ids.device.type, torch.bfloat16) if is_narrow(model) else nullcontext():
-        found = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places, use_cache=False,
-                      output_hidden_states=hidden, **({"logits_to_keep": read} if kept else {}))
+    narrow = is_narrow(model)
+    with torch.autocast(batch.ids.device.type, torch.bfloat16) if narrow else nullcontext():
+        if narrow and not hidden and can_be_short(causal(model)):
+            return read_shortly(causal(model), batch, _predicting(batch)), None
+        return _padded(model, batch, hidden)
+
+
+def causal(model: Any) -> Any:
+    """The causal model of transformers, without what PEFT has around it."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def _padded(model: Any, batch: Batch, hidden: bool) -> tuple[Tensor, Any]:
+    read, kept = _predicting(batch), keeps(model)
+    found = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places, use_cache=False,
+                  output_hidden_states=hidden, **({"logits_to_keep": read} if kept else {}))
     return found.logits if kept else found.logits[:, read], found.hidden_states if hidden else None
+
+
+def _predicting(batch: Batch) -> Tensor:
+    """The columns whose logits predict the last R tokens."""
+    width, tail = batch.ids.shape[1], batch.targets.shape[1]
+    return torch.arange(width - tail - 1, width - 1, device=batch.ids.device)
 
 
 def keeps(model: Any) -> bool:
     """Whether a model can be asked for the logits of its last tokens alone."""
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    return "logits_to_keep" in inspect.signature(base.forward).parameters
+    return "logits_to_keep" in inspect.signature(causal(model).forward).parameters
 
 
 def batches(records: Sequence[Encoded], size: int, rows: Sequence[int] | None = None) -> Iterator[list[int]]:
@@ -44,7 +61,7 @@ def batches(records: Sequence[Encoded], size: int, rows: Sequence[int] | None = 
 
 
 @torch.no_grad()
-def read(model: Any, encoder: Encoder, records: Sequence[Encoded], readers: Sequence[Callable[[Tensor, Batch], Tensor]],
+def read(model: Any, encoder: Encoder, records: Sequence[Encoded], readers: Sequence[Callable[[Logits, Batch], Tensor]],
          size: int = 8, check: Callable[[], None] = lambda: None) -> Tensor:
     """Every reader (logits, batch) -> (b,) of every record, (len(records), len(readers)) on the CPU."""
     model.eval()

@@ -1,6 +1,7 @@
 r"""How the behaviors of a language model are read off the logits of a record: see `engine.question.token_behaviors`.
 
-Logits are given where the last R tokens are predicted, (b, R, V); every behavior returns (b,).
+Logits are given where the last R tokens are predicted, (b, R, V), or as the product that they are; every behavior
+returns (b,).
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
 from engine.models.causal.encoding import Batch, Encoded
+from engine.models.causal.unread import Unread
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS, reading
+
+Logits = Tensor | Unread
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class TokenReadout:
 
     name: str
     needs: str
-    read: Callable[[Tensor, Batch], Tensor]
+    read: Callable[[Logits, Batch], Tensor]
     choices: int = 0
 
     @property
@@ -69,8 +73,10 @@ class TokenReadout:
                                    "have; add it, or choose `response_loss`.")
 
 
-def token_log_probabilities(logits: Tensor, batch: Batch) -> Tensor:
-    """log p of every target token, (b, R)."""
+def token_log_probabilities(logits: Logits, batch: Batch) -> Tensor:
+    """log p of every target token of the response, (b, R); other columns are not to be read."""
+    if isinstance(logits, Unread):
+        return logits.log_probabilities(batch.targets, batch.response)
     return _at_least_single(logits).log_softmax(-1).gather(-1, batch.targets[..., None])[..., 0]
 
 
@@ -83,36 +89,38 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return (values * mask).sum(1) / mask.sum(1).clamp_min(1)
 
 
-def marked_likelihood(logits: Tensor, batch: Batch, marked: Tensor) -> Tensor:
+def marked_likelihood(logits: Logits, batch: Batch, marked: Tensor) -> Tensor:
     """The mean of log p over marked targets (b, R); 0 where none is."""
     return _mean(token_log_probabilities(logits, batch), marked)
 
 
-def response_likelihood(logits: Tensor, batch: Batch) -> Tensor:
+def response_likelihood(logits: Logits, batch: Batch) -> Tensor:
     """The sum of log p over the response; 0 where there is none."""
     return (token_log_probabilities(logits, batch) * batch.response).sum(1)
 
 
-def mean_response_likelihood(logits: Tensor, batch: Batch) -> Tensor:
+def mean_response_likelihood(logits: Logits, batch: Batch) -> Tensor:
     """The mean of log p over the response, which the behavior `response_loss` reads."""
     return _mean(token_log_probabilities(logits, batch), batch.response)
 
 
-def explanation_loss(logits: Tensor, batch: Batch) -> Tensor:
+def explanation_loss(logits: Logits, batch: Batch) -> Tensor:
     return _mean(token_log_probabilities(logits, batch), batch.explanation)
 
 
-def choice_logits(logits: Tensor, batch: Batch) -> Tensor:
+def choice_logits(logits: Logits, batch: Batch) -> Tensor:
     """Logits of the choices where the answer is predicted, (b, C); −inf where there are fewer choices."""
-    there = _at_least_single(logits[torch.arange(len(logits), device=logits.device), batch.answer])
-    return there.gather(1, batch.letters.clamp_min(0)).masked_fill(batch.letters < 0, -torch.inf)
+    tokens = batch.letters.clamp_min(0)
+    found = logits.at(batch.answer, tokens) if isinstance(logits, Unread) else _at_least_single(
+        logits[torch.arange(len(logits), device=logits.device), batch.answer]).gather(1, tokens)
+    return found.masked_fill(batch.letters < 0, -torch.inf)
 
 
-def answer_logit(logits: Tensor, batch: Batch) -> Tensor:
+def answer_logit(logits: Logits, batch: Batch) -> Tensor:
     return choice_logits(logits, batch).gather(1, batch.stated.clamp_min(0)[:, None])[:, 0]
 
 
-def answer_margin(logits: Tensor, batch: Batch) -> Tensor:
+def answer_margin(logits: Logits, batch: Batch) -> Tensor:
     choices = choice_logits(logits, batch)
     stated = batch.stated.clamp_min(0)[:, None]
     return choices.gather(1, stated)[:, 0] - choices.scatter(1, stated, -torch.inf).amax(1)

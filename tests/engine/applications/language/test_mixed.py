@@ -45,7 +45,7 @@ def test_matrices_are_bfloat16_all_else_and_attention_float32(mixed, monkeypatch
                         lambda query, *rest, **options: (seen.append((query.dtype, torch.is_autocast_enabled("cpu"))),
                                                          own(query, *rest, **options))[1])
     passes.read(model, mixed.encoder, mixed.encoded[:2], [mean_response_likelihood])
-    assert set(seen) == {(torch.float32, False)} and len(seen) == mixed.depth
+    assert set(seen) == {(torch.float32, False)} and len(seen) == 2 * mixed.depth
     assert mixed.where == "cpu bfloat16" and mixed.points[-1].weights[next(iter(mixed.sizes))].dtype == torch.float32
 
 

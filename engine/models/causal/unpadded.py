@@ -1,0 +1,42 @@
+"""Batches without their padding: the tokens of all records one after another, as one row of N tokens.
+
+Linear maps and normalisations take every token alone, so they read the row as it is; attention alone has to keep
+records apart. What is not computed is padding, about a seventh of a batch of a few records in a random order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.models.causal.encoding import Batch
+
+Attention = Callable[..., tuple[Tensor, Any]]
+"""transformers' own: (module, query (b, H, T, D), key, value, mask, **options) -> (values (b, T, H, D), weights)."""
+
+
+@dataclass(frozen=True)
+class Unpadded:
+    """ids, places (1, N). lengths: the number of tokens of every record. row: where in the row the token of each place
+    of the batch stands, (b, T), and 0 for padding."""
+
+    ids: Tensor
+    places: Tensor
+    lengths: tuple[int, ...]
+    row: Tensor
+
+    @classmethod
+    def of(cls, batch: Batch) -> Unpadded:
+        there = batch.mask.bool()
+        row = (there.flatten().cumsum(0) - 1).view_as(batch.ids).where(there, 0)
+        return cls(batch.ids[there][None], batch.places[there][None], tuple(batch.mask.sum(1).tolist()), row)
+
+    def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
+        """Causal attention of each record to itself, (1, N, H, D): of queries, keys and values (1, H, N, D)."""
+        apart = zip(*(part.split(self.lengths, 2) for part in row), strict=True)
+        return torch.cat([attention(module, *own, None, **options, is_causal=True)[0] for own in apart], 1)
+

@@ -1,0 +1,89 @@
+r"""Logits as the product that they are, of which a pass computes what is read.
+
+With h (d,) the state that predicts a target y and W (V, d) the head,
+
+    log p = W_y h − log Σ_v exp(W_v h),        ∂ log p/∂h = W_y − Σ_v p_v W_v,
+
+so that the probabilities of V tokens are needed for a chunk of targets at a time, and never again: the derivative of
+log p (d numbers instead of V) is taken with its value. Heads are frozen here, and have no derivative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function, forward_ad
+from torch.autograd.function import once_differentiable
+from torch.utils.weak import WeakTensorKeyDictionary
+
+CHUNK = 64
+"""Targets at a time: enough for products at full speed, and few enough for memory that is used again."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """states (b, R, d): of the positions that predict the last R targets. weight: of the head, (V, d). Products with
+    all of it are of bfloat16."""
+
+    states: Tensor
+    weight: Tensor
+
+    def log_probabilities(self, targets: Tensor, wanted: Tensor) -> Tensor:
+        """log p of the targets (b, R) that are wanted, and 0 of the others: (b, R) float32."""
+        states = self.states[wanted]
+        sloped = states.requires_grad or forward_ad.unpack_dual(states).tangent is not None
+        found: Any = _LogProbabilities.apply(states, narrow(self.weight), targets[wanted], sloped)
+        return torch.zeros(targets.shape, device=found.device).masked_scatter(wanted, found)
+
+    def at(self, places: Tensor, tokens: Tensor) -> Tensor:
+        """The logits of some tokens (b, C) where one target of each record is predicted, column places (b,)."""
+        states = self.states[torch.arange(len(places), device=places.device), places]
+        return torch.einsum("bd,bcd->bc", states.to(self.weight.dtype), self.weight[tokens])
+
+
+def narrow(weight: Tensor) -> Tensor:
+    """The weight in bfloat16, in memory that is used again: to ask for new memory takes longer than to round."""
+    if weight not in _ROOM:
+        _ROOM[weight] = torch.empty_like(weight, dtype=torch.bfloat16, requires_grad=False)
+    return _ROOM[weight].copy_(weight.detach())
+
+
+_ROOM: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+
+
+class _LogProbabilities(Function):
+    """states (M, d), weight (V, d), targets (M,), whether a derivative is needed -> log p (M,)."""
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, sloped: bool) -> Tensor:
+        found, slopes = states.new_empty(len(states), dtype=torch.float32), torch.empty_like(states)
+        room = min(CHUNK, len(states)), len(weight)
+        products, logits = weight.new_empty(room), states.new_empty(room, dtype=torch.float32)
+        for start in range(0, len(states), CHUNK):
+            own = slice(start, start + CHUNK)
+            target = targets[own]
+            z, exact = products[:len(target)], logits[:len(target)]
+            exact.copy_(torch.mm(states[own].to(weight.dtype), weight.T, out=z))
+            exact -= exact.amax(1, keepdim=True)
+            stated = exact.gather(1, target[:, None])[:, 0]
+            total = exact.exp_().sum(1)
+            found[own] = stated - total.log()
+            if sloped:
+                slopes[own] = weight[target] - torch.mm(z.copy_(exact), weight) / total[:, None]
+        ctx.save_for_backward(slopes)
+        ctx.save_for_forward(slopes)
+        return found
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        slopes, = ctx.saved_tensors
+        return gradient[:, None] * slopes, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Tensor:
+        slopes, = ctx.saved_tensors
+        return (tangent * slopes).sum(1)
