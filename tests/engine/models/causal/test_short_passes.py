@@ -16,7 +16,7 @@ from transformers import (
     Qwen2Config,
 )
 
-from engine.applications.language import gradients
+from engine.applications.language import gradients, tokens
 from engine.models.causal import lora, passes
 from engine.models.causal.narrow import narrow_matrices
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
@@ -111,6 +111,21 @@ def test_a_training_step_is_that_of_the_padded_batch_within_rounding(rounded, mo
     short = step()
     as_whole(monkeypatch)
     assert torch.cosine_similarity(short, step(), 0) > 0.99
+
+
+def test_slopes_of_tokens_add_up_to_that_of_their_record(rounded):
+    """Derivatives along a direction of the adapters, forwards token by token and backwards as a whole."""
+    encoded = [cases.encoder().encode(record) for record in cases.TRAIN]
+    draw = torch.Generator().manual_seed(2)
+    towards = {name: torch.randn(weight.shape, generator=draw) for name, weight in lora.trained(rounded).items()}
+    whole = torch.zeros(len(encoded))
+    with gradients.tapped(rounded) as tap:
+        gradients.record_gradients(
+            rounded, tap, BATCH, [lambda logits, batch: -mean_response_likelihood(logits, batch)],
+            [lambda name, value: whole.add_((value * towards[name]).sum((1, 2)))])
+    found = torch.tensor([part.sum() for part in tokens.contributions(rounded, cases.encoder(), encoded, towards)])
+    assert whole.abs().median() > 0.5
+    torch.testing.assert_close(found.float(), whole, rtol=0.05, atol=0.05)
 
 
 @pytest.mark.parametrize("count", (0, 1, CHUNK, 2 * CHUNK + 3))
