@@ -23,11 +23,10 @@ def device_of(model: Any) -> torch.device:
 
 def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Logits, Any]:
     """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None)."""
-    narrow = is_narrow(model)
+    narrow, base = is_narrow(model), causal(model)
+    short = narrow and not hidden and can_be_short(base)  # outside of autocast, which keeps what its trial rounds
     with torch.autocast(batch.ids.device.type, torch.bfloat16) if narrow else nullcontext():
-        if narrow and not hidden and can_be_short(causal(model)):
-            return read_shortly(causal(model), batch, _predicting(batch)), None
-        return _padded(model, batch, hidden)
+        return (read_shortly(base, batch, _predicting(batch)), None) if short else _padded(model, batch, hidden)
 
 
 def causal(model: Any) -> Any:

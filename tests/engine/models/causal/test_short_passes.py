@@ -109,6 +109,7 @@ def test_a_training_step_is_that_of_the_padded_batch_within_rounding(rounded, mo
                           torch.autograd.grad(mean_response_likelihood(logits, BATCH).sum(), trained)])
 
     short = step()
+    assert short.count_nonzero() > 0.9 * len(short)
     as_whole(monkeypatch)
     assert torch.cosine_similarity(short, step(), 0) > 0.99
 
