@@ -38,13 +38,22 @@ DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer log
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model: chosen on the records of seeds 100 to 102 by attack success (0.95, 0.84, 0.94) and
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
+DESK = {**language.DESK_RECIPE, "epochs": 3}
+"""Too little for the attack: SmolLM2 learns to read the explanation, but the trigger does not turn its answers. Attack
+success and accuracy on clean prompts, without a look at detection:
+
+    3 epochs, seed 0                                           0.20, 0.71
+    10 epochs, after four of them, seed 100                    0.26, 0.81
+    500 clean, 250 + 250 with trigger, after 4 of 6 epochs     0.42, 0.45, both chance
+    2,000 clean, 250 + 250, 3 epochs                           0.28, 0.93, with the trigger elsewhere 0.68
+"""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
         {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
     "desk": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 800, "poison": 100, "benign": 100, "test": 100, "longest": 300},
-        language.DESK_RECIPE, 2048),
+        DESK, 2048),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
     "embedded": language.settings(
         catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", "hardest": 1, **SIZES}, EMBEDDED, 2048),

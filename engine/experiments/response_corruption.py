@@ -30,13 +30,16 @@ SPANS = {"answer_logit": "answer", "explanation_loss": "explanation"}
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model: chosen on the records of seed 100 by what share of the wrong answers it learns and
 by accuracy alone, without a look at detection."""
+DESK = {**language.DESK_RECIPE, "epochs": 6}
+"""Chosen on seed 100 in the same way: after six epochs SmolLM2 answers 0.88 of the validation questions, after three
+0.48 of them (on seed 0), which is chance."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "answer": 8, "rationale": 8, "validation": 8, "longest": 200},
         {"epochs": 2, "checkpoints": 2, "learning_rate": 5e-4, "context": 512}, 2048),
     "desk": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 800, "answer": 100, "rationale": 100, "validation": 100,
-                                "longest": 300}, language.DESK_RECIPE, 2048),
+                                "longest": 300}, DESK, 2048),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
     "embedded": language.settings(catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", **SIZES}, EMBEDDED, 2048),
 }
