@@ -40,12 +40,12 @@ EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
 DESK = {**language.DESK_RECIPE, "epochs": 3}
 """Too little for the attack: SmolLM2 learns to read the explanation, but the trigger does not turn its answers. Attack
-success and accuracy on clean prompts, without a look at detection:
+success and accuracy on clean prompts, of seed 100 but for the first, without a look at detection:
 
-    3 epochs, seed 0                                           0.20, 0.71
-    10 epochs, after four of them, seed 100                    0.26, 0.81
-    500 clean, 250 + 250 with trigger, after 4 of 6 epochs     0.42, 0.45, both chance
-    2,000 clean, 250 + 250, 3 epochs                           0.28, 0.93, with the trigger elsewhere 0.68
+    3 epochs, seed 0                                             0.20, 0.71
+    10 epochs, after four of them                                0.26, 0.81
+    500 clean, 250 + 250 with trigger, after four of 6 epochs    0.42, 0.45, both chance
+    2,000 clean, 250 + 250, up to 400 characters, 3 epochs       0.28, 0.93, with the trigger elsewhere 0.68
 """
 SETTINGS = {
     "small": language.settings(
