@@ -76,7 +76,7 @@ class TokenReadout:
 def token_log_probabilities(logits: Logits, batch: Batch) -> Tensor:
     """log p of every target token of the response, (b, R); other columns are not to be read."""
     if isinstance(logits, Unread):
-        return logits.log_probabilities(batch.targets, batch.response)
+        return logits.log_probabilities
     return _at_least_single(logits).log_softmax(-1).gather(-1, batch.targets[..., None])[..., 0]
 
 

@@ -21,9 +21,10 @@ RECORDS = ((3, 1, 2), (2, 3))
 
 def read_shortly(model: Any, batch: Batch, columns: Tensor) -> Unread:
     """The logits of the columns of a batch, (b, R, V); those of padding are of another token."""
-    row = Unpadded.of(batch)
-    states = _states(model, row)[0].index_select(0, row.row[:, columns].flatten())
-    return Unread(states.view(len(batch), len(columns), -1), model.get_output_embeddings().weight)
+    place = (batch.mask.flatten().cumsum(0) - 1).clamp_min(0).view_as(batch.mask)  # of each token in the row
+    states = _states(model, Unpadded.of(batch))[0].index_select(0, place[:, columns].flatten())
+    return Unread(states.view(len(batch), len(columns), -1), model.get_output_embeddings().weight, batch.targets,
+                  batch.response)
 
 
 def can_be_short(model: Any) -> bool:
@@ -33,7 +34,7 @@ def can_be_short(model: Any) -> bool:
     earlier ones alone, which has to be that of transformers' interface.
     """
     head = model.get_output_embeddings()
-    if head.weight.device.type != "cpu" or type(head) is not nn.Linear or head.weight.requires_grad:
+    if type(head) is not nn.Linear or head.weight.device.type != "cpu" or head.weight.requires_grad:
         return False
     if model not in _TRIED:
         told = model.config.get_text_config().to_dict()
@@ -61,7 +62,7 @@ class _Watched(Unpadded):
     def of_tokens(cls, records: tuple[tuple[int, ...], ...]) -> _Watched:
         lengths = tuple(map(len, records))
         places = torch.cat([torch.arange(length) for length in lengths])[None]
-        return cls(torch.tensor([sum(records, ())]), places, lengths, torch.zeros(0))
+        return cls(torch.tensor([sum(records, ())]), places, lengths)
 
     def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         self.asked.append(module)

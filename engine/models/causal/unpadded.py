@@ -21,22 +21,18 @@ Attention = Callable[..., tuple[Tensor, Any]]
 
 @dataclass(frozen=True)
 class Unpadded:
-    """ids, places (1, N). lengths: the number of tokens of every record. row: where in the row the token of each place
-    of the batch stands, (b, T), and 0 for padding."""
+    """ids, places (1, N). lengths: the number of tokens of every record."""
 
     ids: Tensor
     places: Tensor
     lengths: tuple[int, ...]
-    row: Tensor
 
     @classmethod
     def of(cls, batch: Batch) -> Unpadded:
         there = batch.mask.bool()
-        row = (there.flatten().cumsum(0) - 1).view_as(batch.ids).where(there, 0)
-        return cls(batch.ids[there][None], batch.places[there][None], tuple(batch.mask.sum(1).tolist()), row)
+        return cls(batch.ids[there][None], batch.places[there][None], tuple(batch.mask.sum(1).tolist()))
 
     def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         """Causal attention of each record to itself, (1, N, H, D): of queries, keys and values (1, H, N, D)."""
         apart = zip(*(part.split(self.lengths, 2) for part in row), strict=True)
         return torch.cat([attention(module, *own, None, **options, is_causal=True)[0] for own in apart], 1)
-

@@ -11,6 +11,7 @@ log p (d numbers instead of V) is taken with its value. Heads are frozen here, a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -26,17 +27,20 @@ CHUNK = 64
 @dataclass(frozen=True)
 class Unread:
     """states (b, R, d): of the positions that predict the last R targets. weight: of the head, (V, d). Products with
-    all of it are of bfloat16."""
+    all of it are of bfloat16. targets (b, R): their tokens. wanted (b, R): of which targets log p may be read."""
 
     states: Tensor
     weight: Tensor
+    targets: Tensor
+    wanted: Tensor
 
-    def log_probabilities(self, targets: Tensor, wanted: Tensor) -> Tensor:
-        """log p of the targets (b, R) that are wanted, and 0 of the others: (b, R) float32."""
-        states = self.states[wanted]
+    @cached_property
+    def log_probabilities(self) -> Tensor:
+        """log p of the targets that are wanted, and 0 of the others: (b, R) float32. Several behaviors read it."""
+        states = self.states[self.wanted]
         sloped = states.requires_grad or forward_ad.unpack_dual(states).tangent is not None
-        found: Any = _LogProbabilities.apply(states, narrow(self.weight), targets[wanted], sloped)
-        return torch.zeros(targets.shape, device=found.device).masked_scatter(wanted, found)
+        found: Any = _LogProbabilities.apply(states, narrow(self.weight), self.targets[self.wanted], sloped)
+        return torch.zeros(self.targets.shape, device=found.device).masked_scatter(self.wanted, found)
 
     def at(self, places: Tensor, tokens: Tensor) -> Tensor:
         """The logits of some tokens (b, C) where one target of each record is predicted, column places (b,)."""

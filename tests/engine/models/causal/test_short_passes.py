@@ -138,14 +138,14 @@ def test_log_probabilities_and_their_derivatives_without_logits(count):
     wanted[:, [0, -1]] = False
     exact = states.double()
     expected = (exact @ weight.double().T).log_softmax(-1).gather(-1, targets[..., None])[..., 0] * wanted
-    found = Unread(states, weight).log_probabilities(targets, wanted)
+    found = Unread(states, weight, targets, wanted).log_probabilities
     torch.testing.assert_close(found.double(), expected, rtol=0.02, atol=0.05)
     direction = torch.randn(1, count + 2, generator=draw)
     own, = torch.autograd.grad(found, states, direction)
     torch.testing.assert_close(own, torch.autograd.grad(expected, states, direction.double())[0], rtol=0.05, atol=0.05)
     with torch.no_grad(), forward_ad.dual_level():
         tangent = torch.randn(states.shape, generator=draw)
-        read = Unread(forward_ad.make_dual(states, tangent), weight).log_probabilities(targets, wanted)
+        read = Unread(forward_ad.make_dual(states, tangent), weight, targets, wanted).log_probabilities
         pushed = forward_ad.unpack_dual(read).tangent
     torch.testing.assert_close((pushed * direction).sum(), (own * tangent).sum(), rtol=1e-3, atol=1e-4)
 
