@@ -5,14 +5,15 @@ Each rule gives the reason in one sentence, or nothing where the run is large en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.metrics.intervals import t_interval
+from engine.data.tasks.response_corruption import SIZES
+from engine.metrics.detection import auroc_by_chance
 
 HALF = 0.5
 RANDOM = "Random"
@@ -57,27 +58,23 @@ def learned_attack(evidence: Evidence) -> str:
 
 
 def found_something(evidence: Evidence) -> str:
-    """For every kind of corruption some ranking has an AUPRC above the random one's.
+    """For every kind of corruption some ranking puts its records first more often than chance does.
 
-    By t-intervals of the differences within seeds, at 1 − 0.05/k for k rankings; of Table A-17, which has no random
-    one, by Figure 5-2 at the same scale.
+    By the rank-sum test of every ranking of every seed at 0.05/(rankings · seeds), which a mean over the seeds has to
+    pass; of Table A-17, which has no random ranking, by Figure 5-2 at the same scale.
     """
     if RANDOM not in set(evidence.table["method"]):
         ranked = evidence.beside("figure-5-2")
         return "" if ranked is None else found_something(ranked)
-    missed = [kind for kind, rows in evidence.table.groupby("corruption", sort=False) if not _above_chance(rows)]
+    sizes = {**SIZES, **evidence.manifest.get("spec", {}).get("settings", {}).get("task", {})}
+    kinds = evidence.table[evidence.table["metric"] == "AUROC"].groupby("corruption", sort=False)
+    total = sizes["clean"] + sum(sizes[kind] for kind in kinds.groups)
+    missed = [kind for kind, rows in kinds if not _above_chance(rows, sizes[kind], total - sizes[kind])]
     return f"no ranking finds the records with a wrong {' or '.join(missed)} better than chance." if missed else ""
 
 
-def _above_chance(rows: pd.DataFrame) -> bool:
-    rows = rows[rows["metric"] == "AUPRC"]
-    chance = next(_values(rows[rows["method"] == RANDOM]))
-    others = rows[rows["method"] != RANDOM]
-    intervals = (t_interval(values - chance, 1 - 0.05 / len(others)) for values in _values(others))
-    return any(mean - half > 0 for mean, half in intervals)
-
-
-def _values(rows: pd.DataFrame) -> Iterator[np.ndarray]:
-    """(seeds,) of every row."""
-    for text in rows["seed_means"]:
-        yield np.array([float(value) for value in str(text).split()])
+def _above_chance(rows: pd.DataFrame, sought: int, others: int) -> bool:
+    """Whether a mean AUROC is larger than random rankings explain."""
+    rows = rows[rows["method"] != RANDOM]
+    tests = len(rows) * rows["n_seeds"].max()
+    return bool(rows["mean"].max() > auroc_by_chance(sought, others, 0.05 / tests))

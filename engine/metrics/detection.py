@@ -48,6 +48,16 @@ def auprc(flags: np.ndarray, suspicion: np.ndarray) -> float:
     return float(average_precision_score(*checked(flags, suspicion)))
 
 
+def auroc_by_chance(flagged: int, others: int, level: float) -> float:
+    """What the AUROC of a random ranking exceeds with probability `level`: 1/2 + z √((m + n + 1)/(12 m n)).
+
+    The one-sided rank-sum test of Mann and Whitney (1947), in its normal approximation, for m flagged of m + n.
+    """
+    from scipy.stats import norm
+
+    return float(0.5 + norm.isf(level) * math.sqrt((flagged + others + 1) / (12 * flagged * others)))
+
+
 def precision_at(flags: np.ndarray, suspicion: np.ndarray, share: float) -> float:
     """The share of wrong labels among the s = max(1, round(share · n)) most suspicious.
 

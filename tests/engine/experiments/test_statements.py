@@ -203,14 +203,14 @@ def test_an_attack_that_was_not_learned_decides_nothing(tmp_path):
 
 def test_corruption_that_nothing_finds_decides_nothing(tmp_path):
     def rows(answer):
-        cells = {"Random": (0.1, 0.1), "TracIn": (answer, 0.5)}
-        return [row(value, corruption=kind, method=method, behavior=behavior, metric="AUPRC",
-                    noise=NOISE * (-1 if method == "Random" else 1))
+        cells = {"Random": (0.5, 0.5), "TracIn": (answer, 0.9)}
+        return [row(value, corruption=kind, method=method, behavior=behavior, metric=metric)
                 for method, pair in cells.items() for kind, value in zip(("answer", "rationale"), pair, strict=True)
-                for behavior in ("Answer logit", "Explanation loss", "Answer margin")]
+                for behavior in ("Answer logit", "Explanation loss", "Answer margin") for metric in ("AUPRC", "AUROC")]
 
-    for place, answer, short in (("low", 0.11, True), ("high", 0.6, False)):
-        put(tmp_path / place, "figure-5-2", rows(answer))
+    spec = {"settings": {"task": {"clean": 800, "answer": 100, "rationale": 100}}}
+    for place, answer, short in (("low", 0.51, True), ("high", 0.7, False)):
+        put(tmp_path / place, "figure-5-2", rows(answer), spec=spec)
         (found,) = of(tmp_path / place, "reversed-by-corruption")
         assert bool(found.short) is short
     assert not short and "answer" in of(tmp_path / "low", "reversed-by-corruption")[0].short

@@ -6,7 +6,7 @@ import pytest
 from engine.applications.language.detection import false_positive_rate
 from engine.basics.errors import InvalidInput
 from engine.metrics.agreement import top_size
-from engine.metrics.detection import METRICS, detection, precision_at, precision_recall
+from engine.metrics.detection import METRICS, auroc_by_chance, detection, precision_at, precision_recall
 
 FLAGS = np.array([1, 0, 1, 1, 0, 0, 0, 0, 0, 0], dtype=bool)
 SUSPICION = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
@@ -61,3 +61,10 @@ def test_precision_and_false_positives_count_the_same_top(n):
     found = precision_at(flags, scores, 0.1) * top_size(n, 0.1)
     innocent = false_positive_rate(~flags, scores, 0.1) * (~flags).sum()
     assert found + innocent == pytest.approx(top_size(n, 0.1))
+
+
+@pytest.mark.parametrize(("flagged", "others"), [(8, 72), (100, 900)])
+def test_random_rankings_exceed_what_chance_explains_as_often_as_said(flagged, others):
+    rng, flags = np.random.default_rng(0), np.arange(flagged + others) < flagged
+    found = [detection(flags, rng.random(flagged + others), ())["AUROC"] for _ in range(1000)]
+    assert np.mean(np.array(found) > auroc_by_chance(flagged, others, 0.05)) == pytest.approx(0.05, abs=0.02)
