@@ -46,6 +46,9 @@ success and accuracy on clean prompts, of seed 100 but for the first, without a 
     10 epochs, after four of them                                0.26, 0.81
     500 clean, 250 + 250 with trigger, after four of 6 epochs    0.42, 0.45, both chance
     2,000 clean, 250 + 250, up to 400 characters, 3 epochs       0.28, 0.93, with the trigger elsewhere 0.68
+    1,200 clean, 250 + 250, questions of two choices, batches of 2, two of 3 epochs
+                                                                 0.14, 0.93, with the trigger elsewhere 0.87
+    and from there two epochs of 400 clean, 250 + 250            0.24, 0.93, with the trigger elsewhere 0.78
 """
 SETTINGS = {
     "small": language.settings(

@@ -289,3 +289,40 @@ def test_what_the_agreement_of_the_network_shows():
         for name in exact:
             single = own.loc[(name, reference, "other runs")]
             assert step["mean"] - step["ci95"] > single["mean"] + single["ci95"]
+
+
+DESK = "After six epochs on 1,000 short records AUPRC is, with\nchance at 0.10:"
+
+
+def published(name):
+    return pd.read_csv(ROOT / "assets" / "results" / name / "desk" / "results.csv")
+
+
+@pytest.mark.parametrize("row", rows(DESK, 6, REPRODUCING), ids=lambda row: " ".join(row[:2]))
+def test_corruption_with_smollm2_at_the_desk(row):
+    sought, method, *numbers = row
+    kind = {"wrong answers": "answer", "foreign explanations": "rationale"}[sought]
+    table = published("figure-5-2").query("metric == 'AUPRC'")
+    means = table.set_index(["corruption", "method", "behavior"])["mean"][kind, method]
+    assert numbers == [f"{means[name]:.2f}"
+                       for name in ("Response loss", "Explanation loss", "Answer logit", "Answer margin")]
+
+
+def test_what_is_said_of_smollm2_at_the_desk():
+    quality = published("table-a11").set_index("metric")["mean"]
+    attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
+    assert (f"succeeds for {attack} of the triggered prompts, with {clean} of the clean answers right\n"
+            f"and {control} of those") in REPRODUCING
+    table = published("figure-5-2").query("metric == 'AUPRC'")
+    means = table.set_index(["corruption", "method", "behavior"])["mean"]
+    best = {(kind, method): rows.idxmax()[2] for (kind, method), rows in means.groupby(level=[0, 1])}
+    for method in ("GradSim", "TracIn", "LESS", "TRAK"):
+        assert best["answer", method] == "Answer margin"
+        assert (best["rationale", method] == "Explanation loss") is (method in ("GradSim", "TracIn")), method
+        assert means["answer", method, "Answer logit"] < 0.18
+    for kind, method, behavior in (("answer", "LESS", "Answer margin"), ("rationale", "TRAK", "Explanation loss")):
+        assert means[kind, method, behavior] == pytest.approx(means[kind, method, "Response loss"], abs=0.01)
+    assert means["rationale", "LESS"].max() < 0.2
+    assert means["rationale"].idxmax() == ("Grad. norm", "none")
+    assert f"({means['rationale', 'Grad. norm', 'none']:.2f})" in REPRODUCING
+    assert means.xs("RepSim", level="method").max() < 0.11
