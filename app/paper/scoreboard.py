@@ -20,7 +20,7 @@ def show(entries: Sequence[Entry]) -> None:
     with st.container(key="wf-paper-counted"):
         glossary.markdown(summary(entries))
     rows = "".join(_row(entry) for entry in entries)
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("Table or figure", "Our largest scale", "Outcome"))
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("Table or figure", "Our scale", "Outcome"))
     with st.container(key="wf-scoreboard"):
         glossary.html('<div class="wf-scroll" tabindex="0" role="region" aria-label="All tables and figures">'
                       f'<table class="wf-table wf-statements wf-scoreboard"><thead><tr>{head}</tr></thead>'

@@ -16,10 +16,10 @@ from engine.experiments.statements.statement import Finding
 
 @dataclass(frozen=True)
 class Entry:
-    """A table or figure of the paper. scale: the folder of the largest published result, with its preset, seeds and
-    language model; empty where there is none. short: why that cannot show the effect, else empty. verdicts: how many
-    statements about it have which verdict. within: of the cells that have a tolerance, how many lie inside it, and how
-    many there are; (0, 0) where nothing is judged.
+    """A table or figure of the paper. scale: the folder of the published result that decides most, with its preset,
+    seeds and language model; empty where there is none. short: why that cannot show the effect, else empty. verdicts:
+    how many statements about it have which verdict. within: of the cells that have a tolerance, how many lie inside it,
+    and how many there are; (0, 0) where nothing is judged.
     """
 
     name: str
@@ -70,9 +70,12 @@ def _within(experiment: Experiment, table: pd.DataFrame, model: str) -> tuple[in
 
 
 def largest(experiment: Experiment, out_dir: Path | str | None) -> str:
-    """The scale that decides most: the paper's own, then any other, then the quick check; empty where there is none."""
-    def rank(scale: str) -> tuple[bool, bool]:
+    """The scale that decides most: the paper's own, then one that can show the effect, of these one that is no quick
+    check, then the one with most seeds; empty where there is none."""
+    def rank(scale: str) -> tuple[bool, bool, bool, int]:
         preset = next((experiment.presets[name] for name in experiment.presets if scale.startswith(name)), None)
-        return (preset is None or preset.name != FULL, preset is None or preset.is_quick_check)
+        given = evidence(experiment.name, scale, out_dir)
+        return (preset is None or preset.name != FULL, given is None or bool(too_small(experiment.name, given)),
+                preset is None or preset.is_quick_check, 0 if given is None else -len(given.manifest["seeds"]))
 
     return min(publish.scales(experiment.name, out_dir), key=rank, default="")
