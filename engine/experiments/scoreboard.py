@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
 from engine.experiments import EXPERIMENTS, FULL, Experiment, publish
+from engine.experiments.enough import Evidence
 from engine.experiments.statements.findings import evidence, too_small
 from engine.experiments.statements.statement import Finding
 
@@ -50,14 +52,15 @@ def entries(findings: Sequence[Finding], out_dir: Path | str | None = None) -> l
 
 def _entry(experiment: Experiment, findings: Sequence[Finding], out_dir: Path | str | None) -> Entry:
     head, _, shows = experiment.title.partition(": ")
-    scale = largest(experiment, out_dir)
-    given = evidence(experiment.name, scale, out_dir) if scale else None
+    read = _reader(experiment, out_dir)
+    scale = _most_decisive(experiment, read, out_dir)
+    given, short = read(scale) if scale else (None, "")
     if given is None:
         return Entry(experiment.name, head, shows)
     preset = str(given.manifest["preset"])
     model = str(given.table["model"].iloc[0]) if "model" in given.table else ""
     return Entry(experiment.name, head, shows, scale, preset, len(given.manifest["seeds"]), model,
-                 too_small(experiment.name, given), Counter(found.verdict for found in findings),
+                 short, Counter(found.verdict for found in findings),
                  _within(experiment, given.table, model) if preset == FULL else (0, 0))
 
 
@@ -72,10 +75,27 @@ def _within(experiment: Experiment, table: pd.DataFrame, model: str) -> tuple[in
 def largest(experiment: Experiment, out_dir: Path | str | None) -> str:
     """The scale that decides most: the paper's own, then one that can show the effect, of these one that is no quick
     check, then the one with most seeds; empty where there is none."""
+    return _most_decisive(experiment, _reader(experiment, out_dir), out_dir)
+
+
+Reader = Callable[[str], tuple[Evidence | None, str]]
+"""scale -> what is published there, and why that cannot show the effect, else empty; read once."""
+
+
+def _reader(experiment: Experiment, out_dir: Path | str | None) -> Reader:
+    @cache
+    def read(scale: str) -> tuple[Evidence | None, str]:
+        given = evidence(experiment.name, scale, out_dir)
+        return given, "" if given is None else too_small(experiment.name, given)
+
+    return read
+
+
+def _most_decisive(experiment: Experiment, read: Reader, out_dir: Path | str | None) -> str:
     def rank(scale: str) -> tuple[bool, bool, bool, int]:
         preset = next((experiment.presets[name] for name in experiment.presets if scale.startswith(name)), None)
-        given = evidence(experiment.name, scale, out_dir)
-        return (preset is None or preset.name != FULL, given is None or bool(too_small(experiment.name, given)),
+        given, short = read(scale)
+        return (preset is None or preset.name != FULL, given is None or bool(short),
                 preset is None or preset.is_quick_check, 0 if given is None else -len(given.manifest["seeds"]))
 
     return min(publish.scales(experiment.name, out_dir), key=rank, default="")

@@ -315,7 +315,7 @@ def test_what_is_said_of_smollm2_at_the_desk():
             f"and {control} of those") in REPRODUCING
     table = published("figure-5-2").query("metric == 'AUPRC'")
     means = table.set_index(["corruption", "method", "behavior"])["mean"]
-    best = {(kind, method): rows.idxmax()[2] for (kind, method), rows in means.groupby(level=[0, 1])}
+    best = {pair: values.idxmax()[2] for pair, values in means.groupby(level=[0, 1])}
     for method in ("GradSim", "TracIn", "LESS", "TRAK"):
         assert best["answer", method] == "Answer margin"
         assert (best["rationale", method] == "Explanation loss") is (method in ("GradSim", "TracIn")), method
