@@ -11,6 +11,8 @@ from typing import Any
 from app.widgets import downloads, glossary
 from app.widgets.times import spell
 from engine import data
+from engine.basics import resident
+from engine.basics.sizes import spell_bytes
 from engine.curvature.solution import RELATIVE
 
 Facts = list[tuple[str, str]]
@@ -35,6 +37,7 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Seeds", ", ".join(map(str, manifest.get("seeds", [])))),
         ("Device", "; ".join(dict.fromkeys(str(part.get("device", "")) for part in parts))),
         ("Computing time", spell(manifest["wall_seconds"]) if manifest.get("wall_seconds") else ""),
+        ("Most memory of the process", _memory(parts)),
         ("Computed", ", ".join(str(part.get("written", "")).replace("T", " ").replace("Z", " UTC") for part in parts)),
         *_convergence(runs),
         ("Versions", ", ".join(f"{name} {version}" for part in ("versions", "libraries")
@@ -42,6 +45,14 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Digest of the run", str(manifest.get("study_digest") or manifest.get("digest") or "")),
     ]
     return [(term, text) for term, text in found if text]
+
+
+def _memory(parts: Sequence[Mapping[str, Any]]) -> str:
+    peaks = [part[resident.KEY] for part in parts if part.get(resident.KEY)]
+    if not peaks:
+        return ""
+    silent = "" if len(peaks) == len(parts) else f", said by {len(peaks)} of {len(parts)} runs"
+    return f"{spell_bytes(max(peaks))}{silent}"
 
 
 def _sizes(manifest: Mapping[str, Any]) -> str:

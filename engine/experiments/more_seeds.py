@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from engine.basics import resident
 from engine.basics.errors import InvalidInput
 from engine.metrics.intervals import t_interval
 
 SUMMARY = ("mean", "ci95", "n_seeds", "n_dropped", "seed_means", "wrong_removed")
 """The columns that depend on the seeds; all others say what a row is."""
-OF_A_RUN = ("seeds", "command", "written", "wall_seconds", "versions", "device", "passes", "study_digest")
+OF_A_RUN = ("seeds", "command", "written", "wall_seconds", "versions", "device", "passes", "study_digest",
+            resident.KEY)
 LISTS = ("runs", "factual")
 """What a manifest holds once a seed."""
 DECIDING = ("study", "preset", "settings", "contents")
@@ -78,7 +80,10 @@ def _manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     parts = [*old.get("parts", [_of_a_run(old)]), _of_a_run(new)]
     seeds = [seed for part in parts for seed in part["seeds"]]
     lists = {key: [*old[key], *new[key]] for key in LISTS if key in old and key in new}
-    return {**new, **lists, "seeds": seeds, "wall_seconds": sum(part["wall_seconds"] for part in parts),
+    peaks = [part.get(resident.KEY) for part in parts]
+    return {**{key: value for key, value in new.items() if key != resident.KEY}, **lists,
+            **resident.manifest_part(*peaks), "seeds": seeds,
+            "wall_seconds": sum(part["wall_seconds"] for part in parts),
             "payload": {**new["payload"], "seeds": seeds}, "parts": parts}
 
 

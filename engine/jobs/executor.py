@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from engine.basics import resident
 from engine.basics.errors import StoreError
 from engine.basics.noted import manifest_part, noting
 from engine.jobs.kinds import Context, JobKind, Output, Progress, Watch, job_digest
@@ -71,8 +72,8 @@ class ChunkWork:
             begin(context)
             output = Output.of(self.kind.run_chunk(self.payload, key, context))
         seconds = time.perf_counter() - started
-        facts = {**manifest_part(told), **output.manifest, "kind": self.kind.name, "payload": self.payload,
-                 "chunk": key, "seconds": seconds}
+        facts = {**manifest_part(told), **resident.manifest_part(resident.peak_resident()), **output.manifest,
+                 "kind": self.kind.name, "payload": self.payload, "chunk": key, "seconds": seconds}
         self.chunks.write(self.name(key), facts, output.tables, output.arrays)
         return seconds
 

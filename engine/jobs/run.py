@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.basics import resident
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import discard
 from engine.basics.noted import KEY, manifest_part, note, noting
@@ -92,12 +93,18 @@ class Chunks(Mapping[str, Result]):
         return len(self._keys)
 
     def passes(self) -> set[str]:
-        """How passes ran in any of them; their other files are not read for it."""
-        found: set[str] = set()
+        """How passes ran in any of them."""
+        return {said for manifest in self._manifests() for said in manifest.get(KEY, ())}
+
+    def peaks(self) -> list[int | None]:
+        """The most memory that the process of each held; None of one that does not say."""
+        return [manifest.get(resident.KEY) for manifest in self._manifests()]
+
+    def _manifests(self) -> Iterator[Mapping[str, Any]]:
+        """Those that can be read; their other files are not."""
         for name in map(self._work.name, self._keys):
             with suppress(Damage):
-                found.update(read_manifest(self._work.chunks.folder(name), name).get(KEY, ()))
-        return found
+                yield read_manifest(self._work.chunks.folder(name), name)
 
 
 def _weights(work: ChunkWork) -> dict[str, float]:
@@ -129,6 +136,7 @@ def _finish(work: ChunkWork, ledger: Ledger) -> Result:
         output = Output.of(work.kind.finish(work.payload, chunks, context))
     told.update(chunks.passes())
     seconds = ledger.spent + time.perf_counter() - started
-    facts = {"versions": versions(), **manifest_part(told), **output.manifest, "kind": work.kind.name,
-             "payload": work.payload, "wall_seconds": round(seconds, 3)}
+    facts = {"versions": versions(), **manifest_part(told),
+             **resident.manifest_part(*chunks.peaks(), resident.peak_resident()), **output.manifest,
+             "kind": work.kind.name, "payload": work.payload, "wall_seconds": round(seconds, 3)}
     return Store(work.root).write(work.job, facts, output.tables, output.arrays)

@@ -21,3 +21,13 @@ def test_a_relative_residual_is_no_gradient_norm():
 
 def test_an_approximation_alone_is_not_said_to_have_converged():
     assert not any("converge" in term or "gradient norm" in term for term in facts(APPROXIMATE))
+
+
+def test_the_most_memory_of_all_runs_and_how_many_do_not_say_it():
+    def told(*peaks):
+        parts = [{"peak_resident_bytes": peak} if peak else {} for peak in peaks]
+        return dict(manifest_view.facts({"parts": parts})).get("Most memory of the process")
+
+    assert told(3_400_000_000, 1_000_000_000) == "3.4 GB"
+    assert told(None, 3_400_000_000) == "3.4 GB, said by 1 of 2 runs"
+    assert told(None) is None

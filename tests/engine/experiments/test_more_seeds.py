@@ -35,6 +35,17 @@ def test_seeds_that_were_added_one_by_one_give_what_all_give_at_once():
     assert [part["device"] for part in manifest["parts"]] == ["machine 0", "machine 1", "machine 2", "machine 3"]
 
 
+def test_the_most_memory_is_that_of_all_parts_and_unknown_where_one_is_silent():
+    def added(first, second):
+        old, new = (published([seed], **({"peak_resident_bytes": peak} if peak else {}))
+                    for seed, peak in enumerate((first, second)))
+        return more_seeds.together(old, new)[1]
+
+    assert added(5, 7)["peak_resident_bytes"] == added(7, 5)["peak_resident_bytes"] == 7
+    assert "peak_resident_bytes" not in added(None, 7)
+    assert added(None, 7)["parts"][1]["peak_resident_bytes"] == 7
+
+
 def test_shares_of_what_was_removed_are_means_over_all_seeds():
     (before, old), (after, new) = published([0, 1]), published([2])
     found, _ = more_seeds.together((before.assign(wrong_removed="0.2"), old), (after.assign(wrong_removed="0.5"), new))

@@ -8,6 +8,7 @@ import pytest
 import engine.store.sealed
 from engine.basics.errors import Cancelled, InvalidInput, StoreError
 from engine.basics.noted import note
+from engine.basics.resident import peak_resident
 from engine.jobs import KINDS, Bar, JobKind, Ledger, Output, Watch, job_digest, run_job, time_left
 from engine.store.results import Store
 from tests.engine.jobs.kinds import tally
@@ -46,6 +47,16 @@ def test_a_job_runs_once(root, payload):
     assert tally(payload) == ["0", "1", "2", "3", "finish"]
     assert [p.done for p in watch.seen] == sorted(p.done for p in watch.seen) and watch.seen[-1].share == 1.0
     assert watch.seen[-1].seconds_left == 0.0 and watch.seen[0].seconds_left is None
+
+
+def test_the_most_memory_of_a_run_is_that_of_its_processes(root, payload):
+    with pytest.raises(Cancelled):
+        run_job("slow", payload, root, watch=Recorder(stop_after=2))
+    before = peak_resident()
+    held = np.ones(1 + before // 8)  # so that this process has held twice as much
+    assert held.all()
+    found = run_job("slow", payload, root).manifest["peak_resident_bytes"]
+    assert before + held.nbytes * 0.9 < found <= peak_resident()
 
 
 def test_a_cancelled_job_goes_on(root, payload):
