@@ -14,6 +14,7 @@ from engine import data
 from engine.basics import resident
 from engine.basics.sizes import spell_bytes
 from engine.curvature.solution import RELATIVE
+from engine.models.causal.finetune import TOOK
 
 Facts = list[tuple[str, str]]
 
@@ -37,6 +38,7 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Seeds", ", ".join(map(str, manifest.get("seeds", [])))),
         ("Device", "; ".join(dict.fromkeys(str(part.get("device", "")) for part in parts))),
         ("Computing time", spell(manifest["wall_seconds"]) if manifest.get("wall_seconds") else ""),
+        ("Training of its language models, whichever run it was for", _training(runs)),
         ("Most memory of the process", _memory(parts)),
         ("Computed", ", ".join(str(part.get("written", "")).replace("T", " ").replace("Z", " UTC") for part in parts)),
         *_convergence(runs),
@@ -45,6 +47,12 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Digest of the run", str(manifest.get("study_digest") or manifest.get("digest") or "")),
     ]
     return [(term, text) for term, text in found if text]
+
+
+def _training(runs: Sequence[Mapping[str, Any]]) -> str:
+    """How long their language models were trained; a run that finds them on disk does not count it as its own time."""
+    took = [run["facts"][TOOK] for run in runs if TOOK in (run.get("facts") or {})]
+    return spell(sum(took)) if took and len(took) == len(runs) else ""
 
 
 def _memory(parts: Sequence[Mapping[str, Any]]) -> str:

@@ -24,7 +24,7 @@ from engine.experiments.contents import check
 from engine.experiments.enough import learned_attack
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
-from engine.models.causal import catalogue
+from engine.models.causal import catalogue, finetune
 from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
 
@@ -215,8 +215,8 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
     else:
         measured = {("Conditional backdoor", *name): value
                     for name, value in behaviour(found, found.points[-1], context).items()}
-    return Output(tables=language.measured(measured), manifest={"run": found.identity, "device": device_name(
-        found.device)})
+    return Output(tables=language.measured(measured), manifest={
+        "facts": finetune.seconds_of(found.points), "run": found.identity, "device": device_name(found.device)})
 
 
 def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -226,7 +226,8 @@ def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
     manifests = {key: chunks[key].manifest for key in quality_plan(payload)}
     return Output({"quality": pd.DataFrame(language.table(payload["settings"], ("task", "metric"), seeds))}, manifest={
         "spec": {"settings": payload["settings"]}, "seeds": payload["seeds"], "libraries": stages.libraries(),
-        "runs": [{"chunk": key, "run": manifest["run"]} for key, manifest in manifests.items()],
+        "runs": [{"chunk": key, **{name: manifest[name] for name in ("facts", "run") if name in manifest}}
+                 for key, manifest in manifests.items()],
         "device": next(iter(manifests.values()))["device"]})
 
 

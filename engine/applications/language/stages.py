@@ -20,7 +20,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name, versions_of
 from engine.data import questions
 from engine.jobs import Context, Output
-from engine.models.causal import loading
+from engine.models.causal import finetune, loading
 from engine.models.causal.recipe import FineTuning
 from engine.problems.problem import pick_device
 
@@ -104,7 +104,8 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
         cut = [item.cut for item in found.encoded]
         facts = {"losses": losses, "steps": found.points[-1].step, "records": len(found.encoded),
                  "tokens": sum(len(item.ids) for item in found.encoded), "truncated": int(np.count_nonzero(cut)),
-                 "tokens_cut": int(sum(cut)), "trained_parameters": sum(found.sizes.values())}
+                 "tokens_cut": int(sum(cut)), "trained_parameters": sum(found.sizes.values()),
+                 **finetune.seconds_of(found.points)}
         return Output(manifest={"facts": facts, "device": device_name(found.device), "run": found.identity})
     part, place, *shard = key.split("/")
     if int(place) >= len(found.points):  # a training with fewer steps than checkpoints

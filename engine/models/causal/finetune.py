@@ -6,7 +6,8 @@ that of every network (`engine.models.training`); problems and studies that trai
 same recipe with the same seed share what stands here:
 
     HOME/language/runs/DIGEST/step-000020/state.safetensors   `NAME.a`, `NAME.b`, with `m|…` and `v|…` of AdamW
-    HOME/language/runs/DIGEST/step-000020/facts.json          step, learning rates and mean loss since the one before
+    HOME/language/runs/DIGEST/step-000020/facts.json          step; since the one before: learning rates, mean loss,
+                                                              seconds
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -36,6 +38,7 @@ from engine.models.pauses import Keeper, Reached, State
 from engine.models.training import Training, replay
 
 STATE, FACTS = "state.safetensors", "facts.json"
+TOOK = "training_seconds"
 NUMERICS = 3
 """Raised where the same training gives other weights."""
 
@@ -127,7 +130,7 @@ class _Folder(Keeper):
 
     def __init__(self, folder: Path, begun: Sequence[Checkpoint], module: nn.Module, optimizer: torch.optim.Optimizer
                  ) -> None:
-        self.folder, self.begun, self.optimizer = folder, begun, optimizer
+        self.folder, self.begun, self.optimizer, self._since = folder, begun, optimizer, time.perf_counter()
         self.moving = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
 
     def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
@@ -152,7 +155,9 @@ class _Folder(Keeper):
             state |= {own: point.state[name], f"m|{own}": point.state[FIRST + name],
                       f"v|{own}": point.state[SECOND + name]}
         _save(self.folder / f"step-{point.step:06d}", state,
-              {"step": point.step, "weight": point.rate, "loss": point.loss, "steps": point.steps})
+              {"step": point.step, "weight": point.rate, "loss": point.loss, "steps": point.steps,
+               "seconds": round(time.perf_counter() - self._since, 3)})
+        self._since = time.perf_counter()
         return True
 
 
@@ -178,6 +183,13 @@ def checkpoints(folder: Path) -> list[Checkpoint]:
             facts = json.loads((path / FACTS).read_text(encoding="utf-8"))
             found.append(Checkpoint(path, int(facts["step"]), float(facts["weight"]), facts))
     return found
+
+
+def seconds_of(points: Sequence[Checkpoint]) -> dict[str, float]:
+    """`{"training_seconds": …}` of a whole training for a manifest, whichever run it was made for; empty where a
+    checkpoint does not say how long its steps took."""
+    took = [point.facts["seconds"] for point in points if "seconds" in point.facts]
+    return {TOOK: round(sum(took), 3)} if len(took) == len(points) else {}
 
 
 def states_of(points: Sequence[Checkpoint], names: Sequence[str]) -> list[tuple[State, float]]:

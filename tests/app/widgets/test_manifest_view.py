@@ -31,3 +31,10 @@ def test_the_most_memory_of_all_runs_and_how_many_do_not_say_it():
     assert told(3_400_000_000, 1_000_000_000) == "3.4 GB"
     assert told(None, 3_400_000_000) == "3.4 GB, said by 1 of 2 runs"
     assert told(None) is None
+
+
+def test_trainings_that_were_found_on_disk_are_said_beside_the_run_s_own_time():
+    term = "Training of its language models, whichever run it was for"
+    runs = [{"facts": {"training_seconds": 3000.0}}, {"facts": {"training_seconds": 600.0}}]
+    assert dict(manifest_view.facts({"runs": runs}))[term] == "1 h"
+    assert term not in dict(manifest_view.facts({"runs": [*runs, {"facts": {}}]}))

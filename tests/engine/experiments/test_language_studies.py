@@ -168,6 +168,10 @@ def test_quality_is_measured_on_what_the_other_studies_trained(place, corruption
     rows = table("table-a11", result)
     assert cell(rows, metric="Loss")["mean"] == pytest.approx(
         np.mean([run["facts"]["losses"][-1] for run in corruption.manifest["runs"]]))
+    trained = [run["facts"]["training_seconds"] for run in result.manifest["runs"]]
+    studies = zip(corruption.manifest["runs"], poisoned.manifest["runs"], strict=True)
+    of_studies = [run["facts"]["training_seconds"] for seed in studies for run in seed]
+    assert trained == of_studies and min(trained) > 0  # the training took as long, whoever finds it on disk
     assert rows[rows.metric != "Loss"]["mean"].between(0, 1).all()
     assert keys(paper("table-a11"), ("task", "metric")) == keys(rows, ("task", "metric"))
     assert "Table A-11" in report(rows, EXPERIMENTS["table-a11"], "small")

@@ -1,6 +1,7 @@
 """The optimiser follows the recipe, checkpoints hold its state, and a training that stopped goes on unharmed."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,7 @@ import torch
 from transformers import get_cosine_schedule_with_warmup
 
 from engine.applications.language.attribution import Attribution, Setting
-from engine.models.causal import lora, passes
-from engine.models.causal.finetune import schedule
+from engine.models.causal import finetune, lora, passes
 from engine.models.causal.readouts import mean_response_likelihood
 from engine.models.causal.recipe import FineTuning
 from engine.models.training import Training
@@ -39,7 +39,7 @@ def test_every_epoch_sees_every_record_once():
     batches = [rows.tolist() for epoch in training.batches() for rows in epoch]
     assert [len(rows) for rows in batches] == [4, 4, 2] * 3
     assert sorted(sum(batches[3:6], [])) == list(range(10)) and batches[:3] != batches[3:6]
-    assert schedule(FineTuning(batch=4, epochs=3, checkpoints=4), 10) == (9, [2, 4, 7, 9])
+    assert finetune.schedule(FineTuning(batch=4, epochs=3, checkpoints=4), 10) == (9, [2, 4, 7, 9])
 
 
 def test_training_against_a_plain_loop(plain_setting, attribution):
@@ -89,6 +89,14 @@ def test_a_training_that_stopped_goes_on_to_the_same_weights(plain_setting, attr
     for name, value in attribution.points[-1].weights.items():
         assert torch.equal(points[-1].weights[name], value)
     assert len(Attribution(Setting.parse(plain_setting), 0).train(lambda: pytest.fail("it was finished"))) == 2
+
+
+def test_a_training_says_how_long_its_steps_took(attribution):
+    took = finetune.seconds_of(attribution.points)["training_seconds"]
+    assert 0 < took == pytest.approx(sum(point.facts["seconds"] for point in attribution.points))
+    silent = [replace(point, facts={key: value for key, value in point.facts.items() if key != "seconds"})
+              for point in attribution.points[:1]]
+    assert finetune.seconds_of([*silent, *attribution.points[1:]]) == {}  # from before checkpoints said it
 
 
 def test_the_loss_falls(attribution):
