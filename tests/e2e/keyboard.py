@@ -28,12 +28,16 @@ WATCH = """() => {
   document.activeElement?.blur(); window.scrollTo(0, 0) }"""
 
 
-def walk(page) -> tuple[list[str], list[str]]:
-    """(what Tab does not reach, what shows no focus), by Tab in the dark and then over the whole page in the light."""
+def walk(visit) -> tuple[list[str], list[str]]:
+    """(what Tab does not reach, what shows no focus), by Tab in the dark and then over the whole page in the light.
+
+    The page has settled in a theme before keys are pressed: what it draws anew for it counts as never reached.
+    """
+    page = visit.page
     page.evaluate(WATCH)
     count = page.evaluate("() => window.__stops().length")
     for theme, presses in (("dark", 12), ("light", MOST)):
-        page.emulate_media(color_scheme=theme)
+        visit.wear(theme)
         for _ in range(min(presses, count + 20)):
             page.keyboard.press("Tab")
     page.wait_for_timeout(50)

@@ -123,7 +123,7 @@ def test_a_word_explains_itself_to_the_keyboard(visit):
 
 @on(visits(OPERATED, "desk"))
 def test_the_keyboard_alone_reaches_everything(visit):
-    missed, unseen = keyboard.walk(visit.page)
+    missed, unseen = keyboard.walk(visit)
     assert not missed
     assert not unseen
 
