@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from engine.basics.sizes import spell_bytes
 from engine.experiments.noisy_labels import ARCHITECTURES
 
 ROOT = Path(__file__).parents[2]
@@ -291,7 +292,7 @@ def test_what_the_agreement_of_the_network_shows():
             assert step["mean"] - step["ci95"] > single["mean"] + single["ci95"]
 
 
-DESK = "After six epochs on 1,000 short records AUPRC is, with\nchance at 0.10:"
+DESK = "After six epochs on 1,000 short records AUPRC is, with chance at 0.10:"
 
 
 def published(name):
@@ -302,10 +303,15 @@ def published(name):
 def test_corruption_with_smollm2_at_the_desk(row):
     sought, method, *numbers = row
     kind = {"wrong answers": "answer", "foreign explanations": "rationale"}[sought]
-    table = published("figure-5-2").query("metric == 'AUPRC'")
-    means = table.set_index(["corruption", "method", "behavior"])["mean"][kind, method]
-    assert numbers == [f"{means[name]:.2f}"
+    seeds = auprc_of_smollm2().loc[kind, method]
+    assert numbers == [" / ".join(f"{value:.2f}" for value in seeds.loc[name])
                        for name in ("Response loss", "Explanation loss", "Answer logit", "Answer margin")]
+
+
+def auprc_of_smollm2():
+    """AUPRC by (corruption, method, behavior), a column a seed."""
+    table = published("figure-5-2").query("metric == 'AUPRC'").set_index(["corruption", "method", "behavior"])
+    return table["seed_means"].str.split(expand=True).astype(float).sort_index()
 
 
 def test_what_is_said_of_smollm2_at_the_desk():
@@ -313,16 +319,22 @@ def test_what_is_said_of_smollm2_at_the_desk():
     attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
     assert (f"succeeds for {attack} of the triggered prompts, with {clean} of the clean answers right\n"
             f"and {control} of those") in REPRODUCING
-    table = published("figure-5-2").query("metric == 'AUPRC'")
-    means = table.set_index(["corruption", "method", "behavior"])["mean"]
-    best = {pair: values.idxmax()[2] for pair, values in means.groupby(level=[0, 1])}
+    parts = json.loads((ROOT / "assets" / "results" / "figure-5-2" / "desk" / "manifest.json").read_text())["parts"]
+    minutes = [f"{part['wall_seconds'] / 60:.0f}" for part in parts]
+    assert f"{' and '.join(minutes)} minutes" in REPRODUCING
+    assert f"the second held at most {spell_bytes(parts[1]['peak_resident_bytes'])}" in REPRODUCING
+    seeds = auprc_of_smollm2()
+    losses = ["Explanation loss", "Response loss"]
     for method in ("GradSim", "TracIn", "LESS", "TRAK"):
-        assert best["answer", method] == "Answer margin"
-        assert (best["rationale", method] == "Explanation loss") is (method in ("GradSim", "TracIn")), method
-        assert means["answer", method, "Answer logit"] < 0.18
-    for kind, method, behavior in (("answer", "LESS", "Answer margin"), ("rationale", "TRAK", "Explanation loss")):
-        assert means[kind, method, behavior] == pytest.approx(means[kind, method, "Response loss"], abs=0.01)
-    assert means["rationale", "LESS"].max() < 0.2
-    assert means["rationale"].idxmax() == ("Grad. norm", "none")
-    assert f"({means['rationale', 'Grad. norm', 'none']:.2f})" in REPRODUCING
-    assert means.xs("RepSim", level="method").max() < 0.11
+        assert set(seeds.loc["answer", method].idxmax()) == {"Answer margin"}
+        assert set(seeds.loc["rationale", method].idxmax()) <= {*losses, "Answer margin"}
+        assert seeds.loc["rationale", method].mean(axis=1).idxmax() in losses
+        assert (seeds.loc[("answer", method, "Answer logit")] < 0.275).all()
+    less = seeds.xs("LESS", level="method")
+    behind = less.loc[("answer", "Answer margin")] - less.loc[("answer", "Response loss")]
+    assert (behind < 0.01).tolist() == [True, False]
+    assert (less.loc["rationale"].max() < 0.2).tolist() == [True, False]
+    assert set(seeds.loc["rationale"].idxmax()) == {("Grad. norm", "none")}
+    first, second = seeds.loc[("rationale", "Grad. norm", "none")]
+    assert f"({first:.2f} and {second:.2f})" in REPRODUCING
+    assert seeds.xs("RepSim", level="method").to_numpy().max() < 0.11
