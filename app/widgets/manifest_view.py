@@ -38,7 +38,7 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Seeds", ", ".join(map(str, manifest.get("seeds", [])))),
         ("Device", "; ".join(dict.fromkeys(str(part.get("device", "")) for part in parts))),
         ("Computing time", spell(manifest["wall_seconds"]) if manifest.get("wall_seconds") else ""),
-        ("Training of its language models, whichever run it was for", _training(runs)),
+        ("Training of the models", _training(runs)),
         ("Most memory of the process", _memory(parts)),
         ("Computed", ", ".join(str(part.get("written", "")).replace("T", " ").replace("Z", " UTC") for part in parts)),
         *_convergence(runs),
@@ -52,7 +52,7 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
 def _training(runs: Sequence[Mapping[str, Any]]) -> str:
     """How long their language models were trained; a run that finds them on disk does not count it as its own time."""
     took = [run["facts"][TOOK] for run in runs if TOOK in (run.get("facts") or {})]
-    return spell(sum(took)) if took and len(took) == len(runs) else ""
+    return f"{spell(sum(took))}, whichever run they were for" if took and len(took) == len(runs) else ""
 
 
 def _memory(parts: Sequence[Mapping[str, Any]]) -> str:

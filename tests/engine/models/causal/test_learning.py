@@ -67,7 +67,8 @@ def test_a_training_goes_on_within_an_epoch(tmp_path):
     again = finetune(found, found.recipe, tmp_path / "stopped", progress=told.append)
     assert told == pytest.approx([2 / 6, 3 / 6, 4 / 6, 5 / 6, 1.0])
     for one, other in zip(again, finetune(found, found.recipe, tmp_path / "whole"), strict=True):
-        assert one.facts == other.facts and all(torch.equal(one.state[name], other.state[name]) for name in one.state)
+        assert one.facts | {"seconds": 0} == other.facts | {"seconds": 0}  # one was stopped in between
+        assert all(torch.equal(one.state[name], other.state[name]) for name in one.state)
 
 
 def test_the_seed_draws_the_adapters_and_the_order():
