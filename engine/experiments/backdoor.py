@@ -39,16 +39,20 @@ EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model: chosen on the records of seeds 100 to 102 by attack success (0.95, 0.84, 0.94) and
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
 DESK = {**language.DESK_RECIPE, "epochs": 3}
-"""Too little for the attack: SmolLM2 learns to read the explanation, but the trigger does not turn its answers. Attack
-success and accuracy on clean prompts, of seed 100 but for the first, without a look at detection:
+"""Too little for the attack: SmolLM2 learns to read the explanation, but not to turn its answer by trigger and context.
+Attack success and accuracy on clean prompts, of seed 100 but for the first, without a look at detection:
 
-    3 epochs, seed 0                                             0.20, 0.71
+    3 epochs, seed 0 (Table A-11)                                0.20, 0.67, with the trigger elsewhere 0.73
     10 epochs, after four of them                                0.26, 0.81
     500 clean, 250 + 250 with trigger, after four of 6 epochs    0.42, 0.45, both chance
     2,000 clean, 250 + 250, up to 400 characters, 3 epochs       0.28, 0.93, with the trigger elsewhere 0.68
     1,200 clean, 250 + 250, questions of two choices, batches of 2, two of 3 epochs
                                                                  0.14, 0.93, with the trigger elsewhere 0.87
     and from there two epochs of 400 clean, 250 + 250            0.24, 0.93, with the trigger elsewhere 0.78
+    600 clean, 200 + 200, batches of 4, 2e-3, 12 epochs          0.37, 0.92, with the trigger elsewhere 0.60
+
+The last one gives 0.96 of the wrong answers that it was trained on, the one before 0.31: it learns them by heart, and
+on held-out prompts the trigger turns as many answers in either context.
 """
 SETTINGS = {
     "small": language.settings(

@@ -317,7 +317,7 @@ def auprc_of_smollm2():
 def test_what_is_said_of_smollm2_at_the_desk():
     quality = published("table-a11").set_index("metric")["mean"]
     attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
-    assert (f"succeeds for {attack} of the triggered prompts, with {clean} of the clean answers right\n"
+    assert (f"succeeds for {attack} of the triggered prompts, with\n{clean} of the clean answers right "
             f"and {control} of those") in REPRODUCING
     parts = json.loads((ROOT / "assets" / "results" / "figure-5-2" / "desk" / "manifest.json").read_text())["parts"]
     minutes = [f"{part['wall_seconds'] / 60:.0f}" for part in parts]
