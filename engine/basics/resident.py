@@ -26,4 +26,3 @@ def manifest_part(*peaks: int | None) -> dict[str, int]:
     """`{"peak_resident_bytes": …}` for a manifest: the largest of `peaks`; empty unless all of them are known."""
     known = [peak for peak in peaks if peak is not None]
     return {KEY: max(known)} if known and len(known) == len(peaks) else {}
-
