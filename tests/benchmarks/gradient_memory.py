@@ -3,12 +3,12 @@
     python -m tests.benchmarks.gradient_memory N Q
 """
 
-import resource
 import sys
 import time
 
 import torch
 
+from engine.basics.resident import peak_resident
 from engine.gradients.products import TrainingGradients, blocks
 from engine.models.cnn import cnn
 from engine.problems.module import ModuleProblem
@@ -24,7 +24,7 @@ def main(n, queries):
         found[:, rows] = TrainingGradients(problem, rows).products(problem.queries, signal)
     seconds = time.perf_counter() - start
     assert found.isfinite().all()
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, seconds)
+    print(peak_resident() / 2**30, seconds)
 
 
 if __name__ == "__main__":

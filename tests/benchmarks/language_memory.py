@@ -7,7 +7,6 @@ seconds, and the size of the cache in GiB. `cache` needs what `train` left.
 """
 
 import os
-import resource
 import sys
 import time
 from pathlib import Path
@@ -16,6 +15,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine.applications.language.attribution import Attribution, Setting
+from engine.basics.resident import peak_resident
 from engine.models.causal import lora
 from engine.models.causal.encoding import Encoded
 from engine.models.causal.narrow import narrow_matrices
@@ -54,7 +54,7 @@ def main(mode: str, n: int, tokens: int, folder: str, precision: str = "full") -
     else:
         size = found.record_cache(found.points[0]).size
     spent, seconds = time.process_time() - spent, time.perf_counter() - start
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, spent, seconds, size / 2**30)
+    print(peak_resident() / 2**30, spent, seconds, size / 2**30)
 
 
 if __name__ == "__main__":
