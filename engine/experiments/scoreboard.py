@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -52,9 +52,7 @@ def entries(findings: Sequence[Finding], out_dir: Path | str | None = None) -> l
 
 def _entry(experiment: Experiment, findings: Sequence[Finding], out_dir: Path | str | None) -> Entry:
     head, _, shows = experiment.title.partition(": ")
-    read = _reader(experiment, out_dir)
-    scale = _most_decisive(experiment, read, out_dir)
-    given, short = read(scale) if scale else (None, "")
+    scale, given, short = most_decisive(experiment, out_dir)
     if given is None:
         return Entry(experiment.name, head, shows)
     preset = str(given.manifest["preset"])
@@ -72,30 +70,19 @@ def _within(experiment: Experiment, table: pd.DataFrame, model: str) -> tuple[in
     return int(judged.sum()), len(judged)
 
 
-def largest(experiment: Experiment, out_dir: Path | str | None) -> str:
-    """The scale that decides most: the paper's own, then one that can show the effect, of these one that is no quick
-    check, then the one with most seeds; empty where there is none."""
-    return _most_decisive(experiment, _reader(experiment, out_dir), out_dir)
-
-
-Reader = Callable[[str], tuple[Evidence | None, str]]
-"""scale -> what is published there, and why that cannot show the effect, else empty; read once."""
-
-
-def _reader(experiment: Experiment, out_dir: Path | str | None) -> Reader:
-    @cache
-    def read(scale: str) -> tuple[Evidence | None, str]:
+def most_decisive(experiment: Experiment, out_dir: Path | str | None) -> tuple[str, Evidence | None, str]:
+    """(scale, what is published there, why that cannot show the effect) of the scale that decides most: the paper's
+    own, then one that can show the effect, of these one that is no quick check, then the one with most seeds; empty
+    and None where there is none."""
+    read: list[tuple[str, Evidence | None, str]] = []
+    for scale in publish.scales(experiment.name, out_dir):
         given = evidence(experiment.name, scale, out_dir)
-        return given, "" if given is None else too_small(experiment.name, given)
+        read.append((scale, given, "" if given is None else too_small(experiment.name, given)))
+    return min(read, key=partial(_rank, experiment), default=("", None, ""))
 
-    return read
 
-
-def _most_decisive(experiment: Experiment, read: Reader, out_dir: Path | str | None) -> str:
-    def rank(scale: str) -> tuple[bool, bool, bool, int]:
-        preset = next((experiment.presets[name] for name in experiment.presets if scale.startswith(name)), None)
-        given, short = read(scale)
-        return (preset is None or preset.name != FULL, given is None or bool(short),
-                preset is None or preset.is_quick_check, 0 if given is None else -len(given.manifest["seeds"]))
-
-    return min(publish.scales(experiment.name, out_dir), key=rank, default="")
+def _rank(experiment: Experiment, read: tuple[str, Evidence | None, str]) -> tuple[bool, bool, bool, int]:
+    scale, given, short = read
+    preset = next((experiment.presets[name] for name in experiment.presets if scale.startswith(name)), None)
+    return (preset is None or preset.name != FULL, given is None or bool(short),
+            preset is None or preset.is_quick_check, 0 if given is None else -len(given.manifest["seeds"]))

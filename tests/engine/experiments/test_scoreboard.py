@@ -34,14 +34,14 @@ def test_the_papers_scale_stands_before_any_other(tmp_path):
         folder = tmp_path / "table-a7" / preset
         folder.mkdir(parents=True)
         pd.DataFrame({"mean": [0.5]}).to_csv(folder / "results.csv")
-    largest = scoreboard.largest(EXPERIMENTS["table-a7"], tmp_path)
+    largest, *_ = scoreboard.most_decisive(EXPERIMENTS["table-a7"], tmp_path)
     assert largest == FULL
     (tmp_path / "table-a7" / FULL / "results.csv").unlink()
-    assert scoreboard.largest(EXPERIMENTS["table-a7"], tmp_path) == "desk"
+    assert scoreboard.most_decisive(EXPERIMENTS["table-a7"], tmp_path)[0] == "desk"
 
 
 def test_a_scale_that_shows_nothing_does_not_hide_one_that_does():
     """SmolLM2 does not learn the attack at the scale desk; the embedded model does, with more seeds."""
-    assert scoreboard.largest(EXPERIMENTS["table-a11"], None) == "embedded"
-    assert scoreboard.largest(EXPERIMENTS["figure-5-2"], None) == "embedded"
-    assert scoreboard.largest(EXPERIMENTS["table-5-1"], None) == "desk"
+    assert scoreboard.most_decisive(EXPERIMENTS["table-a11"], None)[0] == "embedded"
+    assert scoreboard.most_decisive(EXPERIMENTS["figure-5-2"], None)[0] == "embedded"
+    assert scoreboard.most_decisive(EXPERIMENTS["table-5-1"], None)[0] == "desk"
