@@ -15,6 +15,16 @@ GUIDE, REPRODUCING = ((ROOT / "assets" / "guides" / f"{name}.md").read_text(enco
                       for name in ("language-models", "reproducing"))
 
 
+def published(name: str, preset: str = "desk", **options) -> pd.DataFrame:
+    """The published table of an experiment."""
+    return pd.read_csv(ROOT / "assets" / "results" / name / preset / "results.csv", **options)
+
+
+def manifest(name: str) -> dict:
+    """What the published table at the scale desk was made from."""
+    return json.loads((ROOT / "assets" / "results" / name / "desk" / "manifest.json").read_text(encoding="utf-8"))
+
+
 def rows(after: str, columns: int, guide: str = GUIDE) -> list[list[str]]:
     """The cells of the table that follows a sentence."""
     table = guide.partition(after)[2].partition("\n\n|")[2].partition("\n\n")[0]
@@ -27,7 +37,7 @@ def rows(after: str, columns: int, guide: str = GUIDE) -> list[list[str]]:
 def test_agreement_with_the_exact_step_and_with_models_on_subsets(row):
     name, *numbers = row
     for text, study in zip(numbers, ("language-steps", "language-lds"), strict=True):
-        table = pd.read_csv(ROOT / "assets" / "results" / study / "small" / "results.csv")
+        table = published(study, "small")
         own = table["method"].str.casefold() == name.casefold()
         table = table[own & (table["behavior"] == "response_loss")]
         told = [f"{mean:.3f} ± {half:.3f}".replace("-", "−") for mean, half in zip(table["mean"], table["ci95"],
@@ -42,7 +52,7 @@ PAIRS = {"GradSim, TRAK": "GradSim and TRAK", "TracIn, LESS": "TracIn and LESS",
 
 @pytest.mark.parametrize("row", rows("every station in between being an exact answer.", 6), ids=lambda row: row[0])
 def test_shares_of_the_way_between_two_methods(row):
-    table = pd.read_csv(ROOT / "assets" / "results" / "language-explained" / "small" / "results.csv")
+    table = published("language-explained", "small")
     own = table[table["pair"] == PAIRS[row[0]]]
     ends = own.loc[own["metric"] == "Kendall distance of the ends", "mean"].item()
     shares = own[own["metric"] == "Share of the way"].set_index("link")["mean"]
@@ -63,7 +73,7 @@ BEHAVIORS = ("Response loss", "Explanation loss", "Answer logit", "Answer margin
 @pytest.mark.parametrize("row", rows("so chance is 0.10:", 6, REPRODUCING), ids=lambda row: " ".join(row[:2]))
 def test_detection_with_the_embedded_model(row):
     study, corruption = SOUGHT[row[0]]
-    table = pd.read_csv(ROOT / "assets" / "results" / study / "embedded" / "results.csv")
+    table = published(study, "embedded")
     if corruption:
         table = table[table["corruption"] == corruption]
     own = table[(table["metric"] == "AUPRC") & (table["method"] == row[1])].set_index("behavior")
@@ -75,24 +85,20 @@ REMOVERS = {"random": ("Random", "none"), "an oracle": ("Oracle", "Harmful poiso
             "gradient length": ("Grad. norm", "none")}
 
 
-def backdoor(name):
-    return pd.read_csv(ROOT / "assets" / "results" / name / "embedded" / "results.csv")
-
-
 def with_interval(row):
     return f"{row['mean']:.2f} ± {row['ci95']:.2f}"
 
 
 @pytest.mark.parametrize("row", rows("by what the removal read:", 3, REPRODUCING)[1:], ids=lambda row: row[0])
 def test_removal_with_the_embedded_model(row):
-    table = backdoor("table-a14").set_index(["method", "behavior", "metric"])
+    table = published("table-a14", "embedded").set_index(["method", "behavior", "metric"])
     method, behavior = REMOVERS.get(row[0]) or row[0].split(", ")
     own = table.loc[(method, behavior.capitalize() if behavior != "none" else behavior)]
     assert row[1:] == [with_interval(own.loc[metric]) for metric in ("Poison recall", "ASR")]
 
 
 def test_what_is_said_of_the_removal():
-    table = backdoor("table-a14").set_index(["method", "behavior", "metric"])["mean"]
+    table = published("table-a14", "embedded").set_index(["method", "behavior", "metric"])["mean"]
     before = table["Random", "none", "ASR"] + table["Random", "none", "Attack reduction"]
     assert before == pytest.approx(0.896, abs=1e-3)
     assert f"{table['Oracle', 'Benign trigger', 'ASR']:.2f}" == "0.98"
@@ -103,17 +109,18 @@ def test_what_is_said_of_the_removal():
 
 
 def test_what_is_said_of_the_query_that_finds_the_poison():
-    table = backdoor("table-a15").set_index(["method", "behavior", "query_trigger", "target", "metric"])["mean"]
+    table = published("table-a15", "embedded").set_index(
+        ["method", "behavior", "query_trigger", "target", "metric"])["mean"]
     found = table["TracIn", "Answer logit"].xs("AUPRC", level="metric")
     told = [f"{found[place]:.2f}" for place in (("triggered", "harmful"), ("clean", "harmful"), ("triggered", "clean"))]
     assert told == ["0.65", "0.22", "0.12"]
-    attack = backdoor("table-a11").set_index("metric")
+    attack = published("table-a11", "embedded").set_index("metric")
     assert with_interval(attack.loc["ASR"]) == "0.91 ± 0.08" and f"{attack.loc['Control acc.', 'mean']:.2f}" == "0.95"
 
 
 @pytest.mark.parametrize("row", rows("the training signal 0.47):", 4, REPRODUCING), ids=lambda row: row[0])
 def test_noisy_labels_at_the_desk(row):
-    table = pd.read_csv(ROOT / "assets" / "results" / "table-5-1" / "desk" / "results.csv")
+    table = published("table-5-1")
     own = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])["mean"]
     assert row[1:] == [f"{own[row[0], name]:.2f}" for name in ("Trusted loss", "Target logit", "Hard margin")]
     assert max(row[1:]) == row[{"GradSim": 1, "TracIn": 2, "LiSSA": 1}[row[0]]], "the preferred behavior"
@@ -136,9 +143,8 @@ def test_the_cnn_at_the_desk(row):
 
 
 def test_what_is_said_of_the_cnn_at_the_desk():
-    folder = ROOT / "assets" / "results"
-    drift, curves = (pd.read_csv(folder / name / "desk" / "results.csv") for name in ("figure-a1", "figure-a2"))
-    run = json.loads((folder / "table-a7" / "desk" / "manifest.json").read_text(encoding="utf-8"))["runs"][0]
+    drift, curves = (published(name) for name in ("figure-a1", "figure-a2"))
+    run = manifest("table-a7")["runs"][0]
     signs = drift[(drift["curve"] == "drift") & (drift["metric"] == "Sign agreement")]["mean"]
     assert [f"{value:.2f}" for value in signs] == ["0.31", "0.40"]
     tau = curves[curves["metric"] == "Kendall tau"].set_index(["parameter", "behavior"])["mean"]
@@ -156,7 +162,7 @@ RATES = ("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trus
 
 @pytest.mark.parametrize("row", rows("and why was not examined:", 4, REPRODUCING), ids=lambda row: row[0])
 def test_rates_of_wrong_labels_at_the_desk(row):
-    table = pd.read_csv(ROOT / "assets" / "results" / "table-a8" / "desk" / "results.csv")
+    table = published("table-a8")
     own = table[(table["metric"] == "AUPRC") & (table["rho"] == float(row[0]))]
     own = own.set_index(["method", "behavior"])["mean"]
     paper = pd.read_csv(ROOT / "assets" / "paper" / "table_a8_noisy_label_auprc_by_rho.csv")
@@ -170,12 +176,11 @@ def test_rates_of_wrong_labels_at_the_desk(row):
 
 @pytest.mark.parametrize("row", rows("that the network gives at the end:", 6, REPRODUCING), ids=lambda row: row[0])
 def test_networks_at_the_desk(row):
-    folder = ROOT / "assets" / "results" / "table-a9" / "desk"
-    table, paper = (pd.read_csv(path, keep_default_na=False) for path in (
-        folder / "results.csv", ROOT / "assets" / "paper" / "table_a9_noisy_label_auprc_by_architecture.csv"))
+    table, paper = (pd.read_csv(ROOT / "assets" / path, keep_default_na=False) for path in (
+        "results/table-a9/desk/results.csv", "paper/table_a9_noisy_label_auprc_by_architecture.csv"))
     own, theirs = (frame[frame["architecture"] == row[0]].set_index(["method", "behavior"])["mean"]
                    for frame in (table, paper))
-    runs = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["runs"]
+    runs = manifest("table-a9")["runs"]
     learned = {ARCHITECTURES[run["source"]["model"]]: run["observed_accuracy"] for run in runs}
     pairs = (*RATES, ("RepSim", "none"))
     assert row[1:] == [f"{learned[row[0]]:.2f}", *(f"{own[pair]:.2f} ({theirs[pair]:.2f})" for pair in pairs)]
@@ -194,7 +199,7 @@ PICTURES = {"random": ("Random", "none"), "an oracle": ("Oracle", "none")}
 
 @pytest.mark.parametrize("row", rows("in percentage points of test accuracy:", 4, REPRODUCING), ids=lambda row: row[0])
 def test_removal_of_pictures_at_the_desk(row):
-    table = pd.read_csv(ROOT / "assets" / "results" / "table-a10" / "desk" / "results.csv", keep_default_na=False)
+    table = published("table-a10", keep_default_na=False)
     table = table[table["topk"] == "10%"].set_index(["method", "behavior"])
     method, behavior = PICTURES.get(row[0]) or row[0].split(", ")
     own, floor = table.loc[(method, behavior.capitalize() if behavior != "none" else behavior)], table.loc[
@@ -209,7 +214,7 @@ BENCHMARKS = (ROOT / "assets" / "guides" / "benchmarks.md").read_text(encoding="
 
 def card(model):
     """The published scorecard of a model, by benchmark and method."""
-    table = pd.read_csv(ROOT / "assets" / "results" / "scorecard" / "small" / "results.csv")
+    table = published("scorecard", "small")
     return table[table["model"].str.startswith(model)].set_index(["benchmark", "method"])
 
 
@@ -237,7 +242,7 @@ MEASURED = (("lds", "50% kept"), ("planted", "answer"), ("planted", "rationale")
 
 
 def embedded():
-    table = pd.read_csv(ROOT / "assets" / "results" / "scorecard" / "embedded" / "results.csv")
+    table = published("scorecard", "embedded")
     return table.set_index(["benchmark", "measure", "method"])
 
 
@@ -264,7 +269,7 @@ AGREEMENT = {"embedded": "mean ± 95% t interval over seeds:", "small": "τ with
 
 def agreement(preset):
     """τ by (method, reference, run)."""
-    table = pd.read_csv(ROOT / "assets" / "results" / "method-agreement" / preset / "results.csv")
+    table = published("method-agreement", preset)
     table = table[(table["metric"] == "Kendall tau") & table["mean"].notna()]
     return table.set_index(["method", "reference", "run"]).sort_index()
 
@@ -295,10 +300,6 @@ def test_what_the_agreement_of_the_network_shows():
 DESK = "After six epochs on 1,000 short records AUPRC is, with chance at 0.10:"
 
 
-def published(name):
-    return pd.read_csv(ROOT / "assets" / "results" / name / "desk" / "results.csv")
-
-
 @pytest.mark.parametrize("row", rows(DESK, 6, REPRODUCING), ids=lambda row: " ".join(row[:2]))
 def test_corruption_with_smollm2_at_the_desk(row):
     sought, method, *numbers = row
@@ -319,7 +320,7 @@ def test_what_is_said_of_smollm2_at_the_desk():
     attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
     assert (f"succeeds for {attack} of the triggered prompts, with\n{clean} of the clean answers right "
             f"and {control} of those") in REPRODUCING
-    parts = json.loads((ROOT / "assets" / "results" / "figure-5-2" / "desk" / "manifest.json").read_text())["parts"]
+    parts = manifest("figure-5-2")["parts"]
     minutes = [f"{part['wall_seconds'] / 60:.0f}" for part in parts]
     assert f"{' and '.join(minutes)} minutes" in REPRODUCING
     assert f"the second held at most {spell_bytes(parts[1]['peak_resident_bytes'])}" in REPRODUCING
