@@ -230,7 +230,7 @@ def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
     manifests = {key: chunks[key].manifest for key in quality_plan(payload)}
     return Output({"quality": pd.DataFrame(language.table(payload["settings"], ("task", "metric"), seeds))}, manifest={
         "spec": {"settings": payload["settings"]}, "seeds": payload["seeds"], "libraries": stages.libraries(),
-        "runs": [{"chunk": key, **{name: manifest[name] for name in ("facts", "run") if name in manifest}}
+        "runs": [{"chunk": key, "facts": manifest.get("facts", {}), "run": manifest["run"]}
                  for key, manifest in manifests.items()],
         "device": next(iter(manifests.values()))["device"]})
 

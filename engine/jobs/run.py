@@ -92,19 +92,13 @@ class Chunks(Mapping[str, Result]):
     def __len__(self) -> int:
         return len(self._keys)
 
-    def passes(self) -> set[str]:
-        """How passes ran in any of them."""
-        return {said for manifest in self._manifests() for said in manifest.get(KEY, ())}
-
-    def peaks(self) -> list[int | None]:
-        """The most memory that the process of each held; None of one that does not say."""
-        return [manifest.get(resident.KEY) for manifest in self._manifests()]
-
-    def _manifests(self) -> Iterator[Mapping[str, Any]]:
-        """Those that can be read; their other files are not."""
+    def manifests(self) -> list[dict[str, Any]]:
+        """Those that can be read; the chunks' other files are not."""
+        found: list[dict[str, Any]] = []
         for name in map(self._work.name, self._keys):
             with suppress(Damage):
-                yield read_manifest(self._work.chunks.folder(name), name)
+                found.append(read_manifest(self._work.chunks.folder(name), name))
+        return found
 
 
 def _weights(work: ChunkWork) -> dict[str, float]:
@@ -134,9 +128,11 @@ def _finish(work: ChunkWork, ledger: Ledger) -> Result:
     with noting() as told:
         context = work.context(partial(ledger.tell, ""), ledger.watch.check)
         output = Output.of(work.kind.finish(work.payload, chunks, context))
-    told.update(chunks.passes())
+    manifests = chunks.manifests()
+    told.update(passes for manifest in manifests for passes in manifest.get(KEY, ()))
+    peaks = [manifest.get(resident.KEY) for manifest in manifests]
     seconds = ledger.spent + time.perf_counter() - started
     facts = {"versions": versions(), **manifest_part(told),
-             **resident.manifest_part(*chunks.peaks(), resident.peak_resident()), **output.manifest,
+             **resident.manifest_part(*peaks, resident.peak_resident()), **output.manifest,
              "kind": work.kind.name, "payload": work.payload, "wall_seconds": round(seconds, 3)}
     return Store(work.root).write(work.job, facts, output.tables, output.arrays)
