@@ -17,6 +17,7 @@ from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review, consequences
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.csv_text import csv_text
+from engine.metrics import seed_means
 from engine.runs import noisy_retraining as retraining
 from engine.runs.noisy_labels import Scored
 from engine.store.results import Result
@@ -96,9 +97,9 @@ def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> Non
     change = rows.loc["change"]
     columns[2].metric("Change", f"{100 * change['mean']:+.2f} points".replace("-", "−"), help=_interval(change))
     _interval_said(change, n_test)
-    dots = pd.DataFrame([{"what": what, "seed": source.seed + place, "accuracy": float(value)}
+    dots = pd.DataFrame([{"what": what, "seed": source.seed + place, "accuracy": value}
                          for what in ("before", "after")
-                         for place, value in enumerate(rows.loc[what, "seed_means"].split())])
+                         for place, value in enumerate(seed_means.split(rows.loc[what, "seed_means"]))])
     draw(accuracies, dots, key="what-if-dots",
          alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
              f"{rows.loc['after', 'mean']:.3f}.")

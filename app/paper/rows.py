@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from engine import data
+from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS
 from engine.scoring.controlled import DAMPING, ITERATIONS
 
@@ -120,9 +121,9 @@ def curve(table: pd.DataFrame, kind: str, measure: str, dataset: str) -> tuple[p
     means = pd.DataFrame({"series": series, "x": x, "mean": chosen["mean"], "ci95": chosen["ci95"],
                           "low": chosen["mean"] - chosen["ci95"], "high": chosen["mean"] + chosen["ci95"],
                           "n_seeds": chosen["n_seeds"]})
-    points = [{"series": name, "x": place, "seed": seed, "mean": float(value)}
-              for name, place, values in zip(series, x, chosen["seed_means"], strict=True)
-              for seed, value in enumerate(str(values).split())]
+    points = [{"series": name, "x": place, "seed": seed, "mean": value}
+              for name, place, cell in zip(series, x, chosen["seed_means"], strict=True)
+              for seed, value in enumerate(seed_means.split(cell))]
     return means.reset_index(drop=True), pd.DataFrame(points, columns=["series", "x", "seed", "mean"])
 
 

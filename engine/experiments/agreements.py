@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.basics.provenance import device_name
+from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise, summarize
 from engine.metrics.subsets import over_known
 
@@ -60,8 +61,7 @@ def summaries(dataset: str, comparison: Comparison, seeds: Iterable[Mapping[str,
         rows.append({"table": table, "curve": curve, "dataset": dataset, "axis": axis, "comparison": title,
                      "parameter": parameter, "behavior": behavior, "metric": metric.title, "mean": found.mean,
                      "ci95": found.ci95, "n_seeds": found.n_seeds, "n_queries": found.n_queries,
-                     "n_dropped": found.n_dropped,
-                     "seed_means": " ".join(f"{value:.6f}" for value in found.per_seed)})
+                     "n_dropped": found.n_dropped, "seed_means": seed_means.joined(found.per_seed)})
     return rows
 
 

@@ -24,6 +24,7 @@ from engine.experiments.contents import check
 from engine.experiments.enough import learned_attack
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.models.causal import catalogue, finetune
 from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
@@ -196,8 +197,8 @@ def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
             old["ASR",] - new["ASR",] for old, new in zip(before, after, strict=True)]
         values["After retraining", "Accuracy drop"] = [
             old["Clean acc.",] - new["Clean acc.",] for old, new in zip(before, after, strict=True)]
-        rows += [language.summary({"model": catalogue.model_title(chosen["model"]), "method": method,
-                                   "behavior": behavior, "group": group, "metric": metric}, found)
+        rows += [{"model": catalogue.model_title(chosen["model"]), "method": method, "behavior": behavior,
+                  "group": group, "metric": metric, **seed_means.summary(found)}
                  for (group, metric), found in values.items()]
     return Output({"removal": pd.DataFrame(rows)}, manifest={
         **language.told(payload, chosen, chunks, context),

@@ -28,6 +28,7 @@ from engine.experiments.agreements import facts, per_query, restored, stored
 from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS
 from engine.metrics.intervals import t_interval
 from engine.models.causal.catalogue import EMBEDDED_MODEL
@@ -265,7 +266,7 @@ def _rows(seeds: Sequence[Measured]) -> list[dict[str, Any]]:
         mean, half = t_interval(means)
         rows.append({"method": method, "behavior": behavior, "metric": measure, "mean": mean, "ci95": half,
                      "n_seeds": len(means), "n_queries": len(seeds[0][method, behavior, measure]),
-                     "seed_means": " ".join(f"{value:.6f}" for value in means)})
+                     "seed_means": seed_means.joined(means)})
     return rows
 
 

@@ -5,7 +5,7 @@ Each seed is the chunks of `engine.applications.language.stages`, and then chunk
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,7 +15,7 @@ from engine.applications.language.attribution import LAYERS as attribution_layer
 from engine.applications.language.attribution import Attribution
 from engine.estimators.held import Features
 from engine.jobs import Context
-from engine.metrics.intervals import t_interval
+from engine.metrics import seed_means
 from engine.models.causal.catalogue import is_embedded, model_title
 from engine.models.causal.readouts import READOUTS
 from engine.models.causal.recipe import FineTuning
@@ -53,18 +53,10 @@ def after(plan: Sequence[str], key: str) -> list[str]:
     return [f"{seed}/{other}" for other in stages.before(own, part)]
 
 
-def summary(keys: Mapping[str, Any], values: Iterable[float]) -> dict[str, Any]:
-    """One row of a table: what it is, and its mean over seeds."""
-    values = [float(value) for value in values]
-    mean, half = t_interval(values)
-    return {**keys, "mean": mean, "ci95": half, "n_seeds": len(values),
-            "seed_means": " ".join(f"{value:.6f}" for value in values)}
-
-
 def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Mapping[tuple, float]]) -> list[dict]:
     """Rows out of one {key: value} a seed, keys in the order of `columns`."""
     model = model_title(chosen["model"])
-    return [summary({"model": model, **dict(zip(columns, key, strict=True))}, [seed[key] for seed in seeds])
+    return [{"model": model, **dict(zip(columns, key, strict=True)), **seed_means.summary(seed[key] for seed in seeds)}
             for key in seeds[0]]
 
 

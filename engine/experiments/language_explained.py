@@ -25,6 +25,7 @@ from engine.experiments.contents import check
 from engine.experiments.exact_language import implied
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.problems import ProblemSource, build_kept
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
@@ -76,21 +77,17 @@ def _rows(pair: str, found: Explanation) -> Iterator[dict[str, Any]]:
     direct, seeds = found.direct, found.n_seeds
     shared = {"pair": pair, "n_seeds": seeds, "n_queries": direct.n_queries}
     yield {**shared, "link": WHOLE, "metric": DIRECT, "mean": direct.mean, "ci95": direct.ci95,
-           "seed_means": _told(direct.per_seed)}
+           "seed_means": seed_means.joined(direct.per_seed)}
     yield {**shared, "link": WHOLE, "metric": SLACK, "mean": found.slack, "ci95": np.nan, "seed_means": ""}
     for link in found.links:
         yield {**shared, "link": _named(link), "metric": SHARE, "mean": link.share, "ci95": link.share_ci95,
-               "seed_means": _told(link.seeds)}
+               "seed_means": seed_means.joined(link.seeds)}
         yield {**shared, "link": _named(link), "metric": LENGTH, "mean": link.length, "ci95": link.ci95,
                "seed_means": ""}
 
 
 def _named(link: Link) -> str:
     return f"{' + '.join(link.causes)}: {link.title}"
-
-
-def _told(values: tuple[float, ...]) -> str:
-    return " ".join(f"{value:.6f}" for value in values)
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

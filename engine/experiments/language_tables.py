@@ -6,6 +6,7 @@ import pandas as pd
 
 from engine.applications.language import rankings
 from engine.applications.language.methods import REPSIM
+from engine.metrics import seed_means
 
 
 def repsim(layer: float) -> str:
@@ -31,6 +32,6 @@ def removal_rows(table: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, pd.Dat
     drop = table[table["metric"] == "Attack reduction"].set_index("label")
     rows = pd.DataFrame({"label": after.index, "before": (after["mean"] + drop["mean"]).to_numpy(),
                          "after": after["mean"].to_numpy(), "half": after["ci95"].to_numpy()})
-    seeds = [{"label": label, "value": float(value)} for label, text in after["seed_means"].items()
-             for value in str(text).split()]
+    seeds = [{"label": label, "value": value} for label, cell in after["seed_means"].items()
+             for value in seed_means.split(cell)]
     return rows, pd.DataFrame(seeds, columns=["label", "value"])

@@ -30,6 +30,7 @@ from engine.experiments.exact_language import ADD, ANSWER, DAMPING, ETA, ONE_STE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS
 from engine.metrics.intervals import t_interval
 from engine.problems import Problem, ProblemSource, build_kept
@@ -134,7 +135,7 @@ def _rows(seeds: Sequence[Mapping[Key, np.ndarray]]) -> Iterator[dict[str, Any]]
         means = [float(np.nanmean(found[key])) if np.isfinite(found[key]).any() else np.nan for found in seeds]
         mean, half = t_interval(means)
         yield {**dict(zip(KEYS, key, strict=True)), "mean": mean, "ci95": half, "n_seeds": len(means),
-               "n_queries": len(seeds[0][key]), "seed_means": " ".join(f"{value:.6f}" for value in means)}
+               "n_queries": len(seeds[0][key]), "seed_means": seed_means.joined(means)}
 
 
 KEYS = ("method", "reference", "run", "metric")

@@ -26,8 +26,9 @@ from engine.basics.errors import InvalidInput
 from engine.basics.noted import KEY
 from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
-from engine.experiments.noisy_labels import cost, sources, summary
+from engine.experiments.noisy_labels import cost, sources
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise
 from engine.metrics.detection import detection
 from engine.models.recipe import Recipe
@@ -115,7 +116,7 @@ def _agreement(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
 
 def _row(pair: Pair, comparison: str, metric: str, values: Sequence[float]) -> dict[str, Any]:
     return {"method": pair.method, "behavior": pair.behavior, "comparison": comparison,
-            "metric": METRICS[metric].title, **summary(values)}
+            "metric": METRICS[metric].title, **seed_means.summary(values)}
 
 
 STUDY = JobKind("mixed_precision", plan, run_chunk, finish, weight)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from engine.basics import resident
 from engine.basics.errors import InvalidInput
+from engine.metrics import seed_means
 from engine.metrics.intervals import t_interval
 
 SUMMARY = ("mean", "ci95", "n_seeds", "n_dropped", "seed_means", "wrong_removed")
@@ -62,7 +63,7 @@ def check(standing: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
 def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Sequence[Any]]:
     """Columns of `SUMMARY` over the seeds of both."""
     texts = [f"{old} {new}" for old, new in zip(joined["seed_means"], joined["seed_means of the fresh"], strict=True)]
-    values = [np.array([float(value) for value in text.split()]) for text in texts]
+    values = [seed_means.split(text) for text in texts]
     intervals = [t_interval(each) for each in values]
     found: dict[str, Sequence[Any]] = {
         "seed_means": texts, "n_seeds": [int((~np.isnan(each)).sum()) for each in values],

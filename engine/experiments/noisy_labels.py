@@ -24,9 +24,9 @@ from engine.experiments.contents import check
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.metrics.agreement import pairwise
 from engine.metrics.detection import detection
-from engine.metrics.intervals import t_interval
 from engine.models.recipe import PAPER_RESNET, Recipe
 from engine.runs import noisy_labels as runs
 from engine.store.results import Result
@@ -147,7 +147,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
         tables = pd.concat([part.table("detection").assign(order=lambda frame: range(len(frame))) for part in parts])
         for (_, method, behavior, metric), own in tables.groupby(["order", "method", "behavior", "metric"]):
             found.append({"method": method, "behavior": behavior, **columns, "metric": metric,
-                          **summary(own["value"])})
+                          **seed_means.summary(own["value"])})
         agreement += _agreement([part.array("tau") for part in parts], parts[0].manifest["compared"], columns)
         told["runs"] += [{"source": {**source, "seed": seed}, "run": part.manifest["run"],
                           **part.manifest["facts"]} for seed, part in zip(payload["seeds"], parts, strict=True)]
@@ -160,14 +160,8 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
 def _agreement(taus: list[np.ndarray], compared: list[list[str]], columns: Mapping[str, str]) -> list[dict]:
     titles = [Pair(*pair).title for pair in compared]
     return [{"a": titles[i], "b": titles[j], **columns, "metric": "Kendall tau",
-             **summary([tau[i, j] for tau in taus])} for i in range(len(titles)) for j in range(i + 1, len(titles))]
-
-
-def summary(values) -> dict[str, Any]:
-    """mean, ci95, n_seeds and the seed points."""
-    mean, half = t_interval(values)
-    return {"mean": mean, "ci95": half, "n_seeds": len(values),
-            "seed_means": " ".join(f"{value:.6f}" for value in values)}
+             **seed_means.summary(tau[i, j] for tau in taus)}
+            for i in range(len(titles)) for j in range(i + 1, len(titles))]
 
 
 def tolerance(row: Mapping[str, str]) -> float:

@@ -17,18 +17,9 @@ from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments.contents import check
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
-from engine.experiments.noisy_labels import (
-    CIFAR,
-    NUMERICS,
-    OF_THE_PAPER,
-    QUARTER,
-    SHORT,
-    SMALL_RECIPE,
-    cost,
-    sources,
-    summary,
-)
+from engine.experiments.noisy_labels import CIFAR, NUMERICS, OF_THE_PAPER, QUARTER, SHORT, SMALL_RECIPE, cost, sources
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.metrics.detection import precision_title
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
@@ -116,7 +107,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
         told = chunks[key].manifest
         found.setdefault((Pair(*told["pair"]), told["share"]), []).append(told)
     table = [{"method": pair.method, "behavior": pair.behavior, "topk": share, "metric": METRIC,
-             **summary([100 * (one["after"] - one["before"]) for one in told]),
+             **seed_means.summary([100 * (one["after"] - one["before"]) for one in told]),
              "wrong_removed": sum(one["wrong"] for one in told) / sum(one["removed"] for one in told)}
             for (pair, share), told in found.items()]
     runs_told = {told["run"]: told for listed in found.values() for told in listed}

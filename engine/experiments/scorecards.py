@@ -18,8 +18,8 @@ from engine.experiments.contents import check
 from engine.experiments.exact_language import RECIPE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
 from engine.experiments.experiment import Experiment, Preset
-from engine.experiments.language import summary
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource, build_kept
 from engine.runs.scorecard import measured
@@ -83,7 +83,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     for names, own in rows.groupby(KEYS, sort=False):
         first = own.iloc[0]
         kept = {"title": first["title"], "exact": bool(first["exact"]), "control": bool(first["control"])}
-        told.append({**summary({**dict(zip(KEYS, names, strict=True)), **kept}, own["mean"]),
+        told.append({**dict(zip(KEYS, names, strict=True)), **kept, **seed_means.summary(own["mean"]),
                      "n_dropped": int(own["n_dropped"].sum())})
     seen = {key.rpartition("/")[0]: chunks[key].manifest for key in plan(payload)}
     return Output({"cards": pd.DataFrame(told)}, manifest={

@@ -18,8 +18,8 @@ from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
+from engine.metrics import seed_means
 from engine.metrics.agreement import top_size
-from engine.metrics.intervals import t_interval
 from engine.models.training import train
 from engine.runs import noisy_labels as runs
 from engine.runs.prepared import check_contents
@@ -147,11 +147,7 @@ def _what_if_finish(data: Mapping[str, Any], chunks: Mapping[str, Result], conte
     accuracies = {part: [chunks[f"{seed}/{part}"].manifest["accuracy"] for seed in data["seeds"]]
                   for part in (BEFORE, AFTER)}
     accuracies["change"] = [after - before for before, after in zip(*accuracies.values(), strict=True)]
-    rows = []
-    for part, values in accuracies.items():
-        mean, half = t_interval(values)
-        rows.append({"what": part, "mean": mean, "ci95": half, "n_seeds": len(values),
-                     "seed_means": " ".join(f"{value:.6f}" for value in values)})
+    rows = [{"what": part, **seed_means.summary(values)} for part, values in accuracies.items()]
     told = chunks[f"{data['seeds'][0]}/{BEFORE}"].manifest
     return Output({"accuracy": pd.DataFrame(rows)}, manifest={**_passed_on(told), "seeds": data["seeds"]})
 

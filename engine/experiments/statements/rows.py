@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from engine.basics.errors import InvalidInput
+from engine.metrics import seed_means
 
 Row = Mapping[str, Any]
 
@@ -65,4 +66,4 @@ class Rows:
 
 def points(row: Row) -> np.ndarray:
     """(seeds,): the value of every seed."""
-    return np.array([float(value) for value in str(row["seed_means"]).split()])
+    return seed_means.split(row["seed_means"])

@@ -6,7 +6,7 @@ import pytest
 
 from engine.applications.language.detection import detection
 from engine.experiments.enough import Evidence, found_something
-from engine.experiments.language import summary
+from engine.metrics import seed_means
 
 TASK = {"clean": 240, "answer": 30, "rationale": 30}
 RANKINGS = 20
@@ -21,8 +21,8 @@ def evidence(lift, seeds=2):
         for method in ("Random", *(f"method {number}" for number in range(RANKINGS))):
             found = [rng.normal(size=300) + flagged * lift.get(kind, 0) * (method == "method 7") for _ in range(seeds)]
             measured = [detection(flagged, scores) for scores in found]
-            rows += [summary({"corruption": kind, "method": method, "metric": metric},
-                             [each[metric] for each in measured])
+            rows += [{"corruption": kind, "method": method, "metric": metric,
+                      **seed_means.summary(each[metric] for each in measured)}
                      for metric in ("AUPRC", "AUROC")]
     return Evidence(pd.DataFrame(rows), {"spec": {"settings": {"task": TASK}}})
 
