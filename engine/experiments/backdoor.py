@@ -214,8 +214,9 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
     check(payload)
     seed, _, task = key.partition("/")
     chosen = {**payload["settings"][task], "model": payload["settings"]["model"]}
-    found = stages.trained(stages.attribution(chosen, int(seed), context), context, 0.9)
-    if task == "corruption":
+    alone = task == "corruption"
+    found = stages.trained(stages.attribution(chosen, int(seed), context), context, 1.0 if alone else 0.9)
+    if alone:
         measured = {("Response corruption", "Loss"): found.points[-1].facts["loss"]}
     else:
         measured = {("Conditional backdoor", *name): value

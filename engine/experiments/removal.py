@@ -27,6 +27,8 @@ from engine.store.results import Result
 
 SHARES = (0.01, 0.05, 0.10)
 METRIC = "Test accuracy change"
+SCORING = 1.5
+"""What the first training takes with its scores, in trainings."""
 FASHION = {"dataset": "fashion_mnist", "n_train": 2_000, "trusted": 50, "pool": 2, "model": "mlp",
            "recipe": SMALL_RECIPE.model_copy(update={"epochs": 60, "weight_decay": 0.0})}
 """Long enough that wrong labels are memorised and cost accuracy, which their removal can then give back."""
@@ -73,8 +75,12 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    first = key.split("/")[1:] == ["0", "0"]
-    return cost(payload["settings"]["sources"][0], 2.5 if first else 1.0)
+    return cost(payload["settings"]["sources"][0], 1.0 + (SCORING if _scores(key) else 0.0))
+
+
+def _scores(key: str) -> bool:
+    """Whether a chunk is its seed's first, which trains and scores before it trains again."""
+    return key.split("/")[1:] == ["0", "0"]
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -84,12 +90,13 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     chosen = payload["settings"]
     source = NoisySource.parse({**chosen["sources"][0], "seed": seed})
     pair, share = rows(chosen)[place], chosen["shares"][number]
-    scored = runs.load(runs.within(context, runs.KIND, runs.payload(source, chosen["methods"])))
+    start = SCORING / (1.0 + SCORING) if _scores(key) else 0.0
+    scored = runs.load(runs.within(context, runs.KIND, runs.payload(source, chosen["methods"]), end=start))
     flags = runs.draw_kept(source).known_flags
     suspicion = known_wrong(flags.noisy, seed) if pair == ORACLE else scored.suspicion[pair]
     removed = retraining.most_suspicious(suspicion, share)
     result = runs.within(context, retraining.KIND, retraining.payload(source, removed),
-                         f"seed {seed}: {pair.title}, {share_title(share)} removed")
+                         f"seed {seed}: {pair.title}, {share_title(share)} removed", start)
     return Output(manifest={"pair": list(pair), "share": share_title(share), "before": scored.facts["test_accuracy"],
                             "after": result.manifest["accuracy"], "removed": len(removed),
                             "wrong": int(flags.noisy[removed].sum()), "run": result.digest, "facts": scored.facts})

@@ -12,19 +12,25 @@ from typing import Any, Protocol
 from engine.basics import resident
 from engine.basics.errors import StoreError
 from engine.basics.noted import manifest_part, noting
-from engine.jobs.kinds import Context, JobKind, Output, Progress, Watch, job_digest
+from engine.jobs.kinds import Context, JobKind, Output, Progress, Tell, Watch, job_digest, unheard
 from engine.store.results import Store, digest_of
-
-Tell = Callable[[float, str], None]
-"""Called with the fraction of a chunk that is done, and what it is at."""
-
-
-def unheard(fraction: float, message: str) -> None:
-    """Nobody listens."""
 
 
 def with_nothing(context: Context) -> None:
     """Begin a chunk with what its process has."""
+
+
+FOUND = "found_fraction"
+"""What a chunk's manifest calls the part of its work that lay there."""
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class Took:
+    """How long a chunk took, and which fraction of its work lay there before."""
+
+    seconds: float
+    found: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,18 +60,19 @@ class ChunkWork:
         """The surroundings of a chunk."""
         return Context(Store(self.root), self.options, check, tell)
 
-    def stored_seconds(self, key: str) -> float | None:
+    def stored(self, key: str) -> Took | None:
         """How long chunk `key` took, if it is stored and verifies; None otherwise."""
         if not self.chunks.has(self.name(key)):
             return None
         try:
-            return float(self.chunks.read(self.name(key)).manifest["seconds"])
+            manifest = self.chunks.read(self.name(key)).manifest
         except StoreError:
             return None  # set aside by now
+        return Took(float(manifest["seconds"]), float(manifest.get(FOUND, 0.0)))
 
     def __call__(self, key: str, tell: Tell = unheard, check: Callable[[], None] = lambda: None,
-                 begin: Callable[[Context], None] = with_nothing) -> float:
-        """Compute chunk `key` and store it; return the seconds that it took. It tells how far it is, and may be asked
+                 begin: Callable[[Context], None] = with_nothing) -> Took:
+        """Compute chunk `key` and store it; return how long it took. It tells how far it is, and may be asked
         to stop by what `check` raises. begin: called first, with the chunk's surroundings."""
         started, context = time.perf_counter(), self.context(tell, check)
         with noting() as told:
@@ -73,9 +80,10 @@ class ChunkWork:
             output = Output.of(self.kind.run_chunk(self.payload, key, context))
         seconds = time.perf_counter() - started
         facts = {**manifest_part(told), **resident.manifest_part(resident.peak_resident()), **output.manifest,
-                 "kind": self.kind.name, "payload": self.payload, "chunk": key, "seconds": seconds}
+                 "kind": self.kind.name, "payload": self.payload, "chunk": key, "seconds": seconds,
+                 **({FOUND: context.lay_there} if context.lay_there else {})}
         self.chunks.write(self.name(key), facts, output.tables, output.arrays)
-        return seconds
+        return Took(seconds, context.lay_there)
 
 
 class Ledger:
@@ -83,72 +91,86 @@ class Ledger:
 
     def __init__(self, weights: Mapping[str, float], watch: Watch) -> None:
         self.weights, self.watch = dict(weights), watch
-        self._seconds: dict[str, float] = {}
+        self._took: dict[str, Took] = {}
         self._within: dict[str, float] = {}  # key: fraction done
+        self._found: dict[str, float] = {}  # key: of that, the fraction that lay there
         self._since = 0.0  # when the last chunk was finished, or the first one began
 
-    def recall(self, key: str, seconds: float) -> None:
-        """Chunk `key` was stored by an earlier attempt and took `seconds`; nothing is reported."""
-        self._seconds[key] = seconds
+    def recall(self, key: str, took: Took) -> None:
+        """Chunk `key` was stored by an earlier attempt; nothing is reported."""
+        self._took[key] = took
 
     def begin(self, key: str) -> None:
         """Chunk `key` is being computed from now on."""
         if not self._within:
             self._since = time.monotonic()
-        self._within[key] = 0.0
+        self._within[key] = self._found[key] = 0.0
         self._report(key)
 
-    def tell(self, key: str, fraction: float, message: str = "") -> None:
-        """`fraction` of chunk `key` is done."""
+    def tell(self, key: str, fraction: float, message: str = "", found: float = 0.0) -> None:
+        """`fraction` of chunk `key` is done, of which `found` lay there."""
         if key in self._within:
-            self._within[key] = fraction
+            self._within[key], self._found[key] = fraction, found
         self._report(message or key)
 
-    def finish(self, key: str, seconds: float, message: str = "") -> None:
-        """Chunk `key` is stored and took `seconds`."""
+    def finish(self, key: str, took: Took, message: str = "") -> None:
+        """Chunk `key` is stored."""
         self._within.pop(key, None)
-        self._seconds[key] = seconds
+        self._took[key] = took
         self._since = time.monotonic()
         self._report(message or key)
 
     @property
     def spent(self) -> float:
         """Seconds that the finished chunks took, those of earlier attempts included."""
-        return sum(self._seconds.values())
+        return sum(took.seconds for took in self._took.values())
 
     def _report(self, message: str) -> None:
         total = sum(self.weights.values())
-        finished = sum(self.weights[key] for key in self._seconds)
-        begun = sum(self.weights[key] * fraction for key, fraction in self._within.items())
-        spent = self.spent + (time.monotonic() - self._since if any(self._within.values()) else 0.0)
+        done = (sum(self.weights[key] for key in self._took)
+                + sum(self.weights[key] * fraction for key, fraction in self._within.items()))
         self.watch.report(Progress(
-            done=len(self._seconds), total=len(self.weights), message=message,
-            share=(finished + begun) / total if total else 1.0,
-            seconds_left=time_left(spent, finished + begun, total)))
+            done=len(self._took), total=len(self.weights), message=message, share=done / total if total else 1.0,
+            seconds_left=time_left(*self._paced(), total - done)))
+
+    def _paced(self) -> tuple[float, float]:
+        """(seconds, work) of what was computed, without what lay there."""
+        parts = {key: _computed(1.0, took.found) for key, took in self._took.items()}
+        begun = {key: _computed(fraction, self._found[key]) for key, fraction in self._within.items()}
+        seconds = sum(self._took[key].seconds for key, part in parts.items() if part)
+        return (seconds + (time.monotonic() - self._since if any(begun.values()) else 0.0),
+                sum(self.weights[key] * part for key, part in [*parts.items(), *begun.items()]))
 
 
-def time_left(spent: float, finished: float, total: float) -> float | None:
-    """Seconds that the rest of `total` work takes at the pace of `finished` work in `spent` seconds; None if unknown.
+def _computed(fraction: float, found: float) -> float:
+    """What of a fraction did not lie there, but for the rounding of the two."""
+    return fraction - found if fraction - found > ROUNDING else 0.0
 
-    >>> time_left(10.0, 2.0, 8.0)
+
+def time_left(spent: float, finished: float, left: float) -> float | None:
+    """Seconds that the work `left` takes at the pace of `finished` work in `spent` seconds; None if unknown.
+
+    >>> time_left(10.0, 2.0, 6.0)
     30.0
     """
-    return spent / finished * (total - finished) if finished > 0 else None
+    if left <= 0:
+        return 0.0
+    return spent / finished * left if finished > 0 else None
 
 
 class Executor(Protocol):
-    """Computes chunks. A cluster engine implements this one method: send `work(key)` away, yield its seconds."""
+    """Computes chunks. A cluster engine implements this one method: send `work(key)` away, yield how long it took."""
 
-    def run(self, keys: Sequence[str], work: ChunkWork, ledger: Ledger) -> Iterator[tuple[str, float]]:
-        """Yield (key, seconds) after a chunk was stored, in any order; stop cleanly when closed."""
+    def run(self, keys: Sequence[str], work: ChunkWork, ledger: Ledger) -> Iterator[tuple[str, Took]]:
+        """Yield (key, how long it took) after a chunk was stored, in any order; stop cleanly when closed."""
         ...
 
 
 class LocalExecutor:
     """One chunk after the other, in this thread."""
 
-    def run(self, keys: Sequence[str], work: ChunkWork, ledger: Ledger) -> Iterator[tuple[str, float]]:
-        """Yield (key, seconds) after each chunk was stored."""
+    def run(self, keys: Sequence[str], work: ChunkWork, ledger: Ledger) -> Iterator[tuple[str, Took]]:
+        """Yield (key, how long it took) after each chunk was stored."""
         for key in keys:
             ledger.begin(key)
             yield key, work(key, partial(ledger.tell, key), ledger.watch.check)

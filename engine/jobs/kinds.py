@@ -63,6 +63,14 @@ class Watch:
         self.check()
 
 
+Tell = Callable[[float, str, float], None]
+"""Called with the fraction of a chunk that is done, what it is at, and the fraction that lay there before it began."""
+
+
+def unheard(fraction: float, message: str, found: float = 0.0) -> None:
+    """Nobody listens."""
+
+
 class Context:
     """What a chunk may ask of its surroundings.
 
@@ -72,10 +80,12 @@ class Context:
 
     def __init__(self, store: Store, options: Mapping[str, Any] | None = None,
                  check: Callable[[], None] = lambda: None,
-                 tell: Callable[[float, str], None] = lambda fraction, message: None) -> None:
+                 tell: Tell = unheard) -> None:
         self.store = store
         self.options = dict(options or {})
         self._check, self._tell = check, tell
+        self._done = 0.0
+        self.lay_there = 0.0  # the fraction of this chunk that had been computed before
 
     def check(self) -> None:
         """Raise `Cancelled` if the job was asked to stop; call it within a long chunk as often as you like."""
@@ -94,7 +104,14 @@ class Context:
     def progress(self, fraction: float, message: str = "") -> None:
         """Say that `fraction` in [0, 1] of this chunk is done, and `check`."""
         self._check()
-        self._tell(min(max(float(fraction), 0.0), 1.0), message)
+        self._done = min(max(float(fraction), 0.0), 1.0)
+        self._tell(self._done, message, self.lay_there)
+
+    def found(self, fraction: float, message: str = "") -> None:
+        """As `progress`, where what was added since the last word lay there, computed by another run or by an attempt
+        that was stopped: it is done, and says nothing of how long the rest takes."""
+        self.lay_there += max(min(float(fraction), 1.0) - self._done, 0.0)
+        self.progress(fraction, message)
 
 
 def of_table(result: Result) -> Sketch | None:

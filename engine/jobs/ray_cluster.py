@@ -62,6 +62,7 @@ class Entry:
     node: str
     share: float = 0.0
     message: str = ""
+    found: float = 0.0
 
 
 class _Board:
@@ -87,12 +88,12 @@ class Teller:
         self.actor, self.key, self.node, self._last = actor, key, node, 0.0
         actor.put.remote(Entry(key, node))
 
-    def tell(self, share: float, message: str) -> None:
-        """So much of the chunk is done; said at most twice a second."""
+    def tell(self, share: float, message: str, found: float = 0.0) -> None:
+        """So much of the chunk is done, and so much of that lay there; said at most twice a second."""
         now = time.monotonic()
         if now - self._last >= OFTEN:
             self._last = now
-            self.actor.put.remote(Entry(self.key, self.node, share, message))
+            self.actor.put.remote(Entry(self.key, self.node, share, message, found))
 
     def done(self) -> None:
         """Nobody else says so."""

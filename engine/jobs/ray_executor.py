@@ -20,7 +20,7 @@ from typing import Any
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs.cluster import Sighting
-from engine.jobs.executor import ChunkWork, Ledger
+from engine.jobs.executor import ChunkWork, Ledger, Took
 from engine.jobs.ray_cluster import Entry, RayCluster, connected, share_of_gpu, surroundings
 from engine.jobs.ray_tasks import FOR_SEVERAL, compute, make
 
@@ -45,8 +45,8 @@ class RayExecutor:
     gpus: float | None = None
     retries: int = 3
 
-    def run(self, keys: Sequence[str], work: ChunkWork, ledger: Ledger) -> Iterator[tuple[str, float]]:
-        """Yield (key, seconds) after a chunk was stored, in the order in which they are done.
+    def run(self, keys: Sequence[str], work: ChunkWork, ledger: Ledger) -> Iterator[tuple[str, Took]]:
+        """Yield (key, how long it took) after a chunk was stored, in the order in which they are done.
 
         The seconds are those that passed since the last one, so that they add up to what the job took. Raises what the
         chunk or the watch raises, and `StoreError` for a chunk whose nodes were lost again and again.
@@ -67,10 +67,10 @@ class RayExecutor:
                 done, _ = ray.wait(list(pending), timeout=PAUSE)
                 for reference in done:
                     key = pending.pop(reference)
-                    _settle(ray, reference, key)
+                    took = _settle(ray, reference, key)
                     now = time.perf_counter()
                     seconds, last = now - last, now
-                    yield key, seconds
+                    yield key, replace(took, seconds=seconds)
                 entries = told.look(list(pending.values()), list(tasks.shared))
                 pending = losses.mended(pending, entries)
                 ledger.watch.check()
@@ -214,7 +214,7 @@ class _Told:
             if key in pending and (before is None or before.node != entry.node):
                 self.ledger.begin(key)
             if entry != before:
-                self.ledger.tell(key, entry.share, entry.message)
+                self.ledger.tell(key, entry.share, entry.message, entry.found)
         self._before = entries
         if time.monotonic() - self._seen >= SEEN:
             self._seen = time.monotonic()
@@ -222,9 +222,9 @@ class _Told:
         return entries
 
 
-def _settle(ray: ModuleType, reference: object, key: str) -> None:
+def _settle(ray: ModuleType, reference: object, key: str) -> Took:
     try:
-        ray.get(reference)
+        return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
         raise error.cause from None
     except ray.exceptions.RayError as error:

@@ -12,7 +12,7 @@ from typing import Any
 from engine.basics import plugins
 from engine.basics.folders import at_home
 from engine.basics.noted import note, noting
-from engine.jobs.executor import ChunkWork
+from engine.jobs.executor import ChunkWork, Took
 from engine.jobs.kinds import Context, Handed
 from engine.jobs.ray_cluster import Teller
 
@@ -28,13 +28,13 @@ class Made:
     notes: tuple[str, ...]
 
 
-def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any, *before: Made | None) -> None:
-    """Chunk `key`. One that another attempt has stored by now is not computed again. before: what it begins with, and
-    None for each chunk that had to be stored before."""
-    made = tuple(one for one in before if one is not None)
+def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any,
+            *before: Made | Took) -> Took:
+    """Chunk `key`, and how long it took. One that another attempt has stored by now is not computed again. before: what
+    it begins with, and what each chunk took that had to be stored before."""
+    made = tuple(one for one in before if isinstance(one, Made))
     with _at_work(work, key, variables, board) as teller:
-        if work.stored_seconds(key) is None:
-            work(key, teller.tell, begin=partial(_take, work, made))
+        return work.stored(key) or work(key, teller.tell, begin=partial(_take, work, made))
 
 
 def make(work: ChunkWork, name: str, variables: Mapping[str, str], board: Any, *made: Made) -> Made:

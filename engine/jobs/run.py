@@ -112,13 +112,12 @@ def _weights(work: ChunkWork) -> dict[str, float]:
 def _compute(work: ChunkWork, ledger: Ledger, executor: Executor) -> None:
     missing = []
     for key in ledger.weights:
-        seconds = work.stored_seconds(key)
-        if seconds is None:
-            missing.append(key)
+        if took := work.stored(key):
+            ledger.recall(key, took)
         else:
-            ledger.recall(key, seconds)
-    for key, seconds in executor.run(missing, work, ledger):
-        ledger.finish(key, seconds)
+            missing.append(key)
+    for key, took in executor.run(missing, work, ledger):
+        ledger.finish(key, took)
         ledger.watch.between_chunks()
 
 

@@ -191,18 +191,27 @@ def draw_kept(source: NoisySource) -> NoisyData:
 
 
 class Passing(Watch):
-    """Tells the progress of a run to the chunk that started it."""
+    """Tells the progress of a run to the chunk that started it, of which it is the part from `start` to `end`."""
 
-    def __init__(self, context: Context, message: str = "") -> None:
-        self.context, self.message = context, message
+    def __init__(self, context: Context, message: str = "", start: float = 0.0, end: float = 1.0) -> None:
+        self.context, self.message, self.start, self.end = context, message, start, end
+        self.silent = True
 
     def report(self, progress: Progress) -> None:
-        self.context.progress(progress.share, self.message or progress.message)
+        tell = self.context.found if self.silent else self.context.progress  # what is reported first lay there
+        tell(self.start + (self.end - self.start) * progress.share, self.message or progress.message)
+        self.silent = False
 
     def check(self) -> None:
         self.context.check()
 
 
-def within(context: Context, kind: str, data: Mapping[str, Any], message: str = "") -> Result:
-    """Run another job to its end inside of a chunk, or take its stored result."""
-    return run_job(kind, data, context.store.root, options=context.options, watch=Passing(context, message))
+def within(context: Context, kind: str, data: Mapping[str, Any], message: str = "", start: float = 0.0,
+           end: float = 1.0) -> Result:
+    """Run another job to its end inside of a chunk, from the fraction `start` to `end` of it, or take its stored
+    result."""
+    watch = Passing(context, message, start, end)
+    result = run_job(kind, data, context.store.root, options=context.options, watch=watch)
+    if watch.silent:  # it was stored
+        context.found(end, message)
+    return result

@@ -133,7 +133,7 @@ class Attribution:
 
     def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
         """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
-        lives, so that nobody removes it."""
+        lives, so that nobody removes it. progress: as `finetune.finetune` has it."""
         self._both  # noqa: B018 - what has to be fetched has no revision, and so no digest, before
         self._hold = kept.Hold(self.digest)
         kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
@@ -181,7 +181,8 @@ class Attribution:
     def record_cache(self, point: Checkpoint, check: Check = lambda: None,
                      progress: Progress = lambda share: None, rows: Sequence[int] | None = None) -> Cache:
         """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses. rows: a
-        shard of the training records, kept by itself (default: all)."""
+        shard of the training records, kept by itself (default: all). progress: called with the share of the records
+        that are done, first with that of the records that were there before."""
         sizes, projection, cache = self.sizes, self.projection, self.opened_records(point, rows)
         encoded = self.encoded if rows is None else [self.encoded[row] for row in rows]
 
@@ -196,7 +197,8 @@ class Attribution:
 
     def query_cache(self, point: Checkpoint, records: Sequence[Record], check: Check = lambda: None,
                     progress: Progress = lambda share: None) -> Cache:
-        """Projected gradients of every behavior of queries at a checkpoint, with its values."""
+        """Projected gradients of every behavior of queries at a checkpoint, with its values. progress: as for
+        `record_cache`."""
         encoded = [self.encoder.encode(record) for record in records]
         names, sizes, projection = self.behaviors(encoded), self.sizes, self.projection
         width = projection.width(list(sizes.values()))
@@ -305,10 +307,12 @@ class Attribution:
     def _fill(self, cache: Cache, point: Checkpoint, encoded: Sequence[Encoded], rows_of, check: Check,
               progress: Progress) -> Cache:
         if cache.sealed:
+            progress(1.0)
             return cache
         self.place(point)
         missing = cache.missing
         done = len(encoded) - len(missing)
+        progress(done / len(encoded))
         with gradients.tapped(self.model) as tap:
             for rows in passes.batches(encoded, self.setting.recipe.batch, missing):
                 check()

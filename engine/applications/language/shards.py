@@ -56,6 +56,8 @@ def fill(found: Attribution, point: Checkpoint, number: int, of: int, check: Che
     own = rows(found, number, of)
     if own and not found.opened_records(point).sealed:
         found.record_cache(point, check, progress, own)
+    else:
+        progress(1.0)
 
 
 def merged(found: Attribution, point: Checkpoint, of: int, check: Check = lambda: None,

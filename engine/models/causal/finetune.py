@@ -105,12 +105,14 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str 
              progress: Callable[[float], None] = lambda share: None) -> list[Checkpoint]:
     """Train a reader of records, and return the checkpoints; a training that stopped goes on.
 
-    told: in which precision its passes run, which is noted for the manifest of the run around it. Raises `Diverged`
-    where the loss is not finite.
+    told: in which precision its passes run, which is noted for the manifest of the run around it. progress: called with
+    the share of the steps that are done, first with that of the steps that were done before. Raises `Diverged` where
+    the loss is not finite.
     """
     n = len(training.y)
     note(told)
     if done := finished(folder, recipe, n):
+        progress(1.0)
         return done
     total, keep = schedule(recipe, n)
     begun = [point for point in checkpoints(folder) if point.step in keep]

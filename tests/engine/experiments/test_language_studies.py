@@ -12,7 +12,7 @@ from engine.cli.reproduce_text import report, truncation
 from engine.data.records import Record
 from engine.experiments import EXPERIMENTS, backdoor, language, publish, reproduction, response_corruption
 from engine.experiments.language_asked import Asked
-from engine.jobs import run_job
+from engine.jobs import Watch, run_job
 from engine.models.causal import catalogue
 from engine.runs import language as language_run
 from tests.engine import tiny
@@ -38,9 +38,19 @@ def chosen(place, task, **more):
     return language.settings(str(place / "tiny"), task, RECIPE, 64, **more)
 
 
-def run(name, settings, seeds=(0, 1)):
+class Recorder(Watch):
+    """Keeps what is reported."""
+
+    def __init__(self):
+        self.seen = []
+
+    def report(self, progress):
+        self.seen.append(progress)
+
+
+def run(name, settings, seeds=(0, 1), watch=None):
     study = EXPERIMENTS[name].study
-    return run_job(study, {"study": study, "preset": "small", "settings": settings, "seeds": list(seeds)})
+    return run_job(study, {"study": study, "preset": "small", "settings": settings, "seeds": list(seeds)}, watch=watch)
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +174,10 @@ def test_removal_takes_out_a_tenth_and_trains_again(place, folders, removed):
 def test_quality_is_measured_on_what_the_other_studies_trained(place, corruption, poisoned):
     settings = {"model": str(place / "tiny"), "backdoor": chosen(place, BACKDOOR),
                 "corruption": chosen(place, CORRUPTION)}
-    result = run("table-a11", settings)
+    watch = Recorder()
+    result = run("table-a11", settings, watch=watch)
+    first = [seen for seen in watch.seen if seen.share <= 0.25]
+    assert first[-1].done == 1 and {seen.seconds_left for seen in first} == {None}  # the training lay there
     rows = table("table-a11", result)
     assert cell(rows, metric="Loss")["mean"] == pytest.approx(
         np.mean([run["facts"]["losses"][-1] for run in corruption.manifest["runs"]]))

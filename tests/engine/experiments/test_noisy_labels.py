@@ -1,6 +1,7 @@
 """The studies of noisy labels at tiny size: every cell of the paper's tables has its row, and numbers by hand."""
 
 import dataclasses
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import EXPERIMENTS, noisy_labels, publish, removal
 from engine.experiments.experiment import Preset
-from engine.jobs import KINDS, run_job
+from engine.jobs import KINDS, Watch, run_job
 from engine.metrics.detection import detection
 from engine.runs import noisy_labels as runs
 from tests.engine.applications.noisy_labels.sources import RECIPE
@@ -54,6 +55,22 @@ def test_means_are_over_seeds_of_the_stored_runs(main):
         values.append(detection(runs.draw_kept(source).flags.noisy, scored.suspicion[pair])["AUPRC"])
     assert row["mean"] == pytest.approx(np.mean(values)) and row["n_seeds"] == 2
     np.testing.assert_allclose([float(v) for v in row["seed_means"].split()], values, atol=1e-6)
+
+
+def test_runs_that_lie_there_say_nothing_of_the_time_that_is_left(main):
+    """Another job of the same runs, of which one is not stored."""
+    class Recorder(Watch):
+        seen: ClassVar[list] = []
+
+        def report(self, progress):
+            self.seen.append(progress)
+
+    tiny, result = main
+    payload = tiny.payload("small")
+    run_job(tiny.study, {**payload, "preset": "another", "seeds": [0, 1, 2]}, result.store.root, watch=Recorder())
+    before = [seen.seconds_left for seen in Recorder.seen if seen.share <= 2 / 3]
+    assert len(before) > 3 and set(before) == {None}
+    assert Recorder.seen[-1].seconds_left == 0.0
 
 
 def test_figure_5_1_compares_every_two_pairs(main):

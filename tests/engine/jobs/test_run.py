@@ -1,6 +1,7 @@
 """Jobs without a queue: chunks, resumption, progress and the time that is left."""
 
 import errno
+import time
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import engine.store.sealed
 from engine.basics.errors import Cancelled, InvalidInput, StoreError
 from engine.basics.noted import note
 from engine.basics.resident import peak_resident
-from engine.jobs import KINDS, Bar, JobKind, Ledger, Output, Watch, job_digest, run_job, time_left
+from engine.jobs import KINDS, Bar, JobKind, Ledger, Output, Took, Watch, job_digest, run_job, time_left
 from engine.store.results import Store
 from tests.engine.jobs.kinds import tally
 
@@ -174,17 +175,67 @@ def test_a_job_without_chunks(root):
 
 
 def test_time_left_by_hand():
-    assert time_left(10.0, 2.0, 8.0) == 30.0
-    assert time_left(0.0, 0.0, 8.0) is None
+    assert time_left(10.0, 2.0, 6.0) == 30.0
+    assert time_left(0.0, 0.0, 8.0) is None and time_left(0.0, 0.0, 0.0) == 0.0
     watch = Recorder()
     ledger = Ledger({"light": 1.0, "heavy": 9.0}, watch)
-    ledger.recall("light", 3.0)
+    ledger.recall("light", Took(3.0))
     ledger.begin("heavy")
     assert watch.seen[-1].seconds_left == 27.0 and watch.seen[-1].share == 0.1
     ledger.tell("heavy", 0.5, "half way")
     assert watch.seen[-1].share == 0.55 and watch.seen[-1].message == "half way"
-    ledger.finish("heavy", 30.0)
+    ledger.finish("heavy", Took(30.0))
     assert watch.seen[-1].seconds_left == 0.0 and watch.seen[-1].done == 2
+
+
+def test_what_lay_there_is_done_and_says_nothing_of_the_pace():
+    watch = Recorder()
+    ledger = Ledger({"trained": 50.0, "resumed": 20.0, "left": 30.0}, watch)
+    ledger.begin("trained")
+    ledger.tell("trained", 1.0, found=1.0)
+    ledger.finish("trained", Took(0.5, found=1.0))
+    assert watch.seen[-1].share == 0.5 and watch.seen[-1].seconds_left is None
+    ledger.begin("resumed")
+    ledger.tell("resumed", 0.5, found=0.5)
+    assert watch.seen[-1].share == 0.6 and watch.seen[-1].seconds_left is None
+    ledger.finish("resumed", Took(100.0, found=0.5))
+    assert watch.seen[-1].seconds_left == pytest.approx(300.0)  # ten seconds for each of its ten, and thirty are left
+    assert ledger.spent == 100.5
+    ledger.begin("left")
+    ledger.tell("left", 1 / 3, found=1 / 3 - 1e-12)  # a sum of parts
+    assert watch.seen[-1].seconds_left == pytest.approx(200.0)
+
+
+def test_a_chunk_says_what_lay_there(root, finding_kind):
+    watch = Recorder()
+    run_job("finds", {}, root, watch=watch)
+    before = [p for p in watch.seen if p.done < 2]
+    assert [p.seconds_left for p in before if p.message == "b"] == [None]  # all of `a` lay there
+    half, later = (p for p in before if p.message.startswith("at "))
+    assert (half.share, half.seconds_left) == (0.75, None) and later.share == 0.875 and later.seconds_left > 0
+    with pytest.raises(Cancelled):
+        run_job("finds", {"another": True}, root, watch=Recorder(stop_after=1))
+    watch = Recorder()
+    run_job("finds", {"another": True}, root, watch=watch)
+    assert watch.seen[0].share == 0.5 and watch.seen[0].seconds_left is None  # of the stored chunk too
+
+
+@pytest.fixture
+def finding_kind():
+    """A kind of two chunks: all of the first lay there, and half of the second."""
+    def run_chunk(payload, key, context):
+        context.progress(0.0, "loading")
+        if key == "a":
+            context.found(1.0)
+        else:
+            context.found(0.5, "at a half")
+            time.sleep(0.01)
+            context.progress(0.75, "at three quarters")
+        return {}
+
+    KINDS.add("finds", JobKind("finds", lambda payload: ["a", "b"], run_chunk, lambda *_: Output()))
+    yield
+    KINDS.remove("finds")
 
 
 def test_bar(root, payload, capsys):

@@ -83,12 +83,15 @@ def test_a_training_that_stopped_goes_on_to_the_same_weights(plain_setting, attr
 
     with pytest.raises(KeyboardInterrupt):
         found.train(stop)
-    done = []
-    points = Attribution(Setting.parse(plain_setting), 0).train(lambda: done.append(1))
+    done, told = [], []
+    points = Attribution(Setting.parse(plain_setting), 0).train(lambda: done.append(1), told.append)
     assert len(done) == 8 - 4  # from the checkpoint after four of eight steps
+    assert told == [4 / 8, 5 / 8, 6 / 8, 7 / 8, 1.0]
     for name, value in attribution.points[-1].weights.items():
         assert torch.equal(points[-1].weights[name], value)
-    assert len(Attribution(Setting.parse(plain_setting), 0).train(lambda: pytest.fail("it was finished"))) == 2
+    told.clear()
+    finished = Attribution(Setting.parse(plain_setting), 0).train(lambda: pytest.fail("it was finished"), told.append)
+    assert len(finished) == 2 and told == [1.0]
 
 
 def test_a_training_says_how_long_its_steps_took(attribution):

@@ -107,10 +107,12 @@ def test_a_cache_goes_on_where_it_stopped(plain_setting, attribution, monkeypatc
 
     with pytest.raises(KeyboardInterrupt):
         found.record_cache(found.points[0], stop)
-    done = []
-    cache = found.record_cache(found.points[0], lambda: done.append(1))
+    done, told = [], []
+    cache = found.record_cache(found.points[0], lambda: done.append(1), told.append)
     assert len(done) == 2 and cache.sealed  # two of four batches were there
-    again = found.record_cache(found.points[0], lambda: pytest.fail("nothing was left to do"))
+    assert told[0] == pytest.approx(0.5, abs=0.1) and len(told) == 3 and told[-1] == 1.0
+    again = found.record_cache(found.points[0], lambda: pytest.fail("nothing was left to do"), told.append)
+    assert told[3:] == [1.0]
     assert np.array_equal(again["gradient"], cache["gradient"])
     with (cache.folder / "norm.npy").open("r+b") as file:
         file.seek(-4, 2)

@@ -32,7 +32,9 @@ def test_merged_shards_are_the_cache_that_was_filled_in_one_go(attribution, else
         shards.fill(elsewhere, point, number, of)
     kept = [elsewhere.opened_records(point, own).folder for own in rows if own]
     assert len(set(kept)) == min(of, 4) and all(folder.is_dir() for folder in kept)
-    cache = shards.merged(elsewhere, point, of, progress=lambda share: pytest.fail("nothing was left to compute"))
+    told = []
+    cache = shards.merged(elsewhere, point, of, progress=told.append)
+    assert told == [1.0]  # nothing was left to compute
     assert sums(cache) == sums(attribution.record_cache(attribution.points[0]))
     assert not any(folder.exists() for folder in kept)
     shards.fill(elsewhere, point, 0, of)  # the whole is there
@@ -43,7 +45,7 @@ def test_what_no_shard_holds_is_computed(attribution, elsewhere):
     point, done = elsewhere.points[0], []
     shards.fill(elsewhere, point, 1, 2)
     cache = shards.merged(elsewhere, point, 2, progress=done.append)
-    assert len(done) == 2 and sums(cache) == sums(attribution.record_cache(attribution.points[0]))
+    assert done == [0.5, 0.75, 1.0] and sums(cache) == sums(attribution.record_cache(attribution.points[0]))
 
 
 def test_shards_that_a_stopped_merge_left_are_removed(elsewhere):
@@ -69,7 +71,7 @@ def test_a_shard_that_stopped_goes_on(attribution, elsewhere):
     done = []
     shards.fill(elsewhere, point, 0, 2, progress=done.append)
     shards.fill(elsewhere, point, 1, 2)
-    assert len(done) == 1 and sums(shards.merged(elsewhere, point, 2)) == sums(
+    assert done == [0.5, 1.0] and sums(shards.merged(elsewhere, point, 2)) == sums(
         attribution.record_cache(attribution.points[0]))
 
 
