@@ -9,6 +9,7 @@ import pytest
 
 from engine.basics.sizes import spell_bytes
 from engine.experiments.noisy_labels import ARCHITECTURES
+from engine.metrics.intervals import t_interval
 
 ROOT = Path(__file__).parents[2]
 GUIDE, REPRODUCING = ((ROOT / "assets" / "guides" / f"{name}.md").read_text(encoding="utf-8")
@@ -197,15 +198,47 @@ def test_networks_at_the_desk(row):
 PICTURES = {"random": ("Random", "none"), "an oracle": ("Oracle", "none")}
 
 
-@pytest.mark.parametrize("row", rows("in percentage points of test accuracy:", 4, REPRODUCING), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("the same beside random removal, seed by seed:", 4, REPRODUCING),
+                         ids=lambda row: row[0])
 def test_removal_of_pictures_at_the_desk(row):
-    table = published("table-a10", keep_default_na=False)
-    table = table[table["topk"] == "10%"].set_index(["method", "behavior"])
+    seeds, wrong = removal_of_pictures("10%")
     method, behavior = PICTURES.get(row[0]) or row[0].split(", ")
-    own, floor = table.loc[(method, behavior.capitalize() if behavior != "none" else behavior)], table.loc[
-        ("Random", "none")]
-    told = [f"{own['wrong_removed']:.2f}", f"{own['mean']:+.2f}", f"{own['mean'] - floor['mean']:+.2f}"]
-    assert row[1:] == [text.replace("-", "−") for text in told[:2]] + [told[2] if method != "Random" else ""]
+    own = method, behavior.capitalize() if behavior != "none" else behavior
+    told = [interval(seeds.loc[own]), interval(seeds.loc[own] - seeds.loc[PICTURES["random"]])]
+    assert row[1:] == [f"{wrong[own]:.2f}", told[0], told[1] if method != "Random" else ""]
+
+
+def removal_of_pictures(share):
+    """Of Table A-10: the change of accuracy by (method, behavior), a column a seed, and the share that was wrong."""
+    table = published("table-a10", keep_default_na=False)
+    own = table[table["topk"] == share]
+    return by_seed(own, "method", "behavior"), own.set_index(["method", "behavior"])["wrong_removed"]
+
+
+def interval(values):
+    mean, half = t_interval(values)
+    return f"{mean:+.2f} ± {half:.2f}".replace("-", "−")
+
+
+def test_what_is_said_of_removal_at_the_desk():
+    told = manifest("table-a10")
+    minutes = [part["wall_seconds"] / 60 for part in told["parts"]]
+    read = [run["test_accuracy"] for run in told["runs"]]
+    assert (f"with three seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes of one core each). The models read "
+            f"{100 * min(read):.0f} to {max(read):.0%}") in REPRODUCING
+    gains, wrong = removal_of_pictures("10%")
+    beside = gains - gains.loc[PICTURES["random"]]
+    named = [PICTURES["an oracle"], ("LiSSA", "Hard margin"), ("GradSim", "Hard margin"), ("TracIn", "Target logit")]
+    assert (beside.loc[named] > 0).all(axis=None)
+    mean, half = zip(*(t_interval(beside.loc[pair]) for pair in named), strict=True)
+    lows = [a - b for a, b in zip(mean, half, strict=True)]
+    assert min(lows[:3]) > 0 > lows[3] > -0.15
+    assert wrong.drop("Oracle").idxmax() != gains.mean(axis=1).drop("Oracle").idxmax() == named[1]
+    assert gains.mean(axis=1)[named[1]] == pytest.approx(gains.mean(axis=1)[named[0]], abs=0.1)
+    small = removal_of_pictures("1%")[0]
+    for pair in small.index.drop(PICTURES["random"]):
+        a, b = t_interval(small.loc[pair] - small.loc[PICTURES["random"]])
+        assert a - b < 0 < a + b
 
 
 CARD = ("loo", "influence_function", "step", "nearest", "gradient_norm")
@@ -297,7 +330,7 @@ def test_what_the_agreement_of_the_network_shows():
             assert step["mean"] - step["ci95"] > single["mean"] + single["ci95"]
 
 
-DESK = "After six epochs on 1,000 short records AUPRC is, with chance at 0.10:"
+DESK = "1,000 short records AUPRC is, mean ± 95% t interval over seeds, with chance at 0.10:"
 
 
 @pytest.mark.parametrize("row", rows(DESK, 6, REPRODUCING), ids=lambda row: " ".join(row[:2]))
@@ -305,14 +338,19 @@ def test_corruption_with_smollm2_at_the_desk(row):
     sought, method, *numbers = row
     kind = {"wrong answers": "answer", "foreign explanations": "rationale"}[sought]
     seeds = auprc_of_smollm2().loc[kind, method]
-    assert numbers == [" / ".join(f"{value:.2f}" for value in seeds.loc[name])
-                       for name in ("Response loss", "Explanation loss", "Answer logit", "Answer margin")]
+    intervals = [t_interval(seeds.loc[behavior]) for behavior in BEHAVIORS]
+    assert numbers == [f"{mean:.2f} ± {half:.2f}" for mean, half in intervals]
 
 
 def auprc_of_smollm2():
     """AUPRC by (corruption, method, behavior), a column a seed."""
-    table = published("figure-5-2").query("metric == 'AUPRC'").set_index(["corruption", "method", "behavior"])
-    return table["seed_means"].str.split(expand=True).astype(float).sort_index()
+    table = published("figure-5-2").query("metric == 'AUPRC'")
+    return by_seed(table, "corruption", "method", "behavior")
+
+
+def by_seed(table, *columns):
+    """The values of a table by these columns, a column a seed."""
+    return table.set_index(list(columns))["seed_means"].str.split(expand=True).astype(float).sort_index()
 
 
 def test_what_is_said_of_smollm2_at_the_desk():
@@ -321,21 +359,29 @@ def test_what_is_said_of_smollm2_at_the_desk():
     assert (f"succeeds for {attack} of the triggered prompts, with\n{clean} of the clean answers right "
             f"and {control} of those") in REPRODUCING
     parts = manifest("figure-5-2")["parts"]
-    minutes = [f"{part['wall_seconds'] / 60:.0f}" for part in parts]
-    assert f"{' and '.join(minutes)} minutes" in REPRODUCING
-    assert f"the second held at most {spell_bytes(parts[1]['peak_resident_bytes'])}" in REPRODUCING
+    first, second, third = (f"{part['wall_seconds'] / 60:.0f}" for part in parts)
+    assert f"with three seeds ({first}, {second} and {third}\nminutes" in REPRODUCING
+    held = max(part["peak_resident_bytes"] for part in parts[1:])
+    assert f"the last two held at most {spell_bytes(held)}" in REPRODUCING
     seeds = auprc_of_smollm2()
     losses = ["Explanation loss", "Response loss"]
     for method in ("GradSim", "TracIn", "LESS", "TRAK"):
         assert set(seeds.loc["answer", method].idxmax()) == {"Answer margin"}
-        assert set(seeds.loc["rationale", method].idxmax()) <= {*losses, "Answer margin"}
         assert seeds.loc["rationale", method].mean(axis=1).idxmax() in losses
         assert (seeds.loc[("answer", method, "Answer logit")] < 0.275).all()
     less = seeds.xs("LESS", level="method")
-    behind = less.loc[("answer", "Answer margin")] - less.loc[("answer", "Response loss")]
-    assert (behind < 0.01).tolist() == [True, False]
-    assert (less.loc["rationale"].max() < 0.2).tolist() == [True, False]
+    answers, explanations = ([f"{value:.2f}" for value in less.loc[(kind, "Response loss")]]
+                             for kind in ("answer", "rationale"))
+    assert (f"AUPRC of wrong answers is {', '.join(answers[:2])} and {answers[2]}, and of foreign explanations "
+            f"{', '.join(explanations[:2])} and {explanations[2]}") in REPRODUCING
+    spread = seeds.T.max() - seeds.T.min()
+    assert set(spread.groupby(level="corruption").idxmax().map(lambda key: key[1])) == {"LESS"}
     assert set(seeds.loc["rationale"].idxmax()) == {("Grad. norm", "none")}
-    first, second = seeds.loc[("rationale", "Grad. norm", "none")]
-    assert f"({first:.2f} and {second:.2f})" in REPRODUCING
+    mean, half = t_interval(seeds.loc[("rationale", "Grad. norm", "none")])
+    assert f"best of all in every seed ({mean:.2f} ± {half:.2f})" in REPRODUCING
     assert seeds.xs("RepSim", level="method").to_numpy().max() < 0.11
+    cells = by_seed(published("table-a17").query("metric == 'AUPRC'"), "corruption", "method", "layer")
+    for kind, decided in (("rationale", True), ("answer", False)):
+        both, alone = (cells.loc[kind, method].mean() for method in ("RepSim + both (l2)", "RepSim"))
+        mean, half = t_interval(both - alone)
+        assert (mean - half > 0) == decided
