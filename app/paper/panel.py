@@ -162,7 +162,7 @@ def alone(name: str, preset: str, found: Published) -> None:
         return
     st.subheader("Ours alone")
     glossary.caption(
-        "The paper prints no numbers for these rows. ci95 is the half width of a 95% t-interval over seeds.")
+        "The paper prints no numbers for these rows. ± 95% is the half width of a 95% t-interval over seeds.")
     shown = found.table.drop(columns="seed_means", errors="ignore")
     st.dataframe(shown, hide_index=True, width="stretch", column_config=glossary.columns(shown.columns),
                  alt=f"{EXPERIMENTS[name].title}: our numbers.")

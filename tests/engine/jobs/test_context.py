@@ -14,11 +14,23 @@ def test_what_is_left_of_a_chunk_is_told_in_its_share(tmp_path):
     options = context.computing("scoring", 0.2)
     for share in (0.0, 0.5, 1.0):
         options.progress(share)
-    assert [message for _, message in told] == ["scoring"] * 3
-    assert [fraction for fraction, _ in told] == pytest.approx([0.2, 0.6, 1.0])
+    fractions, messages, lay_there = zip(*told, strict=True)
+    assert messages == ("scoring",) * 3 and lay_there == (0.0,) * 3
+    assert fractions == pytest.approx([0.2, 0.6, 1.0])
     assert options.budget == 7 and context.device == "cuda:1"
     plain = Context(Store(tmp_path))
     assert plain.device == "cpu" and plain.computing("").budget == Options().budget
+
+
+def test_what_lay_there_is_told_beside_what_is_done(tmp_path):
+    told = []
+    context = Context(Store(tmp_path), tell=lambda fraction, message, found: told.append((fraction, found)))
+    context.found(0.25)
+    context.progress(0.5)
+    context.found(0.75)
+    context.found(0.5)  # another part begins anew
+    context.found(2.0)
+    assert told == [(0.25, 0.25), (0.5, 0.25), (0.75, 0.5), (0.5, 0.5), (1.0, 1.0)]
 
 
 def test_a_computation_is_cancelled_with_its_chunk(tmp_path):
