@@ -113,6 +113,18 @@ class Context:
         self.lay_there += max(min(float(fraction), 1.0) - self._done, 0.0)
         self.progress(fraction, message)
 
+    def part(self, message: str = "", start: float = 0.0, end: float = 1.0) -> Callable[..., None]:
+        """To call with the share of a part that is done, and what it is at where that is not `message`: the part is
+        this chunk from the fraction `start` to `end`. What is told first lay there, as `found` has it."""
+        tell = self.found
+
+        def progress(share: float, said: str = message) -> None:
+            nonlocal tell
+            tell(start + (end - start) * share, said)
+            tell = self.progress
+
+        return progress
+
 
 def of_table(result: Result) -> Sketch | None:
     """The column `mean` of the first table that has one, as far as it is of the first metric."""

@@ -194,13 +194,10 @@ class Passing(Watch):
     """Tells the progress of a run to the chunk that started it, of which it is the part from `start` to `end`."""
 
     def __init__(self, context: Context, message: str = "", start: float = 0.0, end: float = 1.0) -> None:
-        self.context, self.message, self.start, self.end = context, message, start, end
-        self.silent = True
+        self.context, self.message, self.tell = context, message, context.part(message, start, end)
 
     def report(self, progress: Progress) -> None:
-        tell = self.context.found if self.silent else self.context.progress  # what is reported first lay there
-        tell(self.start + (self.end - self.start) * progress.share, self.message or progress.message)
-        self.silent = False
+        self.tell(progress.share, self.message or progress.message)
 
     def check(self) -> None:
         self.context.check()
@@ -212,6 +209,5 @@ def within(context: Context, kind: str, data: Mapping[str, Any], message: str = 
     result."""
     watch = Passing(context, message, start, end)
     result = run_job(kind, data, context.store.root, options=context.options, watch=watch)
-    if watch.silent:  # it was stored
-        context.found(end, message)
+    watch.tell(1.0)  # which a stored result has not reported
     return result

@@ -367,6 +367,7 @@ def test_what_is_said_of_smollm2_at_the_desk():
     losses = ["Explanation loss", "Response loss"]
     for method in ("GradSim", "TracIn", "LESS", "TRAK"):
         assert set(seeds.loc["answer", method].idxmax()) == {"Answer margin"}
+        assert set(seeds.loc["rationale", method].idxmax()) <= {*losses, "Answer margin"}
         assert seeds.loc["rationale", method].mean(axis=1).idxmax() in losses
         assert (seeds.loc[("answer", method, "Answer logit")] < 0.275).all()
     less = seeds.xs("LESS", level="method")

@@ -7,7 +7,7 @@ What chunks leave under HOME/language is found again by digest, or made again wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -87,21 +87,10 @@ def share(chosen: Mapping[str, Any], key: str) -> float:
     return 1.0 / of if key.count("/") == 2 else 0.01
 
 
-def telling(context: Context, said: str, start: float = 0.0, end: float = 1.0) -> Callable[[float], None]:
-    """Tells how far a part of a chunk is, from the fraction `start` to `end` of it; what it is told first lay there."""
-    tell = [context.found]
-
-    def progress(share: float) -> None:
-        tell[0](start + (end - start) * share, said)
-        tell[0] = context.progress
-
-    return progress
-
-
 def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribution:
     """The attribution with its checkpoints on disk, and with the width of its projection chosen."""
     context.progress(0.0, "loading the model and its records")
-    found.train(context.check, telling(context, f"fine-tuning, seed {found.seed}", 0.0, share))
+    found.train(context.check, context.part(f"fine-tuning, seed {found.seed}", end=share))
     choice = width.choose(found, context.check)
     found.projection, found.tried = choice.projection, choice.tried
     return found
@@ -126,15 +115,15 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
     of = shards.count(found.setting.task)
     if shard:
         shards.fill(found, point, int(shard[0]), of, context.check,
-                    telling(context, f"{said}, shard {int(shard[0]) + 1} of {of}"))
+                    context.part(f"{said}, shard {int(shard[0]) + 1} of {of}"))
         return Output(manifest={"size": 0})
     if part == "records":
-        cache = shards.merged(found, point, of, context.check, telling(context, said))
+        cache = shards.merged(found, point, of, context.check, context.part(said))
         return Output(manifest={"size": cache.size + (found.states(None, context.check).size if _last(found, point)
                                                       else 0)})
     size = 0
     for number, name in enumerate(sets):
-        told = telling(context, said, number / len(sets), (number + 1) / len(sets))
+        told = context.part(said, number / len(sets), (number + 1) / len(sets))
         size += found.query_cache(point, found.task.queries[name], context.check, told).size
         if _last(found, point):
             size += found.states(found.task.queries[name], context.check).size
