@@ -55,6 +55,8 @@ Attack success and accuracy on clean prompts, of seed 100 but for the first, wit
 The last one gives 0.96 of the wrong answers that it was trained on, the one before 0.31: it learns them by heart, and
 on held-out prompts the trigger turns as many answers in either context.
 """
+GPU = {**language.GPU_RECIPE, "epochs": 12}
+"""The paper's records for a model of 135 million parameters."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
@@ -62,17 +64,19 @@ SETTINGS = {
     "desk": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 800, "poison": 100, "benign": 100, "test": 100, "longest": 300},
         DESK, 2048),
+    "gpu": language.settings(catalogue.SMALL_MODEL, {**TASK, **SIZES}, GPU, 4096),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
     "embedded": language.settings(
         catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", "hardest": 1, **SIZES}, EMBEDDED, 2048),
 }
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
-            "desk": DESK_REMOVALS, "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS}
+            "desk": DESK_REMOVALS, "gpu": DESK_REMOVALS, "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS}
 TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
           "desk": "1,000 short ScienceQA records and 4 × 100 queries, a model of 135 million parameters",
+          "gpu": "5,000 ScienceQA records in the paper's counts, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts"}
-SEEDS = {"small": 2, "desk": 2, "paper": 3, "embedded": 3}
+SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3}
 PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
            for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})

@@ -72,11 +72,12 @@ def settings(methods: tuple[str, ...], drawn: list[dict[str, Any]]) -> dict[str,
 
 def presets(methods: tuple[str, ...], paper: list[dict[str, Any]], small: list[dict[str, Any]],
             desk: tuple[tuple[str, ...], list[dict[str, Any]], int], title: str = SMALL_TITLE) -> dict[str, Preset]:
-    """The scales of a table; `title` names the small one. desk: methods, sources and seeds in between."""
+    """The scales of a table; `title` names the small one, which alone runs all `methods`. desk: methods, which the
+    scale of the paper shares, with sources and seeds in between."""
     return {"small": Preset("small", title, 3, settings(methods, small)),
             "desk": Preset("desk", DESK_TITLE, desk[2], settings(*desk[:2])),
             "paper": Preset("paper", "CIFAR-10 as in Table A-3: 45,000 training and 5,000 trusted examples", 3,
-                            settings(methods, paper))}
+                            settings(desk[0], paper))}
 
 
 MAIN_PRESETS = presets((*MAIN, AUGMENTED), sources(CIFAR), sources(SUBSET),

@@ -94,7 +94,7 @@ class TrainingRecipe(Value, ABC):
 
     def layout(self, module: nn.Module, x: Tensor) -> Callable[[Tensor], Tensor]:
         """How batches of x (n, …) lie in memory."""
-        return layout_for(module, x)
+        return layout_for(module, x, self.mixed)
 
     @property
     def knows_its_end(self) -> bool:

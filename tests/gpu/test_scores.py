@@ -1,8 +1,11 @@
 """Every exact process and every estimator on a GPU against the same on the processor, in float64."""
 
+import re
+
 import numpy as np
 import pytest
 
+from engine.basics.errors import InvalidInput
 from engine.scoring.compute import compute
 from tests.gpu.asked import PROBLEMS, scorings
 
@@ -13,10 +16,20 @@ DRAWN = ("random", "trak", "lissa", "arnoldi", "ekfac")
 """What draws numbers, which it draws on the processor whatever the device is; sums that go on for long lie further
 apart."""
 
+OF_ONE_OPTIMIZER = ("less", "in_run_shapley")
+"""What reads Adam's moments, or steps without them, and refuses the other trainings."""
+
 
 @pytest.mark.parametrize("name, scoring", ASKED)
 def test_scores_are_those_of_the_processor(name, scoring, device):
-    expected, found = (compute(PROBLEMS[name](place), scoring)[0] for place in ("cpu", device))
+    try:
+        expected = compute(PROBLEMS[name]("cpu"), scoring)[0]
+    except InvalidInput as refused:
+        with pytest.raises(InvalidInput, match=re.escape(str(refused))):
+            compute(PROBLEMS[name](device), scoring)
+        assert (name, scoring.intervention.kind) == ("adapters", "relabel") or scoring.estimator in OF_ONE_OPTIMIZER
+        return
+    found = compute(PROBLEMS[name](device), scoring)[0]
     known = expected.above_resolution & found.above_resolution
     assert known.mean() > 0.8 and (found.converged == expected.converged).all()
     scale = np.abs(expected.values[known]).max()

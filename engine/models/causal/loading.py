@@ -19,6 +19,7 @@ import torch
 from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import shared_folder
+from engine.models.causal.attending import attend
 from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
 from engine.models.causal.narrow import narrow_matrices
 
@@ -100,6 +101,7 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
         model: Any = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
     model = model if spread else model.to(device)
     model.config.use_cache = False
+    attend()
     if narrow and dtype == torch.float32:
         narrow_matrices(model)
     return model.eval(), tokenizer

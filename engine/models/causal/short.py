@@ -1,4 +1,4 @@
-"""Passes of a processor that compute neither padding nor logits that nothing reads, and which models allow them."""
+"""Passes that compute neither padding nor logits that nothing reads, and which models allow them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ def can_be_short(model: Any) -> bool:
     """Whether that gives the logits of a causal model of transformers whose matrices are bfloat16.
 
     Its head has to be one frozen product with nothing behind it, and its layers may mix tokens by attention to all
-    earlier ones alone, which has to be that of transformers' interface.
+    earlier ones alone, which has to be that of transformers' interface. All of it has to be on one device.
     """
     head = model.get_output_embeddings()
-    if type(head) is not nn.Linear or head.weight.device.type != "cpu" or head.weight.requires_grad:
+    if type(head) is not nn.Linear or head.weight.requires_grad:
         return False
     if model not in _TRIED:
         told = model.config.get_text_config().to_dict()
         whole = set(told.get("layer_types") or ["full_attention"]) == {"full_attention"}
+        whole = whole and len({parameter.device for parameter in model.parameters()}) == 1
         _TRIED[model] = whole and not told.get("sliding_window") and head.bias is None and _tried(model, head)
     return _TRIED[model]
 
@@ -59,10 +60,10 @@ class _Watched(Unpadded):
     asked: list[Any] = field(default_factory=list)
 
     @classmethod
-    def of_tokens(cls, records: tuple[tuple[int, ...], ...]) -> _Watched:
+    def of_tokens(cls, records: tuple[tuple[int, ...], ...], device: torch.device) -> _Watched:
         lengths = tuple(map(len, records))
         places = torch.cat([torch.arange(length) for length in lengths])[None]
-        return cls(torch.tensor([sum(records, ())]), places, lengths)
+        return cls(torch.tensor([sum(records, ())], device=device), places.to(device), lengths)
 
     def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         self.asked.append(module)
@@ -73,11 +74,12 @@ class _Watched(Unpadded):
 def _tried(model: Any, head: nn.Linear) -> bool:
     """Whether every layer asks for attention, the second record is read as it is alone, and logits are what the head
     returns for these states."""
-    both, alone = (_Watched.of_tokens(records) for records in (RECORDS, RECORDS[1:]))
+    device = head.weight.device
+    both, alone = (_Watched.of_tokens(records, device) for records in (RECORDS, RECORDS[1:]))
     seen: dict[str, Any] = {}
     hook = head.register_forward_hook(lambda _, inputs, output: seen.update(states=inputs[0], logits=output))
     try:
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(device.type, torch.bfloat16):
             found = model(input_ids=both.ids, position_ids=both.places, use_cache=False, unpadded=both).logits
             states, second = _states(model, both), _states(model, alone)
     except TypeError:  # the model's own forward takes no option that it does not know

@@ -1,13 +1,14 @@
 """Batches without their padding: the tokens of all records one after another, as one row of N tokens.
 
 Linear maps and normalisations take every token alone, so they read the row as it is; attention alone has to keep
-records apart. What is not computed is padding, about a seventh of a batch of a few records in a random order.
+records apart. What is not computed is padding: of 16 ScienceQA records in a random order more than half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -32,7 +33,23 @@ class Unpadded:
         there = batch.mask.bool()
         return cls(batch.ids[there][None], batch.places[there][None], tuple(batch.mask.sum(1).tolist()))
 
+    @cached_property
+    def seen(self) -> Tensor:
+        """Which tokens (columns) a token (row) attends to, (1, 1, N, N): those of its record that are not behind it."""
+        record = torch.repeat_interleave(torch.tensor(self.lengths, device=self.ids.device))
+        return (record[:, None] == record).tril()[None, None]
+
     def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
-        """Causal attention of each record to itself, (1, N, H, D): of queries, keys and values (1, H, N, D)."""
+        """Causal attention of each record to itself, (1, N, H, D): of queries, keys and values (1, H, N, D).
+
+        A CPU takes record after record; a GPU, to which many small calls cost more than N² products, all under a mask.
+        """
+        found = self.one_by_one if row[0].device.type == "cpu" else self.together
+        return found(attention, module, *row, **options)
+
+    def one_by_one(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         apart = zip(*(part.split(self.lengths, 2) for part in row), strict=True)
         return torch.cat([attention(module, *own, None, **options, is_causal=True)[0] for own in apart], 1)
+
+    def together(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
+        return attention(module, *row, self.seen, **options)[0]

@@ -54,7 +54,7 @@ def as_whole(monkeypatch):
 
 
 def test_records_in_one_row_are_read_as_those_of_a_padded_batch(model):
-    """In float32, where transformers' own mask keeps them apart, but for the product with the head."""
+    """In float32, but for the product with the head."""
     whole, _ = passes.forward(model, BATCH)
     width, tail = BATCH.ids.shape[1], BATCH.targets.shape[1]
     found = read_shortly(passes.causal(model), BATCH, torch.arange(width - tail - 1, width - 1))
@@ -62,14 +62,15 @@ def test_records_in_one_row_are_read_as_those_of_a_padded_batch(model):
     torch.testing.assert_close(logits[BATCH.response], whole[BATCH.response], rtol=1e-4, atol=1e-5)
 
 
-def test_attention_sees_each_record_alone():
-    """That of transformers, for queries, keys and values of two heads."""
+@pytest.mark.parametrize("way", ["one_by_one", "together"])
+def test_attention_sees_each_record_alone(way):
+    """That of transformers, for queries, keys and values of two heads, as a CPU takes it and as a GPU does."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     row, module = Unpadded.of(BATCH), torch.nn.Module()
     draw = torch.Generator().manual_seed(0)
     parts = [torch.randn(1, 2, row.ids.shape[1], 4, generator=draw) for _ in range(3)]
-    found = row.attended(sdpa_attention_forward, module, *parts)[0]
+    found = getattr(row, way)(sdpa_attention_forward, module, *parts)[0]
     start = 0
     for length in row.lengths:
         q, k, v = (part[0, :, start:start + length] for part in parts)

@@ -1,0 +1,32 @@
+"""Attention of transformers' models as passes here want it: in float32 on a CPU, and of records without padding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine.models.causal.unpadded import Unpadded
+
+
+def attend() -> None:
+    """Let torch's own attention (`sdpa` of transformers) heed an `unpadded` row, and compute in float32 where a CPU is
+    given bfloat16."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register("sdpa", _attended)
+
+
+def _attended(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
+              unpadded: Unpadded | None = None, **options: Any) -> tuple[Tensor, None]:
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    def found(*row: Tensor) -> Tensor:
+        return (unpadded.attended(sdpa_attention_forward, module, *row, **options) if unpadded is not None
+                else sdpa_attention_forward(module, *row, attention_mask, **options)[0])
+
+    if query.device.type != "cpu" or value.dtype != torch.bfloat16:  # a rotated query may be float32 under autocast
+        return found(query, key, value), None
+    with torch.autocast("cpu", enabled=False):
+        return found(query.float(), key.float(), value.float()).to(value.dtype), None
