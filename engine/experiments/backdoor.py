@@ -226,7 +226,7 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
         measured = {("Conditional backdoor", *name): value
                     for name, value in behaviour(found, found.points[-1], context).items()}
     return Output(tables=language.measured(measured), manifest={
-        "facts": finetune.seconds_of(found.points), "run": found.identity, "device": device_name(found.device)})
+        "facts": finetune.facts_of(found.points), "run": found.identity, "device": device_name(found.device)})
 
 
 def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

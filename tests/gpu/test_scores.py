@@ -7,7 +7,7 @@ import pytest
 
 from engine.basics.errors import InvalidInput
 from engine.scoring.compute import compute
-from tests.gpu.asked import PROBLEMS, scorings
+from tests.gpu.asked import PROBLEMS, problem, rounded_otherwise, scorings
 
 ASKED = [pytest.param(name, scoring, id="-".join((name, scoring.intervention.kind, scoring.process.kind,
                                                   scoring.estimator)))
@@ -15,26 +15,32 @@ ASKED = [pytest.param(name, scoring, id="-".join((name, scoring.intervention.kin
 DRAWN = ("random", "trak", "lissa", "arnoldi", "ekfac")
 """What draws numbers, which it draws on the processor whatever the device is; sums that go on for long lie further
 apart."""
-
 OF_ONE_OPTIMIZER = ("less", "in_run_shapley")
 """What reads Adam's moments, or steps without them, and refuses the other trainings."""
+DRAWS = 4
 
 
 @pytest.mark.parametrize("name, scoring", ASKED)
 def test_scores_are_those_of_the_processor(name, scoring, device):
+    """To a millionth, or to ten times what the last digits of the inputs change: a search of a model that is not
+    convex ends elsewhere for less."""
     try:
-        expected = compute(PROBLEMS[name]("cpu"), scoring)[0]
+        expected = compute(problem(name), scoring)[0]
     except InvalidInput as refused:
         with pytest.raises(InvalidInput, match=re.escape(str(refused))):
-            compute(PROBLEMS[name](device), scoring)
+            compute(problem(name, device), scoring)
         assert (name, scoring.intervention.kind) == ("adapters", "relabel") or scoring.estimator in OF_ONE_OPTIMIZER
         return
-    found = compute(PROBLEMS[name](device), scoring)[0]
+    found = compute(problem(name, device), scoring)[0]
     known = expected.above_resolution & found.above_resolution
     assert known.mean() > 0.8 and (found.converged == expected.converged).all()
-    scale = np.abs(expected.values[known]).max()
-    tolerance = 1e-4 if scoring.estimator in DRAWN else 1e-6
-    np.testing.assert_allclose(found.values[known], expected.values[known], rtol=tolerance, atol=1e-8 * scale)
+    apart = np.abs(found.values - expected.values)[known]
+    scale = np.abs(expected.values[known])
+    allowed = (1e-4 if scoring.estimator in DRAWN else 1e-6) * scale + 1e-8 * scale.max()
+    if (apart > allowed).any():
+        others = [compute(rounded_otherwise(name, draw), scoring)[0].values[known] for draw in range(DRAWS)]
+        allowed += 10 * np.abs(np.stack(others) - expected.values[known]).max(0)
+    assert (apart <= allowed).all(), f"apart by {apart} of {scale}, where {allowed} was expected"
 
 
 def test_every_process_and_every_estimator_is_among_them():

@@ -47,8 +47,11 @@ MODELS = {"tanh": (tanh, lambda rows, g: torch.randn(rows, 4, generator=g)),
 LISTED = ["tanh", "max-pool", pytest.param("llama", marks=pytest.mark.slow)]
 
 
-def problem(name: str, precision: str, **options) -> ModuleProblem:
-    """Initial weights made a little larger, so that nothing is close to linear; two checkpoints beside them."""
+def problem(name: str, precision: str, moved=None, **options) -> ModuleProblem:
+    """Initial weights made a little larger, so that nothing is close to linear; two checkpoints beside them.
+
+    moved: what becomes of the inputs, in float64.
+    """
     build, draw = MODELS[name]
     torch.manual_seed(SEED)
     module, generator = build(), torch.Generator().manual_seed(1)
@@ -56,6 +59,7 @@ def problem(name: str, precision: str, **options) -> ModuleProblem:
         for parameter in module.parameters():
             parameter.add_(0.2 * torch.randn(parameter.shape, generator=generator))
     x = draw(N + QUERIES, generator)
+    x = x if moved is None else moved(x.double())
     y = torch.arange(N + QUERIES) % CLASSES
     found = ModuleProblem(module, x[:N], y[:N], x[N:], y[N:], [7, 0, 3], l2=L2, recipe=RECIPE, build=build, seed=SEED,
                           dtype=precision, **options)

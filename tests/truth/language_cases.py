@@ -88,13 +88,19 @@ def recipe(which: str, **options) -> FineTuning:
 
 
 def problem(which: str = "adapters", precision: str = "float64", train=TRAIN, queries=QUERIES, candidates=CANDIDATES,
-            **options) -> CausalProblem:
-    """Its parameters are moved at random, so that no adapter is at its start; two checkpoints beside them."""
+            moved=None, **options) -> CausalProblem:
+    """Its parameters are moved at random, so that no adapter is at its start; two checkpoints beside them.
+
+    moved: what becomes of all weights that it starts from, in float64.
+    """
     how = recipe(which)
     packing, (x, q) = packed(train, queries)
 
     def build() -> TokenReader:
         module = TokenReader(fresh(how.rank), packing)
+        if moved is not None:
+            for parameter in module.double().parameters():
+                parameter.data.copy_(moved(parameter.data))
         how.free(module)
         return module
 

@@ -118,9 +118,15 @@ class Attribution:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the trained weights."""
-        return finetune.identity(loading.identity(self.setting.model), fingerprint(self.train_records),
-                                 self.setting.recipe, self.seed, self.where)
+        """What determines the trained weights. Where none were trained on this kind of device, those that a GPU
+        trained and that lie here are taken."""
+        own, others = (finetune.identity(loading.identity(self.setting.model), fingerprint(self.train_records),
+                                         self.setting.recipe, self.seed, where) for where in (self.where, "cuda"))
+        return others if self._finished(others) and not self._finished(own) else own
+
+    def _finished(self, identity: Mapping[str, Any]) -> bool:
+        return bool(finetune.finished(finetune.folder_of(digest_of(identity)), self.setting.recipe,
+                                      len(self.train_records)))
 
     @cached_property
     def digest(self) -> str:
@@ -158,7 +164,7 @@ class Attribution:
 
     @cached_property
     def points(self) -> list[Checkpoint]:
-        return finetune.checkpoints(self.folder)
+        return finetune.checkpoints(self.folder, self.setting.recipe, len(self.train_records))
 
     def place(self, point: Checkpoint) -> None:
         """Give the model the weights of a checkpoint."""

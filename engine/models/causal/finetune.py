@@ -3,11 +3,10 @@ r"""Fine-tuning on records, with checkpoints on disk that hold the optimizer's s
 The loss of a batch is the mean over its records of the mean token loss of the response, so that what a record adds
 to a step is the gradient that attribution scores. The learning rate rises linearly and falls as a cosine. The loop is
 that of every network (`engine.models.training`); problems and studies that train a model on the same records by the
-same recipe with the same seed share what stands here:
+same recipe with the same seed share what stands here, however many checkpoints each of them reads:
 
     HOME/language/runs/DIGEST/step-000020/state.safetensors   `NAME.a`, `NAME.b`, with `m|…` and `v|…` of AdamW
-    HOME/language/runs/DIGEST/step-000020/facts.json          step; since the one before: learning rates, mean loss,
-                                                              seconds
+    HOME/language/runs/DIGEST/step-000020/facts.json          step; since the start: mean loss, seconds; the device
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +30,22 @@ from engine.basics.errors import StoreError
 from engine.basics.files import disk_errors
 from engine.basics.folders import home_folder
 from engine.basics.noted import note
+from engine.basics.provenance import device_name
 from engine.models.causal import kept, lora
 from engine.models.causal.recipe import FIRST, SECOND, STEPS, FineTuning
 from engine.models.pauses import Keeper, Reached, State
 from engine.models.training import Training, replay
 
 STATE, FACTS = "state.safetensors", "facts.json"
-TOOK = "training_seconds"
-NUMERICS = 3
+TOOK, WHERE = "training_seconds", "trained_on"
+NUMERICS = 4
 """Raised where the same training gives other weights."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A point of a training. weight: the sum of the learning rates of the steps that it stands for."""
+    """A point of a training. weight: the sum of the learning rates of the steps that it stands for, which are those
+    since the one before. facts: their number, mean loss and seconds, and the device that took them."""
 
     folder: Path
     step: int
@@ -78,8 +78,9 @@ class Checkpoint:
 def identity(model: Mapping[str, str], records: str, recipe: FineTuning, seed: int, device: str) -> dict[str, Any]:
     """What determines the trained weights. model: as `loading.identity` has it; records: their fingerprint; device: the
     kind of it, with the precision of the model where that does not follow: `cpu` for float32, `cpu bfloat16`."""
-    return {"model": dict(model), "records": records, "recipe": recipe.model_dump(mode="json"), "seed": seed,
-            "numerics": NUMERICS, "device": device}
+    return {"model": dict(model), "records": records,
+            "recipe": recipe.model_dump(mode="json", exclude={"checkpoints"}), "seed": seed, "numerics": NUMERICS,
+            "device": device}
 
 
 def folder_of(digest: str) -> Path:
@@ -95,9 +96,8 @@ def schedule(recipe: FineTuning, n: int) -> tuple[int, list[int]]:
 
 def finished(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
     """The checkpoints of a training on n records; empty where it is not at its end."""
-    keep = schedule(recipe, n)[1]
-    done = [point for point in checkpoints(folder) if point.step in keep]
-    return done if len(done) == len(keep) else []
+    done = checkpoints(folder, recipe, n)
+    return done if len(done) == len(schedule(recipe, n)[1]) else []
 
 
 def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str = "float32",
@@ -114,8 +114,7 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str 
     if done := finished(folder, recipe, n):
         progress(1.0)
         return done
-    total, keep = schedule(recipe, n)
-    begun = [point for point in checkpoints(folder) if point.step in keep]
+    total, begun = schedule(recipe, n)[0], checkpoints(folder, recipe, n)
     steps = count(begun[-1].step if begun else 0)
 
     def look() -> None:
@@ -124,7 +123,7 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str 
 
     replay(training, check=look, keeping=lambda module, optimizer: _Folder(folder, begun, module, optimizer))
     progress(1.0)
-    return checkpoints(folder)
+    return checkpoints(folder, recipe, n)
 
 
 class _Folder(Keeper):
@@ -132,8 +131,11 @@ class _Folder(Keeper):
 
     def __init__(self, folder: Path, begun: Sequence[Checkpoint], module: nn.Module, optimizer: torch.optim.Optimizer
                  ) -> None:
-        self.folder, self.begun, self.optimizer, self._since = folder, begun, optimizer, time.perf_counter()
+        self.folder, self.begun, self.optimizer = folder, begun, optimizer
         self.moving = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+        self.device = device_name(next(iter(self.moving.values())).device)
+        self.total = sum(point.facts["loss"] * point.facts["steps"] for point in begun)
+        self.begin = time.perf_counter() - sum(point.facts["seconds"] for point in begun)
 
     def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
                per_epoch: int) -> int:
@@ -156,10 +158,10 @@ class _Folder(Keeper):
             own = lora.short(name)
             state |= {own: point.state[name], f"m|{own}": point.state[FIRST + name],
                       f"v|{own}": point.state[SECOND + name]}
-        _save(self.folder / f"step-{point.step:06d}", state,
-              {"step": point.step, "weight": point.rate, "loss": point.loss, "steps": point.steps,
-               "seconds": round(time.perf_counter() - self._since, 3)})
-        self._since = time.perf_counter()
+        self.total += point.loss * point.steps
+        _save(_folder_of_step(self.folder, point.step), state,
+              {"step": point.step, "loss": self.total / point.step,
+               "seconds": round(time.perf_counter() - self.begin, 3), "device": self.device})
         return True
 
 
@@ -177,21 +179,35 @@ def _save(target: Path, state: State, facts: Mapping[str, Any]) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def checkpoints(folder: Path) -> list[Checkpoint]:
-    """The whole checkpoints of a training, in order."""
-    found = []
-    for path in sorted(folder.glob("step-*")):
-        with suppress(OSError, ValueError, KeyError):
-            facts = json.loads((path / FACTS).read_text(encoding="utf-8"))
-            found.append(Checkpoint(path, int(facts["step"]), float(facts["weight"]), facts))
-    return found
+def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
+    """The whole checkpoints that the recipe keeps of a training on n records, in order, up to the first that is not
+    there."""
+    keep, rates = schedule(recipe, n)[1], recipe.kept_rates(-(-n // recipe.batch))
+    before: dict[str, Any] = {"step": 0, "loss": 0.0, "seconds": 0.0}
+    told = [before]
+    for step in keep:
+        try:
+            told.append(json.loads((_folder_of_step(folder, step) / FACTS).read_text(encoding="utf-8")))
+        except (OSError, ValueError):
+            break
+    return [Checkpoint(_folder_of_step(folder, own["step"]), own["step"], rate, _since(last, own))
+            for (last, own), rate in zip(pairwise(told), rates, strict=False)]
 
 
-def seconds_of(points: Sequence[Checkpoint]) -> dict[str, float]:
-    """`{"training_seconds": …}` of a whole training for a manifest, whichever run it was made for; empty where a
-    checkpoint does not say how long its steps took."""
-    took = [point.facts["seconds"] for point in points if "seconds" in point.facts]
-    return {TOOK: round(sum(took), 3)} if len(took) == len(points) else {}
+def _folder_of_step(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:06d}"
+
+
+def _since(last: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of the steps between two checkpoints, of which each tells of the steps since the start."""
+    steps = own["step"] - last["step"]
+    return {"steps": steps, "loss": (own["loss"] * own["step"] - last["loss"] * last["step"]) / steps,
+            "seconds": own["seconds"] - last["seconds"], "device": own["device"]}
+
+
+def facts_of(points: Sequence[Checkpoint]) -> dict[str, Any]:
+    """How long a whole training took, whichever run it was made for, and on which device, for a manifest."""
+    return {TOOK: round(sum(point.facts["seconds"] for point in points), 3), WHERE: points[-1].facts["device"]}
 
 
 def states_of(points: Sequence[Checkpoint], names: Sequence[str]) -> list[tuple[State, float]]:

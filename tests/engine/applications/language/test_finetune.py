@@ -1,7 +1,7 @@
 """The optimiser follows the recipe, checkpoints hold its state, and a training that stopped goes on unharmed."""
 
 import math
-from dataclasses import replace
+import shutil
 
 import numpy as np
 import pytest
@@ -9,10 +9,12 @@ import torch
 from transformers import get_cosine_schedule_with_warmup
 
 from engine.applications.language.attribution import Attribution, Setting
+from engine.basics.provenance import device_name
 from engine.models.causal import finetune, lora, passes
 from engine.models.causal.readouts import mean_response_likelihood
 from engine.models.causal.recipe import FineTuning
 from engine.models.training import Training
+from engine.store.results import digest_of
 
 
 def test_the_learning_rate_is_the_usual_cosine_with_warmup():
@@ -95,11 +97,56 @@ def test_a_training_that_stopped_goes_on_to_the_same_weights(plain_setting, attr
 
 
 def test_a_training_says_how_long_its_steps_took(attribution):
-    took = finetune.seconds_of(attribution.points)["training_seconds"]
-    assert 0 < took == pytest.approx(sum(point.facts["seconds"] for point in attribution.points))
-    silent = [replace(point, facts={key: value for key, value in point.facts.items() if key != "seconds"})
-              for point in attribution.points[:1]]
-    assert finetune.seconds_of([*silent, *attribution.points[1:]]) == {}  # from before checkpoints said it
+    told = finetune.facts_of(attribution.points)
+    assert 0 < told["training_seconds"] == pytest.approx(sum(point.facts["seconds"] for point in attribution.points))
+    assert told["trained_on"] == device_name("cpu")
+
+
+def folder_of(attribution):
+    """Where it was trained, whatever home is now."""
+    return attribution.points[-1].folder.parent
+
+
+def fewer(plain_setting, checkpoints):
+    return Setting.parse({**plain_setting, "recipe": {**plain_setting["recipe"], "checkpoints": checkpoints}})
+
+
+def test_a_training_is_the_same_however_many_checkpoints_are_read(plain_setting, attribution, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(folder_of(attribution).parents[2]))
+    once = Attribution(fewer(plain_setting, 1), 0)
+    whole, = once.train(lambda: pytest.fail("it was trained"))
+    first, last = attribution.points
+    assert (whole.step, whole.folder) == (last.step, last.folder) and whole.facts["steps"] == last.step
+    assert whole.weight == pytest.approx(first.weight + last.weight)
+    assert whole.facts["loss"] == pytest.approx((first.facts["loss"] * first.facts["steps"]
+                                                 + last.facts["loss"] * last.facts["steps"]) / last.step)
+    assert finetune.facts_of([whole]) == finetune.facts_of(attribution.points)
+
+
+def test_checkpoints_that_are_missing_are_made(plain_setting, attribution, monkeypatch, tmp_path):
+    """Of a training that kept its end alone, another that reads more."""
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    end, = Attribution(fewer(plain_setting, 1), 0).train()
+    first, last = Attribution(Setting.parse(plain_setting), 0).train()
+    assert last.folder == end.folder
+    assert [first.weight, last.weight] == [point.weight for point in attribution.points]
+    for name, value in attribution.points[0].weights.items():
+        assert torch.equal(first.weights[name], value)
+
+
+def test_what_a_gpu_trained_is_taken_where_nothing_else_is(plain_setting, attribution, monkeypatch, tmp_path):
+    """Its gradients are those of this machine, and are kept as such."""
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    from_gpu = {**attribution.identity, "device": "cuda"}
+    shutil.copytree(folder_of(attribution), finetune.folder_of(digest_of(from_gpu)))
+    found = Attribution(Setting.parse(plain_setting), 0)
+    found.train(lambda: pytest.fail("it was trained"))
+    assert found.identity == from_gpu
+    cache = found.record_cache(found.points[-1])
+    own = cache.described["identity"]
+    assert own["device"] == "cpu" and own["run"] == digest_of(from_gpu)
+    shutil.copytree(folder_of(attribution), finetune.folder_of(attribution.digest))
+    assert Attribution(Setting.parse(plain_setting), 0).identity == attribution.identity
 
 
 def test_the_loss_falls(attribution):
