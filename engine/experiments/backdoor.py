@@ -56,7 +56,8 @@ The last one gives 0.96 of the wrong answers that it was trained on, the one bef
 on held-out prompts the trigger turns as many answers in either context.
 """
 GPU = {**language.GPU_RECIPE, "epochs": 12}
-"""The paper's records for a model of 135 million parameters."""
+"""Enough for the attack: with seed 0 it succeeds for 0.80 of the triggered prompts, with 0.95 of the clean ones right and
+0.94 of those with the trigger elsewhere; half-way 0.79, 0.92 and 0.93. Looked at without detection."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
@@ -81,9 +82,14 @@ PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "lay
            for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
                    for name in SETTINGS}
-QUALITY_PRESETS = {name: Preset(name, "80 short records" if name == "small" else TITLES[name], SEEDS[name], {
-    "model": SETTINGS[name]["model"], "backdoor": SETTINGS[name], "corruption": response_corruption.SETTINGS[name]})
-                   for name in SETTINGS}
+QUALITY_TITLES = {**TITLES, "small": "80 short records", "gpu": f"{TITLES['gpu']}; the conditional backdoor alone"}
+QUALITY_SETTINGS: dict[str, dict[str, Any]] = {
+    name: {"model": own["model"], "backdoor": own, "corruption": response_corruption.SETTINGS[name]}
+    for name, own in SETTINGS.items()}
+QUALITY_SETTINGS["gpu"] = {"model": catalogue.SMALL_MODEL,
+                           "backdoor": {**SETTINGS["gpu"], "recipe": {**GPU, "checkpoints": 1}}}
+QUALITY_PRESETS = {name: Preset(name, QUALITY_TITLES[name], SEEDS[name], own)
+                   for name, own in QUALITY_SETTINGS.items()}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -210,7 +216,11 @@ def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
 
 
 def quality_plan(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{seed}/{task}" for seed in payload["seeds"] for task in ("corruption", "backdoor")]
+    return [f"{seed}/{task}" for seed in payload["seeds"] for task in _measured_tasks(payload)]
+
+
+def _measured_tasks(payload: Mapping[str, Any]) -> list[str]:
+    return [task for task in ("corruption", "backdoor") if task in payload["settings"]]
 
 
 def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -231,8 +241,8 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
 
 def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The table `quality`."""
-    seeds = [{**language.read(chunks[f"{seed}/corruption"]),
-              **language.read(chunks[f"{seed}/backdoor"])} for seed in payload["seeds"]]
+    seeds = [{key: value for task in _measured_tasks(payload)
+              for key, value in language.read(chunks[f"{seed}/{task}"]).items()} for seed in payload["seeds"]]
     manifests = {key: chunks[key].manifest for key in quality_plan(payload)}
     return Output({"quality": pd.DataFrame(language.table(payload["settings"], ("task", "metric"), seeds))}, manifest={
         "spec": {"settings": payload["settings"]}, "seeds": payload["seeds"], "libraries": stages.libraries(),

@@ -25,6 +25,7 @@ WORDS = {
     "rationale": "records with a foreign explanation", "poison": "poisoned records",
     "benign": "records with a benign trigger", "validation": "queries", "test": "queries of each kind",
     "longest": "longest question in characters", "context": "longest record in tokens",
+    "backdoor": "conditional backdoor", "corruption": "response corruption",
     "dimension": "numbers that a gradient is projected onto",
 }
 UNSAID = {"pool": 1, "precision": "full", "longest": "no limit", "questions": "scienceqa"}
@@ -41,8 +42,11 @@ def differences(experiment: Experiment, preset: str) -> list[str]:
         return []
     ours, papers = (experiment.presets[name] for name in (preset, THE_PAPERS))
     a, b = ({"seeds": scale.seeds, **_settings(scale.settings)} for scale in (ours, papers))
-    pairs = {key: (_said(key, a), _said(key, b)) for key in dict.fromkeys([*a, *b])}
-    return [f"{_word(key)}: {own}; the paper: {other}" for key, (own, other) in pairs.items() if own != other]
+    missing = [part for part in NESTED if part in papers.settings and part not in ours.settings]
+    pairs = {key: (_said(key, a), _said(key, b)) for key in dict.fromkeys([*a, *b])
+             if key.partition(" ")[0] not in missing}
+    return [*(f"{WORDS[part]}: left out" for part in missing),
+            *(f"{_word(key)}: {own}; the paper: {other}" for key, (own, other) in pairs.items() if own != other)]
 
 
 def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def test_model_is_an_option_of_language_studies_alone():
     with pytest.raises(InvalidInput, match="runs no language model; leave the language model out"):
         EXPERIMENTS["table-a6"].payload("small", model="x")
     for name in ("figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15", "table-a17"):
-        assert set(EXPERIMENTS[name].presets) == {"small", "desk", "paper", "embedded"}
+        assert set(EXPERIMENTS[name].presets) == {"small", "desk", "gpu", "paper", "embedded"}
 
 
 def test_the_papers_sizes_are_its_preset():

@@ -44,4 +44,5 @@ def test_a_scale_that_shows_nothing_does_not_hide_one_that_does():
     """SmolLM2 does not learn the attack at the scale desk; the embedded model does, with more seeds."""
     assert scoreboard.most_decisive(EXPERIMENTS["table-a11"], None)[0] == "embedded"
     assert scoreboard.most_decisive(EXPERIMENTS["figure-5-2"], None)[0] == "embedded"
-    assert scoreboard.most_decisive(EXPERIMENTS["table-5-1"], None)[0] == "desk"
+    assert scoreboard.most_decisive(EXPERIMENTS["table-a8"], None)[0] == "desk"
+    assert scoreboard.most_decisive(EXPERIMENTS["table-5-1"], None)[0] == FULL
