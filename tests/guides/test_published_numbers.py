@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from engine.basics.sizes import spell_bytes
+from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.noisy_labels import ARCHITECTURES
 from engine.metrics.intervals import t_interval
 
@@ -21,9 +22,9 @@ def published(name: str, preset: str = "desk", **options) -> pd.DataFrame:
     return pd.read_csv(ROOT / "assets" / "results" / name / preset / "results.csv", **options)
 
 
-def manifest(name: str) -> dict:
-    """What the published table at the scale desk was made from."""
-    return json.loads((ROOT / "assets" / "results" / name / "desk" / "manifest.json").read_text(encoding="utf-8"))
+def manifest(name: str, preset: str = "desk") -> dict:
+    """What a published table was made from."""
+    return json.loads((ROOT / "assets" / "results" / name / preset / "manifest.json").read_text(encoding="utf-8"))
 
 
 def rows(after: str, columns: int, guide: str = GUIDE) -> list[list[str]]:
@@ -125,6 +126,43 @@ def test_noisy_labels_at_the_desk(row):
     own = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])["mean"]
     assert row[1:] == [f"{own[row[0], name]:.2f}" for name in ("Trusted loss", "Target logit", "Hard margin")]
     assert max(row[1:]) == row[{"GradSim": 1, "TracIn": 2, "LiSSA": 1}[row[0]]], "the preferred behavior"
+
+
+BEST_BEHAVIORS = ("Trusted loss", "Target logit", "Hard margin")
+
+
+def judged(name: str, file: str) -> pd.DataFrame:
+    """A table at the paper's scale beside the paper's, with what lies within its tolerance."""
+    return publish.comparison_with_paper(publish.read_table(publish.RESULTS / name / "paper" / publish.TABLE),
+                                         publish.PAPER / file, EXPERIMENTS[name].tolerance).dropna(subset=["within"])
+
+
+@pytest.mark.parametrize("row", rows("0.20, RepSim 0.21):", 4, REPRODUCING), ids=lambda row: row[0])
+def test_noisy_labels_at_the_papers_scale(row):
+    table = judged("table-5-1", "table_5_1_noisy_label_rho02.csv")
+    auprc = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])
+    assert row[1:] == [f"{auprc.loc[(row[0], name), 'ours']:.2f} ({auprc.loc[(row[0], name), 'paper']:.2f})"
+                       for name in BEST_BEHAVIORS]
+    ours, theirs = (auprc.loc[row[0], side] for side in ("ours", "paper"))
+    if row[0] == "GradSim":
+        assert (ours.idxmax(), theirs.idxmax()) == ("Trusted loss", "Hard margin")
+        assert theirs["Hard margin"] - theirs["Trusted loss"] == pytest.approx(0.001)
+    else:
+        assert ours.idxmax() == theirs.idxmax()
+
+
+def test_what_is_said_of_noisy_labels_at_the_papers_scale():
+    table = judged("table-5-1", "table_5_1_noisy_label_rho02.csv")
+    outside = table[~table["within"].astype(bool)]
+    assert (len(table), len(outside)) == (60, 8) and (outside["difference"] < 0).all()
+    assert set(zip(outside["method"], outside["behavior"], strict=True)) == {
+        ("TracIn", "Trusted loss"), ("TracIn", "Hard margin")}
+    augmented = judged("table-a16", "table_a16_signal_augmented_noisy_label_rho02.csv")
+    assert (len(augmented), int(augmented["within"].sum())) == (75, 73)
+    alone = table[table["metric"] == "AUPRC"].set_index("method")["ours"]
+    assert [f"{alone[name]:.2f}" for name in ("Random", "RepSim")] == ["0.20", "0.21"]
+    told = manifest("table-5-1", "paper")
+    assert (told["device"], round(told["wall_seconds"]), told["seeds"]) == ("NVIDIA H200", 236, [0])
 
 
 MEASURES = ("Kendall tau", "Top-5% overlap", "Sign agreement")
