@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
@@ -60,15 +61,22 @@ def _scale(entry: Entry) -> str:
 
 
 def _outcome(entry: Entry) -> str:
-    """Cells within tolerance and statements; where the run decides nothing, why."""
+    """Cells within tolerance and statements, then those of other scales; where the run decides nothing, why."""
     if not entry.scale:
         return "—"
     parts = [f"{entry.within[0]} of {entry.within[1]} cells within tolerance"] if entry.within[1] else []
-    parts += [f"{MARKS[verdict]} {count} {verdict}" for verdict in VERDICTS if (count := entry.verdicts[verdict])]
+    parts += _counted(entry.verdicts)
     said = escape(" · ".join(parts)) or "no statement rests on it alone"
-    why = (f"Too small to show the effect: {entry.short}" if entry.short
-           else "A quick check; it is not meant to show the effect." if _is_quick(entry) else "")
-    return f'{said}<span class="wf-second wf-quiet">{escape(why)}</span>' if why else said
+    below = [f"{scale_title(preset)}: {' · '.join(_counted(counts))}" for preset, counts in entry.elsewhere.items()]
+    if entry.short:
+        below.append(f"Too small to show the effect: {entry.short}")
+    elif _is_quick(entry):
+        below.append("A quick check; it is not meant to show the effect.")
+    return said + "".join(f'<span class="wf-second wf-quiet">{escape(line)}</span>' for line in below)
+
+
+def _counted(verdicts: Counter[str]) -> list[str]:
+    return [f"{MARKS[verdict]} {count} {verdict}" for verdict in VERDICTS if (count := verdicts[verdict])]
 
 
 def _is_quick(entry: Entry) -> bool:

@@ -18,10 +18,17 @@ def test_an_entry_for_every_table_and_figure_of_the_paper():
 def test_every_finding_is_counted_once():
     found = findings(STATEMENTS.values())
     entries = scoreboard.entries(found)
-    assert sum(sum(entry.verdicts.values()) for entry in entries) == len(found)
+    assert sum(sum(counts.values()) for entry in entries
+               for counts in (entry.verdicts, *entry.elsewhere.values())) == len(found)
     for entry in entries:
         own = [finding for finding in found if finding.statement.needs[0] == entry.name]
         assert all(finding.short for finding in own) or not entry.short or entry.scale not in {f.scale for f in own}
+
+
+def test_what_one_scale_decides_is_not_said_of_another():
+    """Three seeds at the desk confirm what one at the paper's own scale leaves undecided."""
+    entry = next(entry for entry in scoreboard.entries(findings(STATEMENTS.values())) if entry.name == "table-5-1")
+    assert entry.preset == FULL and set(entry.verdicts) == {"undecided"} and entry.elsewhere["desk"]["confirmed"]
 
 
 def test_nothing_published_is_no_scale(tmp_path):
