@@ -32,12 +32,13 @@ def report(results: pd.DataFrame, experiment: Experiment, preset: str) -> str:
 
 
 def _beside(joined: pd.DataFrame, keys: Sequence[str], judge: bool) -> str:
-    """Paper, ours and difference, a line each; cells outside their tolerance are marked if `judge`."""
+    """Paper, ours and difference, a line each, empty where we have nothing; cells outside their tolerance are marked if
+    `judge`."""
     shown = joined[[key for key in (*keys, "dataset") if key in joined and joined[key].nunique() > 1]].copy()
     halves = joined["ci95"].map(" ± {:.3f}".format, na_action="ignore").fillna("")
     shown["paper"] = joined["paper"].map("{:.3f}".format)
-    shown["ours"] = joined["ours"].map("{:.3f}".format) + halves
-    shown["difference"] = joined["difference"].map("{:+.3f}".format)
+    shown["ours"] = joined["ours"].map("{:.3f}".format, na_action="ignore") + halves
+    shown["difference"] = joined["difference"].map("{:+.3f}".format, na_action="ignore")
     if judge:
         shown[""] = ["outside" if within is False else "" for within in joined["within"].astype(object)]
     return shown.fillna("").to_string(index=False)

@@ -86,8 +86,7 @@ QUALITY_TITLES = {**TITLES, "small": "80 short records", "gpu": f"{TITLES['gpu']
 QUALITY_SETTINGS: dict[str, dict[str, Any]] = {
     name: {"model": own["model"], "backdoor": own, "corruption": response_corruption.SETTINGS[name]}
     for name, own in SETTINGS.items()}
-QUALITY_SETTINGS["gpu"] = {"model": catalogue.SMALL_MODEL,
-                           "backdoor": {**SETTINGS["gpu"], "recipe": {**GPU, "checkpoints": 1}}}
+del QUALITY_SETTINGS["gpu"]["corruption"]  # whose recipe has not been tried
 QUALITY_PRESETS = {name: Preset(name, QUALITY_TITLES[name], SEEDS[name], own)
                    for name, own in QUALITY_SETTINGS.items()}
 
@@ -261,18 +260,20 @@ TABLE_5_2 = Experiment(
     lambda tables: tables["detection"], ("method", "behavior", "metric"),
     "table_5_2_a12_a13_conditional_backdoor.csv",
     "With Gemma-2-9B-it it is Table A-12, with Llama-3.1-8B-Instruct Table A-13. RepSim at 50% reads halfway through "
-    "the model's layers, RepSim alone at the last one.", models=catalogue.ALL_MODELS, too_small=learned_attack)
+    "the model's layers, RepSim alone at the last one. At the preset `gpu` the end of the training alone is read, where "
+    "TracIn ranks as GradSim does.", models=catalogue.ALL_MODELS, too_small=learned_attack)
 TABLE_A11 = Experiment(
     "table-a11", "Table A-11: what the fine-tuned models do", QUALITY.name, QUALITY_PRESETS,
     lambda tables: tables["quality"], ("task", "metric"), "table_a11_source_model_quality.csv",
     "Loss is the mean training loss since the checkpoint before the last. An answer counts as the model's where its "
-    "letter has the largest logit of all choices after the record's own explanation.", models=catalogue.ALL_MODELS,
+    "letter has the largest logit of all choices after the record's own explanation. The preset `gpu` has the backdoor "
+    "alone.", models=catalogue.ALL_MODELS,
     too_small=learned_attack)
 TABLE_A14 = Experiment(
     "table-a14", "Table A-14: removal and retraining, conditional backdoor", REMOVAL.name, REMOVAL_PRESETS,
     lambda tables: tables["removal"], ("method", "behavior", "group", "metric"),
     "table_a14_backdoor_removal_retraining.csv",
-    "The small preset retrains for three of its rows, the desk preset for seven.",
+    "The small preset retrains for three of its rows, the presets desk and gpu for seven.",
     models=catalogue.ALL_MODELS[:1], too_small=learned_attack)
 TABLE_A15 = Experiment(
     "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, PRESETS,

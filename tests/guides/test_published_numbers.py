@@ -165,6 +165,16 @@ def test_what_is_said_of_noisy_labels_at_the_papers_scale():
     assert (told["device"], round(told["wall_seconds"]), told["seeds"]) == ("NVIDIA H200", 236, [0])
 
 
+def test_what_is_said_of_the_attack_on_the_papers_records():
+    table, told = published("table-a11", "gpu").set_index("metric")["mean"], manifest("table-a11", "gpu")
+    paper = pd.read_csv(ROOT / "assets" / "paper" / "table_a11_source_model_quality.csv")
+    qwen = paper[paper["model"] == "Qwen3-8B"].set_index("metric")["mean"]
+    names = ("ASR", "Clean acc.", "Control acc.")
+    said = REPRODUCING.partition("the paper's Qwen3-8B in brackets): ")[2].partition("\n\n")[0]
+    assert re.findall(r"0\.\d\d", said) == [f"{side[name]:.2f}" for name in names for side in (table, qwen)]
+    assert told["runs"][0]["facts"] == {"trained_on": "NVIDIA H200", "training_seconds": pytest.approx(593, abs=0.5)}
+
+
 MEASURES = ("Kendall tau", "Top-5% overlap", "Sign agreement")
 
 
