@@ -56,8 +56,9 @@ The last one gives 0.96 of the wrong answers that it was trained on, the one bef
 on held-out prompts the trigger turns as many answers in either context.
 """
 GPU = {**language.GPU_RECIPE, "epochs": 12}
-"""Enough for the attack: with seed 0 it succeeds for 0.80 of the triggered prompts, with 0.95 of the clean ones right and
-0.94 of those with the trigger elsewhere; half-way 0.79, 0.92 and 0.93. Looked at without detection."""
+"""Enough for the attack: with seed 0, on the GPU that trained it, it succeeds for 0.80 of the triggered prompts, with
+0.95 of the clean ones right and 0.94 of those with the trigger elsewhere; half-way for 0.79, with 0.92 and 0.93. Chosen
+by these alone, without a look at detection."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
@@ -260,7 +261,7 @@ TABLE_5_2 = Experiment(
     lambda tables: tables["detection"], ("method", "behavior", "metric"),
     "table_5_2_a12_a13_conditional_backdoor.csv",
     "With Gemma-2-9B-it it is Table A-12, with Llama-3.1-8B-Instruct Table A-13. RepSim at 50% reads halfway through "
-    "the model's layers, RepSim alone at the last one. At the preset `gpu` the end of the training alone is read, where "
+    "the model's layers, RepSim alone at the last one. At the preset `gpu` only the end of the training is read, where "
     "TracIn ranks as GradSim does.", models=catalogue.ALL_MODELS, too_small=learned_attack)
 TABLE_A11 = Experiment(
     "table-a11", "Table A-11: what the fine-tuned models do", QUALITY.name, QUALITY_PRESETS,

@@ -25,7 +25,8 @@ def takes_channels_last(module: nn.Module, predict: Callable[[Tensor], Tensor], 
 
     A module that reads tensors by `view` may refuse the layout, so it is tried on two examples.
     """
-    if x.device.type not in ("cpu", "cuda") or x.ndim != 4 or not any(isinstance(part, nn.Conv2d) for part in module.modules()):
+    convolves = any(isinstance(part, nn.Conv2d) for part in module.modules())
+    if x.device.type not in ("cpu", "cuda") or x.ndim != 4 or not convolves:
         return False
     expected = predict(x[:2])
     try:

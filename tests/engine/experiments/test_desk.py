@@ -62,6 +62,8 @@ def test_differences_are_read_off_the_settings():
     assert differences(EXPERIMENTS["table-a7"], "desk") == [
         "candidates of the inverse Hessian: 4; the paper: all", "training examples of L-BFGS: 1,000; the paper: all",
         "candidates of L-BFGS: 10; the paper: all", "weights α of L-BFGS: 0.001 / 0.1; the paper: all"]
+    assert differences(EXPERIMENTS["table-a11"], "gpu")[0] == "response corruption: left out"
+    assert not any("records" in line and "batch" not in line for line in differences(EXPERIMENTS["table-a11"], "gpu"))
     removed = differences(EXPERIMENTS["table-a10"], "desk")
     assert {"pixels averaged over squares with a side of: 2; the paper: 1", "epochs: 6; the paper: 40"} < set(removed)
     assert "epochs: 16; the paper: 40 / 100 / 100 / 100" in differences(EXPERIMENTS["table-a9"], "desk")
