@@ -101,8 +101,9 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
         model: Any = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
     model = model if spread else model.to(device)
     model.config.use_cache = False
-    attend()
-    if narrow and dtype == torch.float32:
+    if dtype == torch.bfloat16:
+        attend()
+    elif narrow:
         narrow_matrices(model)
     return model.eval(), tokenizer
 

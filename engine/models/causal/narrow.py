@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from engine.models.causal.attending import attend
+
 
 def narrow_matrices(model: Any) -> None:
     """Round the weights of the linear maps to bfloat16, but for those of the head, which embeddings may share."""
@@ -19,6 +21,7 @@ def narrow_matrices(model: Any) -> None:
     for module in model.modules():
         if isinstance(module, nn.Linear) and module is not head:
             module.to(torch.bfloat16)
+    attend()
 
 
 def is_narrow(model: nn.Module) -> bool:

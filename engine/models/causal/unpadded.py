@@ -42,7 +42,7 @@ class Unpadded:
     def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         """Causal attention of each record to itself, (1, N, H, D): of queries, keys and values (1, H, N, D).
 
-        A CPU takes record after record; a GPU, to which many small calls cost more than N² products, all under a mask.
+        A CPU takes record after record; a GPU all of them under one mask, which is one call instead of many.
         """
         found = self.one_by_one if row[0].device.type == "cpu" else self.together
         return found(attention, module, *row, **options)
