@@ -12,11 +12,11 @@ SLOW = ("pooled", "adapters")
 
 
 def asked():
-    """One scoring for each process and estimator of every problem."""
+    """Every exact process and every estimator of every problem."""
     for name in ("softmax", "network", *SLOW):
         seen = set()
         for scoring in scorings(name):
-            key = scoring.process.kind, scoring.estimator
+            key = (scoring.estimator, *([scoring.process.kind] if scoring.exact else []))
             if key not in seen and not (name == "adapters" and scoring.estimator in ("less", "in_run_shapley")):
                 seen.add(key)
                 yield pytest.param(name, scoring, id="-".join((name, *key)),
