@@ -8,19 +8,16 @@ from engine.scoring.compute import compute
 from tests.gpu.asked import problem, scorings
 from tests.truth.pretended import Away, pretended
 
-SLOW = ("pooled", "adapters")
-
 
 def asked():
-    """Every exact process and every estimator of every problem."""
-    for name in ("softmax", "network", *SLOW):
+    """Every exact process and every estimator of softmax regression and of a network."""
+    for name in ("softmax", "network"):
         seen = set()
         for scoring in scorings(name):
             key = (scoring.estimator, *([scoring.process.kind] if scoring.exact else []))
-            if key not in seen and not (name == "adapters" and scoring.estimator in ("less", "in_run_shapley")):
+            if key not in seen:
                 seen.add(key)
-                yield pytest.param(name, scoring, id="-".join((name, *key)),
-                                   marks=[pytest.mark.slow] if name in SLOW else [])
+                yield pytest.param(name, scoring, id="-".join((name, *key)))
 
 
 @pytest.mark.parametrize("name, scoring", asked())
