@@ -67,7 +67,7 @@ def _outcome(entry: Entry) -> str:
     parts = [f"{entry.within[0]} of {entry.within[1]} cells within tolerance"] if entry.within[1] else []
     parts += _counted(entry.verdicts)
     said = escape(" · ".join(parts)) or "no statement rests on it alone"
-    below = [f"{scale_title(preset)}: {' · '.join(_counted(counts))}" for preset, counts in entry.elsewhere.items()]
+    below = [f"{scale_title(scale)}: {' · '.join(_counted(counts))}" for scale, counts in entry.elsewhere.items()]
     if entry.short:
         below.append(f"Too small to show the effect: {entry.short}")
     elif _is_quick(entry):

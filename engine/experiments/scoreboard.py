@@ -20,9 +20,9 @@ from engine.experiments.statements.statement import Finding
 class Entry:
     """A table or figure of the paper. scale: the folder of the published result that decides most, with its preset,
     seeds and language model; empty where there is none. short: why that cannot show the effect, else empty. verdicts:
-    how many statements about it have which verdict at that scale. elsewhere: preset -> the same of its other published
-    scales. within: of the cells that have a tolerance, how many lie inside it,
-    and how many there are; (0, 0) where nothing is judged.
+    how many statements about it have which verdict at that scale. elsewhere: the same of its other published scales.
+    within: of the cells that have a tolerance, how many lie inside it, and how many there are; (0, 0) where nothing is
+    judged.
     """
 
     name: str
@@ -59,12 +59,11 @@ def _entry(experiment: Experiment, findings: Sequence[Finding], out_dir: Path | 
         return Entry(experiment.name, head, shows)
     preset = str(given.manifest["preset"])
     model = str(given.table["model"].iloc[0]) if "model" in given.table else ""
-    verdicts = {own: Counter(found.verdict for found in findings if found.scale == own)
-                for own in dict.fromkeys([scale, *(found.scale for found in findings)])}
-    others = {next(found.preset for found in findings if found.scale == own): counts
-              for own, counts in verdicts.items() if own != scale}
+    verdicts = {scale: Counter[str]()}
+    for found in findings:
+        verdicts.setdefault(found.scale, Counter())[found.verdict] += 1
     return Entry(experiment.name, head, shows, scale, preset, len(given.manifest["seeds"]), model, short,
-                 verdicts[scale], others, _within(experiment, given.table, model) if preset == FULL else (0, 0))
+                 verdicts.pop(scale), verdicts, _within(experiment, given.table, model) if preset == FULL else (0, 0))
 
 
 def _within(experiment: Experiment, table: pd.DataFrame, model: str) -> tuple[int, int]:

@@ -120,9 +120,10 @@ class Attribution:
     def identity(self) -> dict[str, Any]:
         """What determines the trained weights. Where none were trained on this kind of device, those that a GPU
         trained and that lie here are taken."""
-        own, others = (finetune.identity(loading.identity(self.setting.model), fingerprint(self.train_records),
-                                         self.setting.recipe, self.seed, where) for where in (self.where, "cuda"))
-        return others if self._finished(others) and not self._finished(own) else own
+        own = finetune.identity(loading.identity(self.setting.model), fingerprint(self.train_records),
+                                self.setting.recipe, self.seed, self.where)
+        other = {**own, "device": "cuda"}
+        return other if not self._finished(own) and self._finished(other) else own
 
     def _finished(self, identity: Mapping[str, Any]) -> bool:
         return bool(finetune.finished(finetune.folder_of(digest_of(identity)), self.setting.recipe,

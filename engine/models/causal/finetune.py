@@ -90,7 +90,7 @@ def folder_of(digest: str) -> Path:
 
 def schedule(recipe: FineTuning, n: int) -> tuple[int, list[int]]:
     """(number of steps, the steps after which a checkpoint is kept)."""
-    per_epoch = -(-n // recipe.batch)
+    per_epoch = recipe.per_epoch(n)
     return recipe.epochs * per_epoch, [step + 1 for step in recipe.kept_steps(per_epoch)]
 
 
@@ -182,16 +182,14 @@ def _save(target: Path, state: State, facts: Mapping[str, Any]) -> None:
 def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
     """The whole checkpoints that the recipe keeps of a training on n records, in order, up to the first that is not
     there."""
-    keep, rates = schedule(recipe, n)[1], recipe.kept_rates(-(-n // recipe.batch))
-    before: dict[str, Any] = {"step": 0, "loss": 0.0, "seconds": 0.0}
-    told = [before]
-    for step in keep:
+    told: list[dict[str, Any]] = [{"step": 0, "loss": 0.0, "seconds": 0.0}]
+    for step in schedule(recipe, n)[1]:
         try:
             told.append(json.loads((_folder_of_step(folder, step) / FACTS).read_text(encoding="utf-8")))
         except (OSError, ValueError):
             break
     return [Checkpoint(_folder_of_step(folder, own["step"]), own["step"], rate, _since(last, own))
-            for (last, own), rate in zip(pairwise(told), rates, strict=False)]
+            for (last, own), rate in zip(pairwise(told), recipe.kept_rates(recipe.per_epoch(n)), strict=False)]
 
 
 def _folder_of_step(folder: Path, step: int) -> Path:
