@@ -1,0 +1,168 @@
+"""What the guide says of published results of networks of pictures stands in them."""
+
+import pandas as pd
+import pytest
+
+from engine.experiments import EXPERIMENTS, publish
+from engine.experiments.noisy_labels import ARCHITECTURES
+from engine.metrics.intervals import t_interval
+from tests.guides.published import REPRODUCING, ROOT, by_seed, manifest, published, rows
+
+
+@pytest.mark.parametrize("row", rows("the training signal 0.47):", 4, REPRODUCING), ids=lambda row: row[0])
+def test_noisy_labels_at_the_desk(row):
+    table = published("table-5-1")
+    own = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])["mean"]
+    assert row[1:] == [f"{own[row[0], name]:.2f}" for name in ("Trusted loss", "Target logit", "Hard margin")]
+    assert max(row[1:]) == row[{"GradSim": 1, "TracIn": 2, "LiSSA": 1}[row[0]]], "the preferred behavior"
+
+
+BEST_BEHAVIORS = ("Trusted loss", "Target logit", "Hard margin")
+
+
+def judged(name: str, file: str) -> pd.DataFrame:
+    """A table at the paper's scale beside the paper's, with what lies within its tolerance."""
+    return publish.comparison_with_paper(publish.read_table(publish.RESULTS / name / "paper" / publish.TABLE),
+                                         publish.PAPER / file, EXPERIMENTS[name].tolerance).dropna(subset=["within"])
+
+
+@pytest.mark.parametrize("row", rows("0.20, RepSim 0.21):", 4, REPRODUCING), ids=lambda row: row[0])
+def test_noisy_labels_at_the_papers_scale(row):
+    table = judged("table-5-1", "table_5_1_noisy_label_rho02.csv")
+    auprc = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])
+    assert row[1:] == [f"{auprc.loc[(row[0], name), 'ours']:.2f} ({auprc.loc[(row[0], name), 'paper']:.2f})"
+                       for name in BEST_BEHAVIORS]
+    ours, theirs = (auprc.loc[row[0], side] for side in ("ours", "paper"))
+    if row[0] == "GradSim":
+        assert (ours.idxmax(), theirs.idxmax()) == ("Trusted loss", "Hard margin")
+        assert theirs["Hard margin"] - theirs["Trusted loss"] == pytest.approx(0.001)
+    else:
+        assert ours.idxmax() == theirs.idxmax()
+
+
+def test_what_is_said_of_noisy_labels_at_the_papers_scale():
+    table = judged("table-5-1", "table_5_1_noisy_label_rho02.csv")
+    outside = table[~table["within"].astype(bool)]
+    assert (len(table), len(outside)) == (60, 8) and (outside["difference"] < 0).all()
+    assert set(zip(outside["method"], outside["behavior"], strict=True)) == {
+        ("TracIn", "Trusted loss"), ("TracIn", "Hard margin")}
+    augmented = judged("table-a16", "table_a16_signal_augmented_noisy_label_rho02.csv")
+    assert (len(augmented), int(augmented["within"].sum())) == (75, 73)
+    alone = table[table["metric"] == "AUPRC"].set_index("method")["ours"]
+    assert [f"{alone[name]:.2f}" for name in ("Random", "RepSim")] == ["0.20", "0.21"]
+    told = manifest("table-5-1", "paper")
+    assert (told["device"], round(told["wall_seconds"]), told["seeds"]) == ("NVIDIA H200", 236, [0])
+
+
+MEASURES = ("Kendall tau", "Top-5% overlap", "Sign agreement")
+
+
+@pytest.mark.parametrize("row", rows("500 queries, the paper's in brackets:", 6, REPRODUCING), ids=lambda row: row[0])
+def test_the_cnn_at_the_desk(row):
+    comparison, _, alpha = row[0].partition(", α = ")
+    parameter = f"alpha={alpha}" if alpha else ""
+    table, paper = (pd.read_csv(ROOT / "assets" / path, keep_default_na=False) for path in (
+        "results/table-a7/desk/results.csv", "paper/table_a7_cifar10_specification_mismatch.csv"))
+    own, theirs = (frame[(frame["comparison"] == comparison) & (frame["parameter"] == parameter)].set_index("metric")
+                   for frame in (table, paper))
+    assert row[1:3] == [f"{own[name].iloc[0]:,}" for name in ("n_train", "n_candidates")]
+    told = [f"{own.loc[name, 'mean']:.2f} ({theirs.loc[name, 'mean']:.2f})".replace("-", "−") for name in MEASURES]
+    assert row[3:] == told
+
+
+def test_what_is_said_of_the_cnn_at_the_desk():
+    drift, curves = (published(name) for name in ("figure-a1", "figure-a2"))
+    run = manifest("table-a7")["runs"][0]
+    signs = drift[(drift["curve"] == "drift") & (drift["metric"] == "Sign agreement")]["mean"]
+    assert [f"{value:.2f}" for value in signs] == ["0.31", "0.40"]
+    tau = curves[curves["metric"] == "Kendall tau"].set_index(["parameter", "behavior"])["mean"]
+    assert [f"{tau['eta=0.1', name]:.2f}" for name in ("query_loss", "query_logit")] == ["0.88", "0.94"]
+    assert [f"{tau[f'alpha={alpha}', 'query_loss']:.2f}" for alpha in ("0.001", "0.1")] == ["0.03", "0.14"]
+    assert tau.xs("eta=0.0001", level="parameter").min() > 0.995
+    assert f"{run['factual']['test_accuracy']:.0%}" == "57%"
+    assert f"{run['convergence']['largest_gradient_norm']:.1f}" == "5.2"
+    assert f"{run['searched']['solver']['largest_residual']:.2f}" == "0.07" and run["searched"]["solver"]["kept"] == 0
+    assert run["solver"]["kept"] == run["solver"]["of"] == 4
+
+
+RATES = ("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trusted loss")
+
+
+@pytest.mark.parametrize("row", rows("and why was not examined:", 4, REPRODUCING), ids=lambda row: row[0])
+def test_rates_of_wrong_labels_at_the_desk(row):
+    table = published("table-a8")
+    own = table[(table["metric"] == "AUPRC") & (table["rho"] == float(row[0]))]
+    own = own.set_index(["method", "behavior"])["mean"]
+    paper = pd.read_csv(ROOT / "assets" / "paper" / "table_a8_noisy_label_auprc_by_rho.csv")
+    paper = paper[paper["rho"] == float(row[0])].set_index(["method", "behavior"])["mean"]
+    assert row[1:] == [f"{own[pair]:.2f} ({paper[pair]:.2f})" for pair in RATES]
+    assert own.drop([("Random", "none"), ("RepSim", "none"), ("NTK", "none")]).idxmax() == RATES[0]
+    best = {name: own[name].idxmax() for name in ("TracIn", "LiSSA", "GradSim")}
+    assert best == {"TracIn": "Target logit", "GradSim": "Trusted loss",
+                    "LiSSA": "Hard margin" if row[0] == "0.4" else "Trusted loss"}
+
+
+@pytest.mark.parametrize("row", rows("that the network gives at the end:", 6, REPRODUCING), ids=lambda row: row[0])
+def test_networks_at_the_desk(row):
+    table, paper = (pd.read_csv(ROOT / "assets" / path, keep_default_na=False) for path in (
+        "results/table-a9/desk/results.csv", "paper/table_a9_noisy_label_auprc_by_architecture.csv"))
+    own, theirs = (frame[frame["architecture"] == row[0]].set_index(["method", "behavior"])["mean"]
+                   for frame in (table, paper))
+    runs = manifest("table-a9")["runs"]
+    learned = {ARCHITECTURES[run["source"]["model"]]: run["observed_accuracy"] for run in runs}
+    pairs = (*RATES, ("RepSim", "none"))
+    assert row[1:] == [f"{learned[row[0]]:.2f}", *(f"{own[pair]:.2f} ({theirs[pair]:.2f})" for pair in pairs)]
+    best = {name: own[name].idxmax() for name in ("TracIn", "LiSSA", "GradSim")}
+    assert best["TracIn"] == theirs["TracIn"].idxmax() == "Target logit"
+    assert theirs["LiSSA"].idxmax() != "Target logit" and theirs["GradSim"].idxmax() != "Target logit"
+    gains = {name: own[name, "Target logit"] - own[name, "Trusted loss"] for name in ("LiSSA", "GradSim")}
+    assert (min(gains.values()) > 0) == (max(gains.values()) > 0) == (own["RepSim", "none"] > 0.5) == (
+        row[0] != "ResNet-18")
+    if row[0] == "MobileNetV2":
+        assert own["LiSSA", "Target logit"] == pytest.approx(own["TracIn", "Target logit"], abs=0.005)
+
+
+PICTURES = {"random": ("Random", "none"), "an oracle": ("Oracle", "none")}
+
+
+@pytest.mark.parametrize("row", rows("the same beside random removal, seed by seed:", 4, REPRODUCING),
+                         ids=lambda row: row[0])
+def test_removal_of_pictures_at_the_desk(row):
+    seeds, wrong = removal_of_pictures("10%")
+    method, behavior = PICTURES.get(row[0]) or row[0].split(", ")
+    own = method, behavior.capitalize() if behavior != "none" else behavior
+    told = [interval(seeds.loc[own]), interval(seeds.loc[own] - seeds.loc[PICTURES["random"]])]
+    assert row[1:] == [f"{wrong[own]:.2f}", told[0], told[1] if method != "Random" else ""]
+
+
+def removal_of_pictures(share):
+    """Of Table A-10: the change of accuracy by (method, behavior), a column a seed, and the share that was wrong."""
+    table = published("table-a10", keep_default_na=False)
+    own = table[table["topk"] == share]
+    return by_seed(own, "method", "behavior"), own.set_index(["method", "behavior"])["wrong_removed"]
+
+
+def interval(values):
+    mean, half = t_interval(values)
+    return f"{mean:+.2f} ± {half:.2f}".replace("-", "−")
+
+
+def test_what_is_said_of_removal_at_the_desk():
+    told = manifest("table-a10")
+    minutes = [part["wall_seconds"] / 60 for part in told["parts"]]
+    read = [run["test_accuracy"] for run in told["runs"]]
+    assert (f"with three seeds ({min(minutes):.0f} to {max(minutes):.0f} minutes of one core each). The models read "
+            f"{100 * min(read):.0f} to {max(read):.0%}") in REPRODUCING
+    gains, wrong = removal_of_pictures("10%")
+    beside = gains - gains.loc[PICTURES["random"]]
+    named = [PICTURES["an oracle"], ("LiSSA", "Hard margin"), ("GradSim", "Hard margin"), ("TracIn", "Target logit")]
+    assert (beside.loc[named] > 0).all(axis=None)
+    mean, half = zip(*(t_interval(beside.loc[pair]) for pair in named), strict=True)
+    lows = [a - b for a, b in zip(mean, half, strict=True)]
+    assert min(lows[:3]) > 0 > lows[3] > -0.15
+    assert wrong.drop("Oracle").idxmax() != gains.mean(axis=1).drop("Oracle").idxmax() == named[1]
+    assert gains.mean(axis=1)[named[1]] == pytest.approx(gains.mean(axis=1)[named[0]], abs=0.1)
+    small = removal_of_pictures("1%")[0]
+    for pair in small.index.drop(PICTURES["random"]):
+        a, b = t_interval(small.loc[pair] - small.loc[PICTURES["random"]])
+        assert a - b < 0 < a + b
