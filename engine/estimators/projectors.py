@@ -17,8 +17,8 @@ from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
 
 BLOCK = 1 << 22
-KEPT = 1 << 20
-"""Numbers of a gradient up to which the last draws of its count sketch are kept."""
+KEPT, DRAWS = 1 << 20, 32
+"""Numbers of a gradient up to which draws of its count sketch are kept, and how many: 9 bytes a number."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ def _draw(sizes: tuple[int, ...], k: int, seeds: tuple[int, ...], device: torch.
     for size, seed in zip(sizes, seeds, strict=True):
         generator = torch.Generator(device).manual_seed(seed)
         buckets.append(torch.randint(k, (size,), generator=generator, device=device))
-        signs.append(torch.randint(2, (size,), generator=generator, device=device).mul_(2).sub_(1))
+        signs.append(torch.randint(2, (size,), generator=generator, device=device).mul_(2).sub_(1).to(torch.int8))
     return torch.cat(buckets), torch.cat(signs)
 
 
-_kept_draw = lru_cache(maxsize=4)(_draw)
+_kept_draw = lru_cache(maxsize=DRAWS)(_draw)
 
 
 def identity(gradients: Tensor, k: int, seed: int) -> Tensor:

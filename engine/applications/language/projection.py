@@ -163,15 +163,22 @@ class Adam:
     """The updates that AdamW would make on single records' gradients, out of a checkpoint's moments and steps."""
 
     def __init__(self, first: Mapping[str, Tensor], second: Mapping[str, Tensor], step: int) -> None:
-        self.first, self.second, self.step = first, second, step
+        self.first, self.second, self.step = dict(first), dict(second), step
 
     def __call__(self, name: str, gradients: Tensor) -> Tensor:
-        device = gradients.device
-        return adam_update(gradients, self.first[name].to(device), self.second[name].to(device), self.step)
+        return adam_update(gradients, _there(self.first, name, gradients), _there(self.second, name, gradients),
+                           self.step)
 
     def spread(self, name: str, gradients: Tensor) -> Tensor:
         """√v̂ + ε."""
-        return adam_spread(gradients, self.second[name].to(gradients.device), self.step)
+        return adam_spread(gradients, _there(self.second, name, gradients), self.step)
+
+
+def _there(moments: dict[str, Tensor], name: str, gradients: Tensor) -> Tensor:
+    """A moment where the gradients are, which it is moved to once."""
+    if moments[name].device != gradients.device:
+        moments[name] = moments[name].to(gradients.device)
+    return moments[name]
 
 
 class Fan:

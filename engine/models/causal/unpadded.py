@@ -34,15 +34,18 @@ class Unpadded:
         return cls(batch.ids[there][None], batch.places[there][None], tuple(batch.mask.sum(1).tolist()))
 
     @cached_property
-    def seen(self) -> Tensor:
-        """Which tokens (columns) a token (row) attends to, (1, 1, N, N): those of its record that are not behind it."""
-        record = torch.repeat_interleave(torch.tensor(self.lengths, device=self.ids.device))
-        return (record[:, None] == record).tril()[None, None]
+    def place(self) -> Tensor:
+        """Where each of the N tokens is in records × T columns, T the longest record, one row after another."""
+        device, width = self.ids.device, max(self.lengths)
+        lengths = torch.tensor(self.lengths, device=device)
+        starts = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
+        record = torch.repeat_interleave(lengths)
+        return record * width + torch.arange(len(record), device=device) - starts
 
     def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         """Causal attention of each record to itself, (1, N, H, D): of queries, keys and values (1, H, N, D).
 
-        A CPU takes record after record; a GPU all of them under one mask, which is one call instead of many.
+        A CPU takes record after record; a GPU all of them padded, which is one call instead of many.
         """
         found = self.one_by_one if row[0].device.type == "cpu" else self.together
         return found(attention, module, *row, **options)
@@ -52,4 +55,13 @@ class Unpadded:
         return torch.cat([attention(module, *own, None, **options, is_causal=True)[0] for own in apart], 1)
 
     def together(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
-        return attention(module, *row, self.seen, **options)[0]
+        """Padded at the end, which no earlier token attends to, so that no mask is needed."""
+        found = attention(module, *map(self._padded, row), None, **options, is_causal=True)[0]
+        return found.flatten(0, 1).index_select(0, self.place)[None]
+
+    def _padded(self, part: Tensor) -> Tensor:
+        """(1, H, N, D) -> (records, H, T, D)."""
+        tokens = part[0].transpose(0, 1)
+        room = tokens.new_zeros(len(self.lengths) * max(self.lengths), *tokens.shape[1:])
+        padded = room.index_copy(0, self.place, tokens)
+        return padded.unflatten(0, (len(self.lengths), -1)).transpose(1, 2)
