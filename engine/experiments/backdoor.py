@@ -79,11 +79,8 @@ TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts"}
 SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3}
-CROSSED_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
-                   for name in SETTINGS}
-PRESETS = {**CROSSED_PRESETS, "gpu": Preset("gpu", TITLES["gpu"], SEEDS["gpu"], {
-    **CROSSED_PRESETS["gpu"].settings, "crossed": False})}
-"""Of Table 5-2, for which one of the four crossings of query and target is enough."""
+PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
+           for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
                    for name in SETTINGS}
 QUALITY_TITLES = {**TITLES, "small": "80 short records", "gpu": f"{TITLES['gpu']}; the conditional backdoor alone"}
@@ -104,31 +101,24 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     part, chosen = key.partition("/")[2], payload["settings"]
     if part.startswith("removal"):
         part = "train"
-    return 1.0 if part == "scores" else language.seconds(chosen, part, len(_crossings(chosen)), chosen["task"]["test"])
+    return 1.0 if part == "scores" else language.seconds(chosen, part, len(ABLATION), chosen["task"]["test"])
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     check(payload)
     seed, _, part = key.partition("/")
     found = stages.attribution(payload["settings"], int(seed), context)
-    crossings = _crossings(payload["settings"])
     if part == "scores":
-        return _scores_chunk(stages.trained(found, context, 0.0), crossings, payload["settings"].get("layers", ()))
-    return stages.shared_chunk(found, part, list(crossings.values()), context)
+        return _scores_chunk(stages.trained(found, context, 0.0), payload["settings"].get("layers", ()))
+    return stages.shared_chunk(found, part, list(ABLATION.values()), context)
 
 
-def _crossings(chosen: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """(query, target) -> its set of queries: all four, or that of the attack alone."""
-    attack = ("triggered", "harmful")
-    return ABLATION if chosen.get("crossed", True) else {attack: ABLATION[attack]}
-
-
-def _scores_chunk(found, crossings: Mapping[tuple[str, str], str], layers) -> Output:
-    """Every measure of poison detection, and AUPRC of each crossing of query and target."""
+def _scores_chunk(found, layers) -> Output:
+    """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
     task, measured = found.task, {}
     poison, benign = task.flagged("poison"), task.flagged("benign")
     said: dict[str, Any] = {}
-    for (query, target), name in crossings.items():
+    for (query, target), name in ABLATION.items():
         features = found.features(task.queries[name])
         for (method, behavior), scores in rankings.rankings(features, task.sign, layers).items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
@@ -271,8 +261,7 @@ TABLE_5_2 = Experiment(
     lambda tables: tables["detection"], ("method", "behavior", "metric"),
     "table_5_2_a12_a13_conditional_backdoor.csv",
     "With Gemma-2-9B-it it is Table A-12, with Llama-3.1-8B-Instruct Table A-13. RepSim at 50% reads halfway through "
-    "the model's layers, RepSim alone at the last one. At the preset `gpu` only the end of the training is read, where "
-    "TracIn ranks as GradSim does.", models=catalogue.ALL_MODELS, too_small=learned_attack)
+    "the model's layers, RepSim alone at the last one.", models=catalogue.ALL_MODELS, too_small=learned_attack)
 TABLE_A11 = Experiment(
     "table-a11", "Table A-11: what the fine-tuned models do", QUALITY.name, QUALITY_PRESETS,
     lambda tables: tables["quality"], ("task", "metric"), "table_a11_source_model_quality.csv",
@@ -287,7 +276,7 @@ TABLE_A14 = Experiment(
     "The small preset retrains for three of its rows, the presets desk and gpu for seven.",
     models=catalogue.ALL_MODELS[:1], too_small=learned_attack)
 TABLE_A15 = Experiment(
-    "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, CROSSED_PRESETS,
+    "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, PRESETS,
     lambda tables: tables["ablation"], ("method", "behavior", "query_trigger", "target", "metric"),
     "table_a15_reference_ablation.csv", "The paper does not name the metric of this table; it is AUPRC.",
     models=catalogue.ALL_MODELS[:1], too_small=learned_attack)

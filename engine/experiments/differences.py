@@ -11,8 +11,7 @@ from engine.models.causal.catalogue import model_title
 from engine.models.causal.recipe import FineTuning
 
 THE_PAPERS = "paper"
-UNSEEN = ("numerics", "slice", "seed", "mask", "projector", "layers", "hardest", "methods",
-          "crossed")
+UNSEEN = ("numerics", "slice", "seed", "mask", "projector", "layers", "hardest", "methods")
 """Settings that change nothing that a reader would call a size."""
 WORDS = {
     "n_train": "training examples", "n_test": "test examples", "n_queries": "queries", "n_candidates": "candidates",

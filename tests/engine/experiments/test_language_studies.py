@@ -157,15 +157,6 @@ def test_what_reads_no_target_does_not_change_with_it(poisoned):
         assert values[0] == pytest.approx(values[1], abs=1e-6)
 
 
-def test_the_attack_alone_is_the_same_without_the_other_crossings(place, poisoned):
-    alone = run("table-5-2", chosen(place, BACKDOOR, layers=language.LAYERS, crossed=False))
-    pd.testing.assert_frame_equal(table("table-5-2", alone), table("table-5-2", poisoned))
-    rows = table("table-a15", alone)
-    assert set(zip(rows["query_trigger"], rows["target"], strict=True)) == {("triggered", "harmful")}
-    asked = {name: EXPERIMENTS[name].presets["gpu"].settings for name in ("table-5-2", "table-a15")}
-    assert not asked["table-5-2"]["crossed"] and "crossed" not in asked["table-a15"]
-
-
 def test_removal_takes_out_a_tenth_and_trains_again(place, folders, removed):
     rows = table("table-a14", removed)
     assert cell(rows, method="Oracle", metric="Clean frac.")["mean"] == 1.0
