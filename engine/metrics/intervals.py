@@ -11,13 +11,14 @@ from scipy.special import stdtrit
 from engine.basics.errors import InvalidInput
 
 
-def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+def t_interval(values: ArrayLike, level: float = 0.95, grain: float = 0.0) -> tuple[float, float]:
     """Mean and half width of the two-sided Student t interval of `values`.
 
-    half_width = t_{n−1, (1+level)/2} · s / √n, with s the standard deviation that divides by n − 1.
+    half_width = t_{n−1, (1+level)/2} · s / √n, with s the standard deviation that divides by n − 1, or grain/√12, that
+    of rounding to multiples of `grain`, where this is larger: few values that are equal by rounding have a spread.
 
     values: any shape, flattened; NaN entries are left out and n counts the rest.
-    level: coverage, strictly between 0 and 1.
+    level: coverage, strictly between 0 and 1. grain: the step between the values that are possible; 0 for any.
     Returns (mean, half_width) in the units of `values`. With n = 1 the half width is NaN; with n = 0 both are.
     Raises InvalidInput for a level outside (0, 1).
     Source: Student, "The probable error of a mean", Biometrika 6 (1908).
@@ -33,4 +34,4 @@ def t_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     if n == 1:
         return mean, math.nan
     quantile = float(stdtrit(n - 1, (1.0 + level) / 2.0))
-    return mean, quantile * float(kept.std(ddof=1)) / math.sqrt(n)
+    return mean, quantile * max(float(kept.std(ddof=1)), grain / math.sqrt(12)) / math.sqrt(n)

@@ -25,20 +25,22 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Clause:
-    """What has to be larger than `beyond`: values, one a seed, and the words for them. note: more to say of them."""
+    """What has to be larger than `beyond`: values, one a seed, and the words for them. note: more to say of them.
+    grain: the step between the values that are possible, as of a share of few; 0 for any."""
 
     title: str
     values: tuple[float, ...]
     beyond: float = 0.0
     note: str = ""
+    grain: float = 0.0
 
     @classmethod
-    def of(cls, title: str, values: Iterable[float], beyond: float = 0.0, note: str = "") -> Clause:
-        return cls(title, tuple(float(value) for value in np.asarray(values)), beyond, note)
+    def of(cls, title: str, values: Iterable[float], beyond: float = 0.0, note: str = "", grain: float = 0.0) -> Clause:
+        return cls(title, tuple(float(value) for value in np.asarray(values)), beyond, note, grain)
 
     def interval(self, level: float = LEVEL) -> tuple[float, float]:
         """Mean and half width over the seeds; the half width of one seed is NaN."""
-        return t_interval(self.values, level)
+        return t_interval(self.values, level, self.grain)
 
     @property
     def margin(self) -> float:

@@ -33,6 +33,13 @@ def test_one_value_has_no_spread():
     assert mean == 4.5 and math.isnan(half_width)
 
 
+def test_values_that_are_equal_by_rounding_have_its_spread():
+    """That of an error that is uniform over a step: a step over √12."""
+    mean, half_width = t_interval([0.8, 0.8], grain=1 / 15)
+    assert mean == 0.8 and half_width == pytest.approx(12.7062 / 15 / math.sqrt(12) / math.sqrt(2), rel=1e-4)
+    assert t_interval([0.2, 0.8], grain=1 / 15) == t_interval([0.2, 0.8])
+
+
 @pytest.mark.parametrize("values", [[], [math.nan, math.nan]])
 def test_no_value_has_no_mean(values):
     assert all(math.isnan(value) for value in t_interval(values))
