@@ -12,9 +12,9 @@ from tests.gpu.asked import PROBLEMS, problem, rounded_otherwise, scorings
 ASKED = [pytest.param(name, scoring, id="-".join((name, scoring.intervention.kind, scoring.process.kind,
                                                   scoring.estimator)))
          for name in PROBLEMS for scoring in scorings(name)]
-DRAWN = ("random", "trak", "lissa", "arnoldi", "ekfac")
-"""What draws numbers, which it draws on the processor whatever the device is; sums that go on for long lie further
-apart."""
+ROUGH = ("random", "trak", "lissa", "arnoldi", "ekfac", "cg")
+"""What draws numbers, which it draws on the processor whatever the device is, as sums that go on for long lie further
+apart; and what iterates in float32 where that reaches its tolerance."""
 OF_ONE_OPTIMIZER = ("less", "in_run_shapley")
 """What reads Adam's moments, or steps without them, and refuses the other trainings."""
 DRAWS = 4
@@ -22,8 +22,8 @@ DRAWS = 4
 
 @pytest.mark.parametrize("name, scoring", ASKED)
 def test_scores_are_those_of_the_processor(name, scoring, device):
-    """To a millionth, or to ten times what the last digits of the inputs change: a search of a model that is not
-    convex ends elsewhere for less."""
+    """To a millionth, or to ten times the most that the last digits of the inputs change a score: a search of a model
+    that is not convex ends elsewhere for less, and moves all scores by where it ends."""
     try:
         expected = compute(problem(name), scoring)[0]
     except InvalidInput as refused:
@@ -36,10 +36,10 @@ def test_scores_are_those_of_the_processor(name, scoring, device):
     assert known.mean() > 0.8 and (found.converged == expected.converged).all()
     apart = np.abs(found.values - expected.values)[known]
     scale = np.abs(expected.values[known])
-    allowed = (1e-4 if scoring.estimator in DRAWN else 1e-6) * scale + 1e-8 * scale.max()
+    allowed = (1e-4 if scoring.estimator in ROUGH else 1e-6) * scale + 1e-8 * scale.max()
     if (apart > allowed).any():
         others = [compute(rounded_otherwise(name, draw), scoring)[0].values[known] for draw in range(DRAWS)]
-        allowed += 10 * np.abs(np.stack(others) - expected.values[known]).max(0)
+        allowed += 10 * np.abs(np.stack(others) - expected.values[known]).max()
     assert (apart <= allowed).all(), f"apart by {apart} of {scale}, where {allowed} was expected"
 
 
