@@ -6,6 +6,9 @@ import pandas as pd
 import pytest
 
 from engine.basics.sizes import spell_bytes
+from engine.experiments.statements import STATEMENTS
+from engine.experiments.statements.findings import findings
+from engine.experiments.statements.statement import CONTRADICTED
 from engine.metrics.intervals import t_interval
 from tests.guides.published import REPRODUCING, ROOT, by_seed, manifest, published, rows, with_interval
 
@@ -86,9 +89,28 @@ def test_what_is_said_of_the_query_that_finds_the_poison():
         ["method", "behavior", "query_trigger", "target", "metric"])["mean"]
     found = table["TracIn", "Answer logit"].xs("AUPRC", level="metric")
     told = [f"{found[place]:.2f}" for place in (("triggered", "harmful"), ("clean", "harmful"), ("triggered", "clean"))]
-    assert told == ["0.65", "0.22", "0.12"]
+    assert told == ["0.65", "0.23", "0.14"]
     attack = published("table-a11", "embedded").set_index("metric")
-    assert with_interval(attack.loc["ASR"]) == "0.91 ± 0.08" and f"{attack.loc['Control acc.', 'mean']:.2f}" == "0.95"
+    assert with_interval(attack.loc["ASR"]) == "0.93 ± 0.05" and f"{attack.loc['Control acc.', 'mean']:.2f}" == "0.97"
+
+
+def test_what_is_contradicted_of_the_behaviors_that_find_the_poison():
+    said = {found.statement.name: found for found in findings(STATEMENTS.values()) if found.scale == "embedded"}
+    preferred = said["preferred-backdoor"]
+    assert preferred.verdict == CONTRADICTED and preferred.figure.startswith("0.36 ± 0.10")
+    assert [found.statement.name for found in said.values() if found.verdict == CONTRADICTED] == ["preferred-backdoor"]
+    table = published("table-5-2", "embedded").set_index(["method", "metric", "behavior"])["mean"]
+    table = table.where(table.index.get_level_values("metric") != "BT-FPR", -table)
+    best = {group: values.droplevel(["method", "metric"]).idxmax()
+            for group, values in table.groupby(["method", "metric"]) if len(values) > 1}
+    metrics = ("AUPRC", "AUROC", "P@5%", "P@10%", "BT-FPR")
+    assert {best["TRAK", metric] for metric in metrics} == {"Answer margin"}
+    assert [best["LESS", metric] for metric in metrics] == 4 * ["Response loss"] + ["Answer margin"]
+    for method in ("GradSim", "TracIn"):
+        own = [best[method, metric] for metric in metrics]
+        assert set(own) == {"Answer logit", "Answer margin"} and own.count("Answer logit") >= 3
+        for metric, behavior in zip(metrics, own, strict=True):
+            assert table[method, metric, behavior] - table[method, metric, "Answer logit"] < 0.04
 
 
 def test_what_is_said_of_the_attack_on_the_papers_records():
