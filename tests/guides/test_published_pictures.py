@@ -7,7 +7,7 @@ from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.noisy_labels import ARCHITECTURES
 from engine.experiments.statements import STATEMENTS
 from engine.experiments.statements.findings import findings
-from engine.experiments.statements.statement import CONFIRMED
+from engine.experiments.statements.statement import CONFIRMED, UNDECIDED
 from engine.metrics.intervals import t_interval
 from tests.guides.published import REPRODUCING, ROOT, by_seed, manifest, published, rows
 
@@ -79,17 +79,29 @@ def test_the_cnn_at_the_desk(row):
 
 def test_what_is_said_of_the_cnn_at_the_desk():
     drift, curves = (published(name) for name in ("figure-a1", "figure-a2"))
-    run = manifest("table-a7")["runs"][0]
+    told = manifest("table-a7")
+    runs = told["runs"]
     signs = drift[(drift["curve"] == "drift") & (drift["metric"] == "Sign agreement")]["mean"]
-    assert [f"{value:.2f}" for value in signs] == ["0.31", "0.40"]
+    assert [f"{value:.2f}" for value in signs] == ["0.29", "0.40"]
     tau = curves[curves["metric"] == "Kendall tau"].set_index(["parameter", "behavior"])["mean"]
     assert [f"{tau['eta=0.1', name]:.2f}" for name in ("query_loss", "query_logit")] == ["0.88", "0.94"]
-    assert [f"{tau[f'alpha={alpha}', 'query_loss']:.2f}" for alpha in ("0.001", "0.1")] == ["0.03", "0.14"]
+    assert [f"{tau[f'alpha={alpha}', 'query_loss']:.2f}" for alpha in ("0.001", "0.1")] == ["0.03", "0.16"]
     assert tau.xs("eta=0.0001", level="parameter").min() > 0.995
-    assert f"{run['factual']['test_accuracy']:.0%}" == "57%"
-    assert f"{run['convergence']['largest_gradient_norm']:.1f}" == "5.2"
-    assert f"{run['searched']['solver']['largest_residual']:.2f}" == "0.07" and run["searched"]["solver"]["kept"] == 0
-    assert run["solver"]["kept"] == run["solver"]["of"] == 4
+    assert {f"{run['factual']['test_accuracy']:.0%}" for run in runs} <= {"57%", "58%"}
+    assert f"{sum(run['factual']['test_accuracy'] for run in runs) / len(runs):.0%}" == "57%"
+    assert f"{max(run['convergence']['largest_gradient_norm'] for run in runs):.1f}" == "5.2"
+    assert f"{max(run['searched']['solver']['largest_residual'] for run in runs):.2f}" == "0.08"
+    assert [run["searched"]["solver"]["kept"] for run in runs] == [0, 0]
+    assert all(run["solver"]["kept"] == run["solver"]["of"] == 4 for run in runs)
+    assert (told["seeds"], round(told["wall_seconds"] / 2 / 60)) == ([0, 1], 150)
+    table = published("table-a7", keep_default_na=False).set_index(["comparison", "parameter", "metric"])
+    half = table.xs("Kendall tau", level="metric")["ci95"]
+    assert [f"{half[name, parameter]:.2f}" for name, parameter in (
+        ("query loss vs. query logit", ""), ("exact one-step vs. inverse-Hessian", ""),
+        ("upweighting vs. local LOO", "alpha=0.001"))] == ["0.05", "0.08", "0.80"]
+    said = [found for found in findings(STATEMENTS.values())
+            if found.statement.needs[0] == "figure-a1" and found.scale == "desk"]
+    assert [found.verdict for found in said] == [UNDECIDED, UNDECIDED]
 
 
 RATES = ("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trusted loss")

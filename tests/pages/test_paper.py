@@ -197,12 +197,18 @@ def shipped(monkeypatch):
 def test_curves_of_the_cnn_are_named_for_what_they_compare(shipped):
     at = sound(support.open("paper", experiment="figure-a2", preset="desk"))
     assert says(at, "**Inverse Hessian against 20 iterations of L-BFGS, over the weight α (damping 0.01)**")
-    assert says(at, "CIFAR-10. 10 candidates · 1,000 training examples. One seed. 1 is full agreement.")
+    assert says(at, "CIFAR-10. 10 candidates · 1,000 training examples. Lines: means over seeds; bands: 95% "
+                    "intervals; small dots: seeds. 1 is full agreement.")
     assert not says(at, "Panel (b)") and not says(at, "undamped")
+
+
+def test_one_seed_has_no_interval(shipped):
+    at = sound(support.open("paper", experiment="table-a8", preset="desk"))
+    assert says(at, "Ours is one seed, which has no interval.")
 
 
 def test_rows_without_drift_stand_beside_those_of_the_paper(shipped):
     at = sound(support.open("paper", experiment="figure-a1", preset="desk"))
     assert "Beside a model after as many iterations" in " ".join(one.label for one in at.expander)
-    assert not says(at, "This run has no curve") and says(at, "Ours is one seed, which has no interval.")
+    assert not says(at, "This run has no curve") and says(at, "Our ± is a 95% t-interval over 2 seeds.")
     assert says(at, "n counts training examples, 10,000 where none is written.")
