@@ -192,11 +192,15 @@ class Attribution:
         that are done, first with that of the records that were there before."""
         sizes, projection, cache = self.sizes, self.projection, self.opened_records(point, rows)
         encoded = self.encoded if rows is None else [self.encoded[row] for row in rows]
-        adam = Adam(*point.moments(), point.step)
+
+        @lru_cache(maxsize=1)
+        def adam() -> Adam:
+            """Read with the first batch, so not where none is left to compute."""
+            return Adam(*point.moments(), point.step)
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
             plain, conditioned = (Draws(projection, sizes) for _ in range(2))
-            values = gradients.record_gradients(self.model, tap, batch, [_loss], [Both(plain, adam, conditioned)])
+            values = gradients.record_gradients(self.model, tap, batch, [_loss], [Both(plain, adam(), conditioned)])
             return {**plain.projected("gradient"), **conditioned.projected("conditioned"), "norm": plain.norms(),
                     "loss": values[:, 0].float().cpu()}
 

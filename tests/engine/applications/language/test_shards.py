@@ -1,6 +1,8 @@
 """Caches of training gradients that were filled by shards have the bytes of one that was filled in one go."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -39,6 +41,16 @@ def test_merged_shards_are_the_cache_that_was_filled_in_one_go(attribution, else
     assert not any(folder.exists() for folder in kept)
     shards.fill(elsewhere, point, 0, of)  # the whole is there
     assert not kept[0].exists()
+
+
+def test_a_cache_that_is_there_is_opened_without_its_checkpoint(elsewhere):
+    point = elsewhere.points[0]
+    filled = sums(elsewhere.record_cache(point))
+    shutil.rmtree(point.folder)
+    again = replace(point)  # which has read nothing yet
+    assert sums(elsewhere.record_cache(again)) == filled
+    with pytest.raises(StoreError, match="cannot be read"):
+        _ = again.state
 
 
 def test_what_no_shard_holds_is_computed(attribution, elsewhere):
