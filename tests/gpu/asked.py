@@ -31,10 +31,12 @@ OF_INTERVENTIONS = {"upweight": {"alpha": 0.01}, "relabel": {"label": 1}}
 OF_PROCESSES = {"one_step": {"eta": 0.1}, "unrolled": {"eta": 0.1, "steps": 3}, "local_response": {"damping": 0.1},
                 "trajectory": {"eta": 0.1, "checkpoints": 2, "every": 3}, "local_search": {"iterations": 5},
                 "reoptimize": {"damping": 0.1}, "replay": {"eta": 0.3, "steps": 20}}
-OF_NETWORKS = {"replay": {}}
+OF_NETWORKS = OF_PROCESSES | {"replay": {}}
 """A network repeats its own recipe."""
-OF_ADAPTERS = {"reoptimize": {"damping": 2.0}}
-"""With a tenth of it a search takes minutes on the processor, and longer on a GPU."""
+GIVEN = {"softmax": OF_PROCESSES, "network": OF_NETWORKS, "pooled": OF_NETWORKS,
+         "adapters": OF_NETWORKS | {"reoptimize": {"damping": 2.0}}}
+"""problem -> process -> what it is given. With a tenth of that damping a search of adapters takes minutes on the
+processor, and longer on a GPU."""
 
 
 def _moved(arrays: tuple, moved: Moved) -> list:
@@ -58,13 +60,12 @@ def scorings(name: str) -> Iterator[Scoring]:
     """One for each intervention, process and estimator that fit each other and the problem."""
     asked = problem(name)
     behavior = "response_loss" if name == "adapters" else "query_loss"
-    given = OF_PROCESSES | (OF_NETWORKS if name != "softmax" else {}) | (OF_ADAPTERS if name == "adapters" else {})
     for estimator, found in ESTIMATORS.items():
         for process in PROCESSES:
             for intervention in INTERVENTIONS:
                 with suppress(InvalidInput):
                     scoring = Scoring.of(behavior, {"kind": intervention, **OF_INTERVENTIONS.get(intervention, {})},
-                                         {"kind": process, **given.get(process, {})}, estimator)
+                                         {"kind": process, **GIVEN[name].get(process, {})}, estimator)
                     check(asked, scoring)
                     found.route(asked, process)
                     yield scoring

@@ -12,9 +12,11 @@ from tests.gpu.asked import PROBLEMS, problem, rounded_otherwise, scorings
 ASKED = [pytest.param(name, scoring, id="-".join((name, scoring.intervention.kind, scoring.process.kind,
                                                   scoring.estimator)))
          for name in PROBLEMS for scoring in scorings(name)]
-ROUGH = ("random", "trak", "lissa", "arnoldi", "ekfac", "cg")
-"""What draws numbers, which it draws on the processor whatever the device is, as sums that go on for long lie further
-apart; and what iterates in float32 where that reaches its tolerance."""
+DRAWN = ("random", "trak", "lissa", "arnoldi", "ekfac")
+"""What draws numbers, which it draws on the processor whatever the device is; sums that go on for long lie further
+apart."""
+IN_FLOAT32 = ("softmax", "cg")
+"""The problem that one estimator solves in float32, which reaches its tolerance."""
 OF_ONE_OPTIMIZER = ("less", "in_run_shapley")
 """What reads Adam's moments, or steps without them, and refuses the other trainings."""
 DRAWS = 4
@@ -36,7 +38,8 @@ def test_scores_are_those_of_the_processor(name, scoring, device):
     assert known.mean() > 0.8 and (found.converged == expected.converged).all()
     apart = np.abs(found.values - expected.values)[known]
     scale = np.abs(expected.values[known])
-    allowed = (1e-4 if scoring.estimator in ROUGH else 1e-6) * scale + 1e-8 * scale.max()
+    rough = scoring.estimator in DRAWN or (name, scoring.estimator) == IN_FLOAT32
+    allowed = (1e-4 if rough else 1e-6) * scale + 1e-8 * scale.max()
     if (apart > allowed).any():
         others = [compute(rounded_otherwise(name, draw), scoring)[0].values[known] for draw in range(DRAWS)]
         allowed += 10 * np.abs(np.stack(others) - expected.values[known]).max()

@@ -29,13 +29,13 @@ def test_a_mixed_training_learns_what_one_in_float32_does(model):
     x, y = pictures(256)
     losses = {}
     for place, precision in (("cpu", "full"), (DEVICE, "mixed")):
-        recipe = Recipe(epochs=4, batch_size=32, learning_rate=0.005, momentum=0.9, precision=precision)
+        recipe = Recipe(epochs=6, batch_size=32, learning_rate=0.005, momentum=0.9, precision=precision)
         found = train(lambda: build_model(model, (3, 32, 32), 4), x, y, recipe, 0, device=place)
         losses[place] = found.losses
         if place == DEVICE and NARROW:
             assert found.passes == "bfloat16" and all(
                 value.dtype == torch.float32 for value in found.state_dict.values() if value.is_floating_point())
-    assert losses[DEVICE][-1] < 0.75 * losses[DEVICE][0]
+    assert losses[DEVICE][-1] < 0.6 * losses[DEVICE][0]
     np.testing.assert_allclose(losses[DEVICE][0], losses["cpu"][0], rtol=0.1)
 
 

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from engine.experiments.statements import STATEMENTS
+from engine.experiments.statements.findings import findings
+from engine.experiments.statements.statement import Finding
+
 ROOT = Path(__file__).parents[2]
 GUIDE, REPRODUCING = ((ROOT / "assets" / "guides" / f"{name}.md").read_text(encoding="utf-8")
                       for name in ("language-models", "reproducing"))
@@ -18,6 +22,11 @@ def published(name: str, preset: str = "desk", **options) -> pd.DataFrame:
 def manifest(name: str, preset: str = "desk") -> dict:
     """What a published table was made from."""
     return json.loads((ROOT / "assets" / "results" / name / preset / "manifest.json").read_text(encoding="utf-8"))
+
+
+def concluded(scale: str) -> dict[str, Finding]:
+    """What a scale says of every statement that it is published for, by the statement's name."""
+    return {found.statement.name: found for found in findings(STATEMENTS.values()) if found.scale == scale}
 
 
 def rows(after: str, columns: int, guide: str = GUIDE) -> list[list[str]]:

@@ -6,11 +6,9 @@ import pandas as pd
 import pytest
 
 from engine.basics.sizes import spell_bytes
-from engine.experiments.statements import STATEMENTS
-from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import CONTRADICTED
 from engine.metrics.intervals import t_interval
-from tests.guides.published import REPRODUCING, ROOT, by_seed, manifest, published, rows, with_interval
+from tests.guides.published import REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows, with_interval
 
 
 @pytest.mark.parametrize("row", rows("mean ± 95% t interval over seeds:", 3)[1:], ids=lambda row: row[0])
@@ -95,10 +93,10 @@ def test_what_is_said_of_the_query_that_finds_the_poison():
 
 
 def test_what_is_contradicted_of_the_behaviors_that_find_the_poison():
-    said = {found.statement.name: found for found in findings(STATEMENTS.values()) if found.scale == "embedded"}
+    said = concluded("embedded")
     preferred = said["preferred-backdoor"]
     assert preferred.verdict == CONTRADICTED and preferred.figure.startswith("0.36 ± 0.10")
-    assert [found.statement.name for found in said.values() if found.verdict == CONTRADICTED] == ["preferred-backdoor"]
+    assert [name for name, found in said.items() if found.verdict == CONTRADICTED] == ["preferred-backdoor"]
     table = published("table-5-2", "embedded").set_index(["method", "metric", "behavior"])["mean"]
     table = table.where(table.index.get_level_values("metric") != "BT-FPR", -table)
     best = {group: values.droplevel(["method", "metric"]).idxmax()

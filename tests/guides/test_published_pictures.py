@@ -5,11 +5,9 @@ import pytest
 
 from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.noisy_labels import ARCHITECTURES
-from engine.experiments.statements import STATEMENTS
-from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import CONFIRMED, UNDECIDED
 from engine.metrics.intervals import t_interval
-from tests.guides.published import REPRODUCING, ROOT, by_seed, manifest, published, rows
+from tests.guides.published import REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows
 
 
 @pytest.mark.parametrize("row", rows("the training signal 0.47):", 4, REPRODUCING), ids=lambda row: row[0])
@@ -55,9 +53,8 @@ def test_what_is_said_of_noisy_labels_at_the_papers_scale():
     assert [f"{alone[name]:.2f}" for name in ("Random", "RepSim")] == ["0.20", "0.22"]
     told = manifest("table-5-1", "paper")
     assert (told["device"], round(told["wall_seconds"] / 2), told["seeds"]) == ("NVIDIA H200", 225, [0, 1])
-    said = {found.statement.name: found for found in findings(STATEMENTS.values()) if found.scale == "paper"}
-    assert said["opposite-preferences"].verdict == CONFIRMED
-    assert said["opposite-preferences"].figure == "+0.105 ± 0.007"
+    said = concluded("paper")["opposite-preferences"]
+    assert said.verdict == CONFIRMED and said.figure == "+0.105 ± 0.007"
     assert min(outside["ci95"] / outside["ours"]) > 0.4, "seeds lie far apart"
 
 
@@ -99,8 +96,7 @@ def test_what_is_said_of_the_cnn_at_the_desk():
     assert [f"{half[name, parameter]:.2f}" for name, parameter in (
         ("query loss vs. query logit", ""), ("exact one-step vs. inverse-Hessian", ""),
         ("upweighting vs. local LOO", "alpha=0.001"))] == ["0.05", "0.08", "0.80"]
-    said = [found for found in findings(STATEMENTS.values())
-            if found.statement.needs[0] == "figure-a1" and found.scale == "desk"]
+    said = [found for found in concluded("desk").values() if found.statement.needs[0] == "figure-a1"]
     assert [found.verdict for found in said] == [UNDECIDED, UNDECIDED]
 
 

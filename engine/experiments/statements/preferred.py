@@ -35,4 +35,4 @@ def same_preference(rows: Rows, paper_table: str) -> Clause:
     if not hits:
         raise Missing("This scale lacks the methods whose preferred behaviors the paper names.")
     return Clause.of("", np.mean(hits, axis=0), MOST,
-                     f"by their means {sum(means)} of {len(means)} groups do", 1 / len(hits))
+                     f"by their means {sum(means)} of {len(means)} groups do", grain=1 / len(hits))
