@@ -5,94 +5,112 @@ A matrix of P × k numbers is never held: blocks of rows are drawn again from th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
 
 BLOCK = 1 << 22
-KEPT, DRAWS = 1 << 20, 32
-"""Numbers of a gradient up to which draws of its count sketch are kept, and how many: 9 bytes a number."""
+Map = Callable[[Tensor], Tensor]
+"""Σ_p Rᵀ_p u_p of parts u_p side by side, (b, Σ P_p) -> (b, k), with a draw R_p for each part."""
 
 
 @dataclass(frozen=True)
 class Projector:
-    """A named projection: project(gradients (b, P), k, seed) -> (b, k).
-
-    together: the sum of the projections of several parts, each with its own seed, where that is faster than one by one.
-    """
+    """A named projection. draw(sizes P_p of parts, k, a seed for each, device) -> the map, which always does the same;
+    whoever uses it again and again keeps it, since what it holds may have taken time to draw."""
 
     name: str
     title: str
     source: str
-    project: Callable[[Tensor, int, int], Tensor]
-    together: Callable[[Sequence[Tensor], int, Sequence[int]], Tensor] | None = None
+    draw: Callable[[Sequence[int], int, Sequence[int], torch.device], Map]
 
-    def sum_of(self, parts: Sequence[Tensor], k: int, seeds: Sequence[int]) -> Tensor:
-        """Σ_p R(seed_p) u_p of at least one part u_p (b, P_p), (b, k)."""
-        if self.together is not None:
-            return self.together(parts, k, seeds)
-        found = [self.project(part, k, seed) for part, seed in zip(parts, seeds, strict=True)]
-        return torch.stack(found).sum(0)
+    def project(self, gradients: Tensor, k: int, seed: int) -> Tensor:
+        """Rᵀ u of one part, (b, P) -> (b, k)."""
+        return self.draw((gradients.shape[1],), k, (seed,), gradients.device)(gradients)
 
 
-def blockwise(draw: Callable[[tuple[int, int], torch.Generator], Tensor]) -> Callable[[Tensor, int, int], Tensor]:
-    """Gradients times a dense random matrix with entries of variance 1/k, drawn in blocks of rows on the CPU."""
+def blockwise(entries: Callable[[tuple[int, int], torch.Generator], Tensor]) -> Callable[..., Map]:
+    """Gradients times a dense random matrix with entries of variance 1/k, drawn in blocks of rows on the CPU, again at
+    each use."""
 
-    def project(gradients: Tensor, k: int, seed: int) -> Tensor:
-        found, rows = gradients.new_zeros(len(gradients), k), max(1, BLOCK // k)
+    def part(gradients: Tensor, k: int, seed: int, found: Tensor) -> None:
         generator = torch.Generator().manual_seed(seed)
-        for part in gradients.split(rows, 1):
-            matrix = draw((part.shape[1], k), generator).to(device=gradients.device, dtype=gradients.dtype)
-            found.addmm_(part, matrix, alpha=k**-0.5)
-        return found
+        for block in gradients.split(max(1, BLOCK // k), 1):
+            matrix = entries((block.shape[1], k), generator).to(device=gradients.device, dtype=gradients.dtype)
+            found.addmm_(block, matrix, alpha=k**-0.5)
 
-    return project
+    def draw(sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> Map:
+        def project(joined: Tensor) -> Tensor:
+            found = joined.new_zeros(len(joined), k)
+            for gradients, seed in zip(joined.split(list(sizes), 1), seeds, strict=True):
+                part(gradients, k, seed, found)
+            return found
+
+        return project
+
+    return draw
 
 
-def count_sketch(gradients: Tensor, k: int, seed: int) -> Tensor:
+@dataclass(frozen=True, eq=False)
+class CountSketch:
     """Every coordinate is added, with a random sign, to one random bucket (Charikar et al. 2002): O(b·P).
 
-    Buckets and signs are drawn where the gradients are: the same seed gives another draw on another kind of device.
+    bucket, sign (P,): where, and ±1. Adding one after another, which a CPU is fast at, would let the threads of a GPU
+    wait for each other; there it is the product with a sparse matrix.
     """
-    return count_sketches([gradients], k, [seed])
+
+    bucket: Tensor
+    sign: Tensor
+    k: int
+
+    @classmethod
+    def draw(cls, sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> CountSketch:
+        """Drawn on the device: the same seed gives another draw on another kind of it."""
+        buckets, signs = [], []
+        for size, seed in zip(sizes, seeds, strict=True):
+            generator = torch.Generator(device).manual_seed(seed)
+            buckets.append(torch.randint(k, (size,), generator=generator, device=device))
+            signs.append(torch.randint(2, (size,), generator=generator, device=device).mul_(2).sub_(1).to(torch.int8))
+        return cls(torch.cat(buckets), torch.cat(signs), k)
+
+    def __call__(self, gradients: Tensor) -> Tensor:
+        if gradients.requires_grad:
+            return gradients.new_zeros(len(gradients), self.k).index_add_(1, self.bucket, gradients * self.sign)
+        return self.counted(gradients) if gradients.device.type == "cpu" else self.multiplied(gradients)
+
+    def counted(self, gradients: Tensor) -> Tensor:
+        """On a CPU, many times faster there than torch's own addition."""
+        signed, bucket = (gradients * self.sign).numpy(), self.bucket.numpy()
+        rows = [np.bincount(bucket, weights=row, minlength=self.k) for row in signed]
+        return torch.from_numpy(np.stack(rows)).to(gradients.dtype) if rows else gradients.new_zeros(0, self.k)
+
+    def multiplied(self, gradients: Tensor) -> Tensor:
+        """On any device, in the same order every time."""
+        return torch.sparse.mm(self.matrix.to(gradients.dtype), gradients.T.contiguous()).T
+
+    @cached_property
+    def matrix(self) -> Tensor:
+        """(k, P) by compressed rows, one ±1 in every column."""
+        ends = torch.bincount(self.bucket, minlength=self.k).cumsum(0)
+        order = self.bucket.argsort(stable=True)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR", UserWarning)  # that torch may still change the layout
+            return torch.sparse_csr_tensor(functional.pad(ends, (1, 0)).int(), order.int(), self.sign[order].float(),
+                                           (self.k, len(order)), check_invariants=True)
 
 
-def count_sketches(parts: Sequence[Tensor], k: int, seeds: Sequence[int]) -> Tensor:
-    """The sum of count sketches of parts (b, P_p), each with the draw of its own seed, in one pass over all of them."""
-    gradients = torch.cat(list(parts), 1) if len(parts) > 1 else parts[0]
-    sizes = tuple(part.shape[1] for part in parts)
-    drawn = _kept_draw if sum(sizes) <= KEPT else _draw
-    bucket, sign = drawn(sizes, k, tuple(seeds), gradients.device)
-    signed = gradients * sign
-    if gradients.device.type == "cpu" and not gradients.requires_grad:  # many times faster there than index_add
-        rows = [np.bincount(bucket.numpy(), weights=row, minlength=k) for row in signed.numpy()]
-        return torch.from_numpy(np.stack(rows)).to(gradients.dtype) if rows else gradients.new_zeros(0, k)
-    return gradients.new_zeros(len(gradients), k).index_add_(1, bucket, signed)
-
-
-def _draw(sizes: tuple[int, ...], k: int, seeds: tuple[int, ...], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Buckets and signs ±1 of all parts, (Σ P_p,) each."""
-    buckets, signs = [], []
-    for size, seed in zip(sizes, seeds, strict=True):
-        generator = torch.Generator(device).manual_seed(seed)
-        buckets.append(torch.randint(k, (size,), generator=generator, device=device))
-        signs.append(torch.randint(2, (size,), generator=generator, device=device).mul_(2).sub_(1).to(torch.int8))
-    return torch.cat(buckets), torch.cat(signs)
-
-
-_kept_draw = lru_cache(maxsize=DRAWS)(_draw)
-
-
-def identity(gradients: Tensor, k: int, seed: int) -> Tensor:
+def identity(sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> Map:
     """No projection: k is ignored."""
-    return gradients
+    return lambda joined: joined
 
 
 PROJECTORS: Registry[Projector] = Registry("projector")
@@ -101,7 +119,7 @@ for _projector in (
               blockwise(lambda shape, generator: 2.0 * torch.randint(2, shape, generator=generator) - 1.0)),
     Projector("gaussian", "Gaussian", "Johnson & Lindenstrauss 1984",
               blockwise(lambda shape, generator: torch.randn(shape, generator=generator))),
-    Projector("count_sketch", "Count sketch", "Charikar et al. 2002", count_sketch, count_sketches),
+    Projector("count_sketch", "Count sketch", "Charikar et al. 2002", CountSketch.draw),
     Projector("identity", "None", "", identity),
 ):
     PROJECTORS.add(_projector.name, _projector)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.applications.language import gradients
 from engine.applications.language.cache import Cache
-from engine.applications.language.projection import Adam, Both, Draws, Projection, draw_names
+from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection, draw_names
 from engine.basics.values import Value
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
@@ -190,7 +190,7 @@ class Attribution:
         """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses. rows: a
         shard of the training records, kept by itself (default: all). progress: called with the share of the records
         that are done, first with that of the records that were there before."""
-        sizes, projection, cache = self.sizes, self.projection, self.opened_records(point, rows)
+        maps, cache = Maps(self.projection, self.sizes), self.opened_records(point, rows)
         encoded = self.encoded if rows is None else [self.encoded[row] for row in rows]
 
         @lru_cache(maxsize=1)
@@ -199,8 +199,10 @@ class Attribution:
             return Adam(*point.moments(), point.step)
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
-            plain, conditioned = (Draws(projection, sizes) for _ in range(2))
-            values = gradients.record_gradients(self.model, tap, batch, [_loss], [Both(plain, adam(), conditioned)])
+            plain, conditioned = Draws(maps, lengths=True), Draws(maps)
+            groups = Groups(plain, Conditioned(adam(), conditioned))
+            values = gradients.record_gradients(self.model, tap, batch, [_loss], [groups])
+            groups.end()
             return {**plain.projected("gradient"), **conditioned.projected("conditioned"), "norm": plain.norms(),
                     "loss": values[:, 0].float().cpu()}
 
@@ -216,11 +218,14 @@ class Attribution:
         cache = self._cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
                             {column: shape for name in names for column, shape in projection.columns(
                                 name, width).items()} | {"value": (len(names),)})
-        readers = [READOUTS[name].read for name in names]
+        readers, maps = [READOUTS[name].read for name in names], Maps(projection, sizes)
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
-            sinks = [Draws(projection, sizes) for _ in names]
-            values = gradients.record_gradients(self.model, tap, batch, readers, sinks)
+            sinks = [Draws(maps) for _ in names]
+            groups = [Groups(sink) for sink in sinks]
+            values = gradients.record_gradients(self.model, tap, batch, readers, groups)
+            for group in groups:
+                group.end()
             return {column: rows for name, sink in zip(names, sinks, strict=True)
                     for column, rows in sink.projected(name).items()} | {"value": values.float().cpu()}
 

@@ -6,6 +6,7 @@ little more than a layer's gradients is held.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated
 
@@ -14,13 +15,13 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from torch import Tensor
 
 from engine.basics.values import Count, Value
-from engine.estimators.projectors import PROJECTORS, checked_dimension
+from engine.estimators.projectors import PROJECTORS, Map, checked_dimension
 from engine.models.causal.recipe import adam_spread, adam_update
 
-Sink = Callable[[str, Tensor], None]
-"""Called with a parameter's name and its gradients (b, …)."""
-TOGETHER = 1 << 18
-"""Numbers of a record's gradient that wait for each other to be projected in one go."""
+GroupSink = Callable[[tuple[str, ...], Tensor], None]
+"""Called with the names of parameters and their gradients side by side, (b, Σ)."""
+TOGETHER = defaultdict(lambda: 1 << 21, cpu=1 << 18)
+"""Kind of device -> numbers of a record's gradient that wait for each other to be projected in one go."""
 MOST_WIDE = 1 << 15
 """Numbers that a projection grows to at most: wider ones take longer to write than gradients to compute."""
 
@@ -88,75 +89,81 @@ def part_seed(projection: Projection, place: int) -> int:
     return 1_000_003 * projection.seed + place
 
 
-class Sum:
-    """R ᵀ∇ and ‖∇‖² of a batch, gathered part by part; call it with a parameter's name and gradients (b, …)."""
+class Groups:
+    """Gradients that arrive part by part, handed on to sinks several parts at a time; `end` hands on the rest."""
+
+    def __init__(self, *sinks: GroupSink) -> None:
+        self.sinks = sinks
+        self.waiting: dict[str, Tensor] = {}
+
+    def __call__(self, name: str, gradients: Tensor) -> None:
+        if any(part.device != gradients.device for part in self.waiting.values()):  # a model on several devices
+            self.end()
+        self.waiting[name] = gradients.flatten(1)
+        if sum(part.shape[1] for part in self.waiting.values()) >= TOGETHER[gradients.device.type]:
+            self.end()
+
+    def end(self) -> None:
+        """Hand on what waits."""
+        if not self.waiting:
+            return
+        names, parts = tuple(self.waiting), list(self.waiting.values())
+        joined = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
+        self.waiting = {}
+        for sink in self.sinks:
+            sink(names, joined)
+
+
+class Maps:
+    """Every draw R of a projection of the gradients of parameters with these sizes. What is drawn is kept as long as
+    this object: of a count sketch 9 bytes a number on a CPU, 17 elsewhere."""
 
     def __init__(self, projection: Projection, sizes: Mapping[str, int]) -> None:
         self.projection, self.sizes = projection, dict(sizes)
         self.places = {name: place for place, name in enumerate(sizes)}
-        self.total: Tensor | None = None
-        self.squares: Tensor | None = None
-        self.parts: dict[str, Tensor] = {}
-        self.waiting = 0
+        self._kept: dict[tuple, list[Map]] = {}
 
-    def __call__(self, name: str, gradients: Tensor) -> None:
-        flat = gradients.flatten(1)
-        squares = flat.square().sum(1)
-        self.squares = squares if self.squares is None else self.squares + squares.to(self.squares.device)
-        if self.projection.whole:
-            self.parts[name] = flat.cpu()
-            return
-        if any(part.device != flat.device for part in self.parts.values()):  # a model on several devices
-            self._project()
-        self.parts[name] = flat
-        self.waiting += flat.shape[1]
-        if self.waiting >= TOGETHER:
-            self._project()
-
-    def _project(self) -> None:
-        """Add the projections of the parts that wait for it, and let go of them."""
-        seeds = [part_seed(self.projection, self.places[name]) for name in self.parts]
-        found = PROJECTORS[self.projection.projector].sum_of(list(self.parts.values()), self.projection.dimension,
-                                                             seeds)
-        self.total = found if self.total is None else self.total.add_(found.to(self.total.device))
-        self.parts, self.waiting = {}, 0
-
-    def projected(self) -> Tensor:
-        """(b, k) on the CPU."""
-        if self.projection.whole:
-            return torch.cat([self.parts[name] for name in self.sizes], 1)
-        if self.parts:
-            self._project()
-        return _received(self.total).cpu()
-
-    def norms(self) -> Tensor:
-        """‖∇‖, (b,) on the CPU."""
-        return _received(self.squares).sqrt().cpu()
+    def of(self, names: tuple[str, ...], device: torch.device) -> list[Map]:
+        """Those of a group of parameters, one for each draw."""
+        if (names, device) not in self._kept:
+            projector, own = PROJECTORS[self.projection.projector], [self.sizes[name] for name in names]
+            self._kept[names, device] = [
+                projector.draw(own, draw.dimension, [part_seed(draw, self.places[name]) for name in names], device)
+                for draw in self.projection.draws]
+        return self._kept[names, device]
 
 
 class Draws:
-    """The same gradients under every draw of a projection, gathered as `Sum` does."""
+    """Rᵀ∇ of a batch under every draw of a projection, and ‖∇‖; call it with groups of gradients."""
 
-    def __init__(self, projection: Projection, sizes: Mapping[str, int]) -> None:
-        self.sums = [Sum(one, sizes) for one in projection.draws]
+    def __init__(self, maps: Maps, *, lengths: bool = False) -> None:
+        """lengths: whether `norms` will be asked for."""
+        self.maps, self.lengths = maps, lengths
+        self.totals: list[Tensor] = []
+        self.squares: Tensor | None = None
+        self.parts: dict[str, Tensor] = {}
 
-    def __call__(self, name: str, gradients: Tensor) -> None:
-        for one in self.sums:
-            one(name, gradients)
+    def __call__(self, names: tuple[str, ...], joined: Tensor) -> None:
+        if self.lengths:
+            squares = joined.square().sum(1)
+            self.squares = squares if self.squares is None else self.squares + squares.to(self.squares.device)
+        if self.maps.projection.whole:
+            self.parts |= zip(names, joined.cpu().split([self.maps.sizes[name] for name in names], 1), strict=True)
+            return
+        found = [project(joined) for project in self.maps.of(names, joined.device)]
+        self.totals = found if not self.totals else [
+            total.add_(part.to(total.device)) for total, part in zip(self.totals, found, strict=True)]
 
     def projected(self, name: str) -> dict[str, Tensor]:
         """column -> (b, k) on the CPU, of gradients called `name`."""
-        return {column: one.projected() for column, one in zip(draw_names(name), self.sums, strict=False)}
+        found = self.totals or [torch.cat([self.parts[part] for part in self.maps.sizes], 1)]
+        return {column: one.cpu() for column, one in zip(draw_names(name), found, strict=False)}
 
     def norms(self) -> Tensor:
         """‖∇‖, (b,) on the CPU."""
-        return self.sums[0].norms()
-
-
-def _received(total: Tensor | None) -> Tensor:
-    if total is None:
-        raise ValueError("no gradient was received")
-    return total
+        if self.squares is None:
+            raise ValueError("lengths were not asked for, or no gradient was received")
+        return self.squares.sqrt().cpu()
 
 
 class Adam:
@@ -164,40 +171,33 @@ class Adam:
 
     def __init__(self, first: Mapping[str, Tensor], second: Mapping[str, Tensor], step: int) -> None:
         self.first, self.second, self.step = dict(first), dict(second), step
+        self._joined: dict[tuple[str, ...], tuple[Tensor, Tensor]] = {}
 
-    def __call__(self, name: str, gradients: Tensor) -> Tensor:
-        return adam_update(gradients, _there(self.first, name, gradients), _there(self.second, name, gradients),
-                           self.step)
+    def update(self, names: tuple[str, ...], joined: Tensor) -> Tensor:
+        """Of a group of gradients (b, …)."""
+        first, second = self._moments(names, joined.device)
+        return adam_update(joined, first, second, self.step)
 
     def spread(self, name: str, gradients: Tensor) -> Tensor:
         """√v̂ + ε."""
-        return adam_spread(gradients, _there(self.second, name, gradients), self.step)
+        return adam_spread(gradients, self.second[name].to(gradients.device), self.step)
+
+    def _moments(self, names: tuple[str, ...], device: torch.device) -> tuple[Tensor, Tensor]:
+        """Those of a group, which are joined where the gradients are, once."""
+        if names not in self._joined:
+            first, second = (torch.cat([kind[name].flatten() for name in names]).to(device)
+                             for kind in (self.first, self.second))
+            self._joined[names] = first, second
+        return self._joined[names]
 
 
-def _there(moments: dict[str, Tensor], name: str, gradients: Tensor) -> Tensor:
-    """A moment where the gradients are, which it is moved to once."""
-    if moments[name].device != gradients.device:
-        moments[name] = moments[name].to(gradients.device)
-    return moments[name]
+class Conditioned:
+    """Hands groups of gradients on to sinks as the updates that Adam would make on them."""
 
+    def __init__(self, adam: Adam, *sinks: GroupSink) -> None:
+        self.adam, self.sinks = adam, sinks
 
-class Fan:
-    """Hands a gradient to several sinks."""
-
-    def __init__(self, sinks: Sequence[Sink]) -> None:
-        self.sinks = sinks
-
-    def __call__(self, name: str, gradients: Tensor) -> None:
+    def __call__(self, names: tuple[str, ...], joined: Tensor) -> None:
+        updates = self.adam.update(names, joined)
         for sink in self.sinks:
-            sink(name, gradients)
-
-
-class Both:
-    """Hands a gradient as it is to one sink, and preconditioned to another."""
-
-    def __init__(self, plain: Sink, adam: Adam, conditioned: Sink) -> None:
-        self.plain, self.adam, self.conditioned = plain, adam, conditioned
-
-    def __call__(self, name: str, gradients: Tensor) -> None:
-        self.plain(name, gradients)
-        self.conditioned(name, self.adam(name, gradients))
+            sink(names, updates)

@@ -11,14 +11,13 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from torch import Tensor
 
 from engine.applications.language import gradients, sketching
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.projection import Adam, Both, Draws, Fan, Projection, draw_names
+from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection, draw_names
 from engine.basics.files import atomic_write
 from engine.data.records import fingerprint
 from engine.estimators.held import Features, Point
@@ -112,11 +111,11 @@ def _point(weight: float, own: Columns, asked: Columns, behaviors: Sequence[str]
 def _records(found: Attribution, point: Checkpoint, encoded: Sequence[Encoded], projections: Sequence[Projection],
              check: Callable[[], None]) -> tuple[Columns, np.ndarray]:
     """Projected gradients of training records at a checkpoint, plain and conditioned, and their losses."""
-    sizes, adam = found.sizes, Adam(*point.moments(), point.step)
+    maps, adam = [Maps(one, found.sizes) for one in projections], Adam(*point.moments(), point.step)
 
-    def sinks() -> tuple[list[Any], dict[str, list[Draws]]]:
-        made = {name: [Draws(one, sizes) for one in projections] for name in ("gradient", "conditioned")}
-        return [Both(Fan(made["gradient"]), adam, Fan(made["conditioned"]))], made
+    def sinks() -> tuple[list[Groups], dict[str, list[Draws]]]:
+        made = {name: [Draws(one) for one in maps] for name in ("gradient", "conditioned")}
+        return [Groups(*made["gradient"], Conditioned(adam, *made["conditioned"]))], made
 
     columns, values = _collected(found, encoded, [lambda *batch: -mean_response_likelihood(*batch)], projections, sinks,
                                  check)
@@ -126,17 +125,17 @@ def _records(found: Attribution, point: Checkpoint, encoded: Sequence[Encoded], 
 def _queries(found: Attribution, encoded: Sequence[Encoded], projections: Sequence[Projection],
              check: Callable[[], None]) -> Columns:
     """Projected gradients of every behavior of queries, with the weights that the model has."""
-    names, sizes = found.behaviors(encoded), found.sizes
+    names, maps = found.behaviors(encoded), [Maps(one, found.sizes) for one in projections]
 
-    def sinks() -> tuple[list[Any], dict[str, list[Draws]]]:
-        made = {name: [Draws(one, sizes) for one in projections] for name in names}
-        return [Fan(made[name]) for name in names], made
+    def sinks() -> tuple[list[Groups], dict[str, list[Draws]]]:
+        made = {name: [Draws(one) for one in maps] for name in names}
+        return [Groups(*made[name]) for name in names], made
 
     return _collected(found, encoded, [READOUTS[name].read for name in names], projections, sinks, check)[0]
 
 
 def _collected(found: Attribution, encoded: Sequence[Encoded], readers, projections: Sequence[Projection],
-               sinks: Callable[[], tuple[list[Any], dict[str, list[Draws]]]], check: Callable[[], None]
+               sinks: Callable[[], tuple[list[Groups], dict[str, list[Draws]]]], check: Callable[[], None]
                ) -> tuple[Columns, np.ndarray]:
     """Projected gradients of what readers read, under every projection, and the values read, (rows, readers)."""
     order: list[int] = []
@@ -148,6 +147,8 @@ def _collected(found: Attribution, encoded: Sequence[Encoded], readers, projecti
             batch = found.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(found.model))
             receivers, made = sinks()
             values.append(gradients.record_gradients(found.model, tap, batch, readers, receivers).float().cpu())
+            for receiver in receivers:
+                receiver.end()
             for name, of_widths in made.items():
                 for projection, draws in zip(projections, of_widths, strict=True):
                     for column, part in draws.projected(name).items():

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.estimators.projectors import PROJECTORS, checked_dimension
+from engine.estimators.projectors import PROJECTORS, CountSketch, checked_dimension
 
 RANDOM = ("rademacher", "gaussian", "count_sketch")
 
@@ -49,9 +49,23 @@ def test_a_projection_onto_nothing_is_refused():
 @pytest.mark.parametrize("name", [name for name in PROJECTORS if name != "identity"])
 @pytest.mark.parametrize("sizes", [(5,), (40, 3, 17)])
 def test_parts_together_are_the_sum_of_their_projections(name, sizes):
-    """Each with the draw of its own seed; a second time, when the draws are kept, too."""
+    """Each with the draw of its own seed, as often as the map is used."""
     parts = [torch.randn(4, size, dtype=torch.float64) for size in sizes]
     seeds = range(7, 7 + len(sizes))
     expected = sum(PROJECTORS[name].project(part, 16, seed) for part, seed in zip(parts, seeds, strict=True))
+    found = PROJECTORS[name].draw(sizes, 16, seeds, parts[0].device)
     for _ in range(2):
-        torch.testing.assert_close(PROJECTORS[name].sum_of(parts, 16, tuple(seeds)), expected, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(found(torch.cat(parts, 1)), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_a_count_sketch_is_the_same_by_counting_adding_and_multiplying(rows):
+    """A CPU counts, a GPU multiplies, and what is differentiated is added."""
+    torch.manual_seed(2)
+    x = torch.randn(rows, 900, dtype=torch.float64)
+    sketch = CountSketch.draw((700, 200), 64, (3, 4), x.device)
+    expected = x @ torch.zeros(900, 64, dtype=torch.float64).scatter_(
+        1, sketch.bucket[:, None], sketch.sign[:, None].double())
+    for found in (sketch.counted(x), sketch.multiplied(x), sketch(x.clone().requires_grad_()).detach(), sketch(x)):
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+    assert sketch.multiplied(x.float()).dtype == torch.float32

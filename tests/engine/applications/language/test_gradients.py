@@ -1,16 +1,19 @@
 """Gradients from hooks against autograd on each record alone; caches against them; projection and Adam by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from engine.applications.language import gradients
+from engine.applications.language import gradients, projection
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.projection import Projection, Sum
+from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection
 from engine.basics.errors import StoreError
+from engine.estimators.projectors import PROJECTORS
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
-from engine.models.causal.recipe import BETAS, EPSILON
+from engine.models.causal.recipe import BETAS, EPSILON, adam_update
 
 
 def alone(attribution, item, reader):
@@ -85,12 +88,50 @@ def test_a_sum_of_parts_keeps_inner_products():
     u = torch.randn(2, 700)
     u[1] += u[0]
     for seed in range(200):
-        total = Sum(Projection(dimension=64, seed=seed), sizes)
-        total("x", u[:, :400].view(2, 20, 20))
-        total("y", u[:, 400:])
-        found.append(float(torch.linalg.vecdot(*total.projected())))
-        torch.testing.assert_close(total.norms(), u.norm(dim=1))
+        draws = Draws(Maps(Projection(dimension=64, seed=seed), sizes), lengths=True)
+        groups = Groups(draws)
+        groups("x", u[:, :400].view(2, 20, 20))
+        groups("y", u[:, 400:])
+        groups.end()
+        found.append(float(torch.linalg.vecdot(*draws.projected("u")["u"])))
+        torch.testing.assert_close(draws.norms(), u.norm(dim=1))
     assert abs(np.mean(found) - float(u[0] @ u[1])) < 4 * np.std(found) / 200**0.5
+
+
+def test_parts_wait_for_each_other_and_none_is_lost(monkeypatch):
+    """Whatever number of them is handed on at a time, and what Adam makes of them is what it makes of each."""
+    monkeypatch.setitem(projection.TOGETHER, "cpu", 500)
+    sizes, handed = {"x": 400, "y": 300, "z": 50}, []
+    parts = {name: torch.randn(2, size // 10, 10) for name, size in sizes.items()}
+    first, second = ({name: torch.rand(part.shape[1:]) for name, part in parts.items()} for _ in range(2))
+    adam = Adam(first, second, 3)
+    groups = Groups(lambda names, joined: handed.append((names, joined)),
+                    Conditioned(adam, lambda names, joined: handed.append((names, joined))))
+    for name, part in parts.items():
+        groups(name, part)
+    assert [names for names, _ in handed] == [("x", "y")] * 2
+    groups.end()
+    groups.end()
+    assert [names for names, _ in handed[2:]] == [("z",)] * 2
+    torch.testing.assert_close(torch.cat([joined for _, joined in handed[::2]], 1),
+                               torch.cat([part.flatten(1) for part in parts.values()], 1))
+    torch.testing.assert_close(torch.cat([joined for _, joined in handed[1::2]], 1), torch.cat(
+        [adam_update(part, first[name], second[name], 3).flatten(1) for name, part in parts.items()], 1))
+
+
+def test_every_map_is_drawn_once(monkeypatch):
+    drawn, sketch = [], PROJECTORS["count_sketch"]
+
+    def draw(sizes, *rest):
+        drawn.append(sizes)
+        return sketch.draw(sizes, *rest)
+
+    monkeypatch.setattr(projection, "PROJECTORS", {"count_sketch": replace(sketch, draw=draw)})
+    maps = Maps(Projection(dimension=8), {str(place): 10 for place in range(100)})
+    for _ in range(3):
+        for place in range(100):
+            Draws(maps)((str(place),), torch.ones(1, 10))
+    assert len(drawn) == 2 * 100
 
 
 def test_a_cache_goes_on_where_it_stopped(plain_setting, attribution, monkeypatch, tmp_path):

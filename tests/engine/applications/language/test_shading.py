@@ -7,7 +7,7 @@ import torch
 from engine.applications.language import shading, tokens
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import METHODS
-from engine.applications.language.projection import Projection, Sum
+from engine.applications.language.projection import Draws, Groups, Maps, Projection
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS, token_log_probabilities
 from engine.models.causal.recipe import BETAS, EPSILON
@@ -46,11 +46,13 @@ def by_token(found, row):
                      strict=True)) for value in values]
 
 
-def projected(found, parts):
-    total = Sum(found.setting.projection, found.sizes)
+def projected(projection, sizes, parts):
+    draws = Draws(Maps(projection, sizes))
+    groups = Groups(draws)
     for name, part in parts.items():
-        total(name, part[None])
-    return total.projected()[0].double().numpy()
+        groups(name, part[None])
+    groups.end()
+    return draws.projected("found")["found"][0].double().numpy()
 
 
 def loop(found, features, name, behavior, row):
@@ -68,7 +70,7 @@ def loop(found, features, name, behavior, row):
                 for token in apart:
                     token[parameter] = token[parameter] * (1 - one) / (1 - one**step) / (v.sqrt() + EPSILON)
             u = u / np.linalg.norm(features.points[place].conditioned[row].astype(float))
-        total = total + np.array([u @ projected(found, token) for token in apart])
+        total = total + np.array([u @ projected(found.setting.projection, found.sizes, token) for token in apart])
     return total
 
 
@@ -84,14 +86,13 @@ def test_contributions_against_a_loop_over_tokens(kept, name):
 @pytest.mark.parametrize("projector", ["identity", "count_sketch", "rademacher", "gaussian"])
 def test_backwards_is_the_adjoint_of_the_projection(projector):
     sizes, shapes = {"x": 400, "y": 30}, {"x": torch.Size((20, 20)), "y": torch.Size((5, 6))}
-    total = Sum(Projection(projector=projector, dimension=16, seed=3), sizes)
+    projection = Projection(projector=projector, dimension=16, seed=3)
     drawn = {name: torch.randn(shape, generator=torch.Generator().manual_seed(0)) for name, shape in shapes.items()}
-    for name, part in drawn.items():
-        total(name, part[None])
-    u = np.random.default_rng(0).normal(size=total.projected().shape[1])
-    towards = tokens.backwards(total.projection, u, shapes, "cpu")
+    found = projected(projection, sizes, drawn)
+    u = np.random.default_rng(0).normal(size=len(found))
+    towards = tokens.backwards(projection, u, shapes, "cpu")
     assert float(sum((towards[name] * part).sum() for name, part in drawn.items())) == pytest.approx(
-        float(u @ total.projected()[0].numpy()), rel=1e-4)
+        float(u @ found), rel=1e-4)
 
 
 def test_what_is_no_sum_over_tokens_says_why():
