@@ -41,7 +41,8 @@ def attribution(n: int, tokens: int, folder: str, shape=SHAPE, precision: str = 
     ids = torch.randint(10, shape["vocab_size"], (n, tokens), generator=draw).tolist()
     half = tokens // 2
     encoded = [Encoded(tuple(row), half, tuple(range(half, tokens - 4)), tokens - 2, (3, 4), 0) for row in ids]
-    found.__dict__ |= {"_both": (model, tokenizer()), "encoded": encoded, "identity": {"random": [n, tokens]}}
+    found.__dict__ |= {"_both": (model, tokenizer()), "encoded": encoded, "train_records": range(n),
+                       "identity": {"random": [n, tokens]}}
     return found
 
 

@@ -22,6 +22,7 @@ from engine.basics.folders import shared_folder
 from engine.models.causal.attending import attend
 from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
 from engine.models.causal.narrow import narrow_matrices
+from engine.models.causal.normed import with_short_norms
 
 MODELS = "WHICHFLUENCE_MODELS"
 OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
@@ -103,6 +104,7 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
     model.config.use_cache = False
     if dtype == torch.bfloat16:
         attend()
+        with_short_norms(model)
     elif narrow:
         narrow_matrices(model)
     return model.eval(), tokenizer

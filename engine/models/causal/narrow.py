@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from engine.models.causal.attending import attend
+from engine.models.causal.normed import with_short_norms
 
 
 def narrow_matrices(model: Any) -> None:
@@ -21,6 +22,7 @@ def narrow_matrices(model: Any) -> None:
     for module in model.modules():
         if isinstance(module, nn.Linear) and module is not head:
             module.to(torch.bfloat16)
+    with_short_norms(model)
     attend()
 
 

@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.models.causal import loading, lora
 from engine.models.causal.adapted import Adapted
@@ -76,3 +77,55 @@ def test_outputs_and_gradients_are_those_of_peft(model, scaling):
     for one, other in zip(*(torch.autograd.grad(value.square().sum(), trained) for value in (found, expected)),
                           strict=True):
         torch.testing.assert_close(one, other, rtol=1e-11, atol=1e-11)
+
+
+def trained_layer(model, scaling=7.0, bias=False):
+    """A layer in training, whose own weight is frozen and bfloat16, and what of it has a derivative."""
+    layer = copy.deepcopy(next(part for part in model.modules() if isinstance(part, Adapted))).train()
+    layer.scaling["default"] = scaling / 16
+    if bias:
+        layer.base_layer.bias = torch.nn.Parameter(torch.randn(layer.out_features))
+    layer.base_layer.to(torch.bfloat16).requires_grad_(False)
+    return layer, [layer.lora_A["default"].weight, layer.lora_B["default"].weight]
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_what_is_trained_in_bfloat16_has_the_gradients_of_float32(model, bias):
+    layer, weights = trained_layer(model, bias=bias)
+    x = torch.randn(4, 3, layer.in_features, requires_grad=True)
+    slope = torch.randn(4, 3, layer.out_features)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = layer(x)
+    assert found.dtype == torch.bfloat16 and "Trained" in type(found.grad_fn).__name__
+    wide = copy.deepcopy(layer).float()
+    expected = super(Adapted, wide).forward(x)
+    others = [wide.lora_A["default"].weight, wide.lora_B["default"].weight]
+    pairs = [(found.float(), expected), *zip(torch.autograd.grad(found, [x, *weights], slope.bfloat16()),
+                                             torch.autograd.grad(expected, [x, *others], slope), strict=True)]
+    for one, other in pairs:
+        assert one.dtype == torch.float32 and one.shape == other.shape
+        assert (one - other).norm() < 0.01 * other.norm()
+
+
+def test_a_layer_in_training_asks_for_few_operations(model):
+    """A GPU waits for each: three casts, three products; five products and three casts in its backward pass."""
+    layer, weights = trained_layer(model)
+    x = torch.randn(4, 3, layer.in_features, requires_grad=True)
+    with Counted() as forward, torch.autocast("cpu", torch.bfloat16):
+        found = layer(x)
+    with Counted() as backward:
+        found.sum().backward()
+    assert forward.calls <= 6 and backward.calls <= 12, (forward.calls, backward.calls)
+    assert all(weight.grad is not None for weight in weights)
+
+
+class Counted(TorchDispatchMode):
+    """Counts the operations that compute, which is all but views."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.calls += not operation.is_view and operation.name() not in ("aten::detach", "aten::_unsafe_view")
+        return operation(*args, **(kwargs or {}))
