@@ -68,12 +68,12 @@ class _Short:
 
 
 @lru_cache
-def _short(kind: type) -> type:
+def _short(kind: Any) -> Any:
     return type(f"Short{kind.__name__}", (_Short, kind), {})
 
 
 @lru_cache
-def _is_root_mean_square(kind: type) -> bool:
+def _is_root_mean_square(kind: Any) -> bool:
     """Whether a kind of transformers' modules is this and nothing else, which its answer on some rows tells."""
     if issubclass(kind, _Short) or not kind.__name__.endswith("RMSNorm"):
         return False
