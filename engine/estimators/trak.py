@@ -22,7 +22,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term
-from engine.estimators.projectors import PROJECTORS, checked_dimension
+from engine.estimators.projectors import PROJECTORS, Map, checked_dimension
 from engine.estimators.ridge import regularised_inverse
 from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
@@ -44,9 +44,10 @@ def respond(problem: ModuleProblem, interventions: Sequence[Intervention], proce
     features, doubt = problem.memo(f"trak:{name}:{k}:{options.seed}", lambda: _features(problem, name, k, options))
     solve = problem.memo(f"trak:{name}:{k}:{options.seed}:{ridge!r}", lambda: regularised_inverse(features, ridge))
     targets = solve(features[candidates].double()) * doubt[candidates][:, None].double()
+    drawn = _draw(problem, name, k, options)
 
     def products(signal: Tensor) -> Tensor:
-        return -(_project(problem, problem.queries, signal, name, k, options).double() @ targets.T)
+        return -(_project(problem, problem.queries, signal, drawn, options).double() @ targets.T)
 
     return [Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
             for _ in interventions]
@@ -54,21 +55,25 @@ def respond(problem: ModuleProblem, interventions: Sequence[Intervention], proce
 
 def _features(problem: ModuleProblem, projector: str, k: int, options: Options) -> tuple[Tensor, Tensor]:
     """Φ (n, k) and 1 − p (n,)."""
-    parts, doubts = [], []
+    parts, doubts, drawn = [], [], _draw(problem, projector, k, options)
     for rows in torch.arange(problem.n, device=problem.device).split(512):
         options.check()
         signal, doubt = problem.margins(rows)
-        parts.append(_project(problem, problem.x[rows], signal, projector, k, options))
+        parts.append(_project(problem, problem.x[rows], signal, drawn, options))
         doubts.append(doubt)
     return torch.cat(parts), torch.cat(doubts)
 
 
-def _project(problem: ModuleProblem, x: Tensor, signal: Tensor, projector: str, k: int, options: Options) -> Tensor:
+def _draw(problem: ModuleProblem, projector: str, k: int, options: Options) -> Map:
+    """R of the problem's gradients."""
+    return PROJECTORS[projector].draw((problem.parameters,), k, (options.seed,), problem.device)
+
+
+def _project(problem: ModuleProblem, x: Tensor, signal: Tensor, drawn: Map, options: Options) -> Tensor:
     """Rᵀ J_xᵀ s for every row, (b, k), a chunk of gradients at a time."""
     width = max(1, options.budget // 8 // (problem.theta.element_size() * problem.parameters))
-    return torch.cat([PROJECTORS[projector].project(
-        behavior_gradients(problem, part, own, budget=options.budget // 4), k, options.seed)
-        for part, own in zip(x.split(width), signal.split(width), strict=True)])
+    return torch.cat([drawn(behavior_gradients(problem, part, own, budget=options.budget // 4))
+                      for part, own in zip(x.split(width), signal.split(width), strict=True)])
 
 
 def held(features: Features, behavior: str) -> list[Term]:

@@ -7,7 +7,6 @@ transformers writes it as a chain of eight, each of which autograd keeps the inp
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -23,9 +22,15 @@ WIDTH, ROUNDING = 8, 1e-6
 def with_short_norms(model: nn.Module) -> nn.Module:
     """The model, whose normalisations take the short way in what is differentiated once by their input alone."""
     for module in model.modules():
-        if _is_root_mean_square(type(module)):
-            module.__class__ = _short(type(module))  # which adds no state
+        kind = type(module)
+        if kind not in _KINDS:
+            _KINDS[kind] = type(f"Short{kind.__name__}", (_Short, kind), {}) if _is_root_mean_square(kind) else kind
+        module.__class__ = _KINDS[kind]  # which adds no state
     return model
+
+
+_KINDS: dict[type, type] = {}
+"""Kind of module -> what stands for it."""
 
 
 class _Normed(Function):
@@ -67,12 +72,6 @@ class _Short:
             return functional.rms_norm(x, x.shape[-1:], self.weight.to(x.dtype), self.variance_epsilon)
 
 
-@lru_cache
-def _short(kind: Any) -> Any:
-    return type(f"Short{kind.__name__}", (_Short, kind), {})
-
-
-@lru_cache
 def _is_root_mean_square(kind: Any) -> bool:
     """Whether a kind of transformers' modules is this and nothing else, which its answer on some rows tells."""
     if issubclass(kind, _Short) or not kind.__name__.endswith("RMSNorm"):
