@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+import torch
 
 from engine.applications.language.methods import METHODS
 from engine.estimators.held import Features, Point
@@ -16,10 +18,10 @@ N, M, K = (500, 50, 512) if SMALL else (5_000, 500, 4_096)
 ROOT = Path(__file__).parents[2]
 
 
-def passes(mode, folder, precision="full"):
+def passes(mode, folder, precision="full", device="cpu", records=RECORDS):
     """(GiB, processor seconds, wall seconds, GiB of cache) of one process."""
-    done = subprocess.run([sys.executable, "-m", "tests.benchmarks.language_memory", mode, str(RECORDS), str(TOKENS),
-                           str(folder), precision], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-m", "tests.benchmarks.language_memory", mode, str(records), str(TOKENS),
+                           str(folder), precision, device], cwd=ROOT, capture_output=True, text=True, check=True)
     return tuple(map(float, done.stdout.split()[-4:]))
 
 
@@ -47,6 +49,17 @@ def test_tokens_a_second_in_mixed_precision(tmp_path):
         print(f"\n{mode}: {full:.0f} tokens/s in float32, {mixed:.0f} in mixed precision, {mixed / full:.2f} times as "
               f"many, where matrix products gain {gain().matrices:.1f}")
         assert SMALL or gain().matrices < ENOUGH or mixed > full
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="measures a GPU, and there is none")
+def test_tokens_a_second_on_a_gpu(tmp_path):
+    """On the clock, of many batches less that of one, which has the start in it."""
+    few, many = (64, 128) if SMALL else (64, 1_600)
+    for mode in ("train", "cache"):
+        took = [passes(mode, tmp_path / str(count), "mixed", "cuda", count)[2] for count in (few, many)]
+        rate = (many - few) * TOKENS / (took[1] - took[0])
+        print(f"\n{mode} on a GPU: {rate:,.0f} tokens/s, {32 * TOKENS / rate:.3f} s a batch of 32 records")
+        assert rate > 0
 
 
 def test_scoring_from_the_cache(tmp_path):
