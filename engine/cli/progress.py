@@ -1,4 +1,4 @@
-"""A bar for what is computed at once, and one for what runs as a job; both only where stderr is a terminal."""
+"""A bar for what is computed at once, where stderr is a terminal; for a job a bar, or in a log a line a minute."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from engine.basics.errors import Cancelled, InvalidInput, StoreError
 from engine.basics.noted import note
 from engine.basics.resident import peak_resident
 from engine.jobs import KINDS, Bar, JobKind, Ledger, Output, Took, Watch, job_digest, run_job, time_left
+from engine.jobs import bar as jobs_bar
+from engine.jobs.kinds import Progress
 from engine.store.results import Store
 from tests.engine.jobs.kinds import tally
 
@@ -239,9 +241,19 @@ def finding_kind():
 
 
 def test_bar(root, payload, capsys):
-    with Bar("Table A-6", hidden=False) as bar:
+    with Bar("Table A-6", terminal=True) as bar:
         run_job("slow", payload, root, watch=bar)
     assert "Table A-6" in (shown := capsys.readouterr().err) and "4/4" in shown
+
+
+def test_a_log_gets_a_line_a_minute_and_nothing_of_what_is_done_sooner(capsys, monkeypatch):
+    seconds = iter([0.0, 30.0, 61.0, 100.0, 3700.0])
+    monkeypatch.setattr(jobs_bar.time, "monotonic", lambda: next(seconds))
+    with Bar("Table A-7", terminal=False) as bar:
+        for done in (1, 2, 3, 4):
+            bar.report(Progress(done, 8, done / 8, 90.0 * (8 - done), f"training {done}"))
+    assert capsys.readouterr().err.splitlines() == ["Table A-7  25%, 2/8 [01:01, 09:00 left, training 2]",
+                                                    "Table A-7  50%, 4/8 [1:01:40, 06:00 left, training 4]"]
 
 
 @pytest.fixture
