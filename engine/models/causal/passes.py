@@ -15,10 +15,6 @@ from engine.models.causal.narrow import is_narrow
 from engine.models.causal.readouts import Logits
 from engine.models.causal.short import can_be_short, read_shortly
 
-PADDED = 0.8
-"""The share of tokens that are no padding up to which a GPU reads a batch without its padding. It was not measured:
-batches in a random order are mostly padding, and those that were sorted are left as they are."""
-
 
 def device_of(model: Any) -> torch.device:
     """Where the model's inputs go."""
@@ -29,14 +25,9 @@ def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Logits, Any
     """(logits (b, R, V) of the last R targets, hidden states (layers + 1) × (b, T, d) or None)."""
     narrow, base = is_narrow(model), causal(model)
     # asked outside of autocast, which keeps what its trial rounds
-    short = narrow and not hidden and _worth_it(batch) and can_be_short(base)
+    short = narrow and not hidden and can_be_short(base)
     with torch.autocast(batch.ids.device.type, torch.bfloat16) if narrow else nullcontext():
         return (read_shortly(base, batch, _predicting(batch)), None) if short else _padded(model, batch, hidden)
-
-
-def _worth_it(batch: Batch) -> bool:
-    """Whether padding is left out: on a CPU in any case, on a GPU where it is a fifth of a batch or more."""
-    return batch.ids.device.type == "cpu" or batch.mask.float().mean().item() < PADDED
 
 
 def causal(model: Any) -> Any:

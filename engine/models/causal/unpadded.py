@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.models.causal.encoding import Batch
+from engine.models.causal.padding import Padding
 
 Attention = Callable[..., tuple[Tensor, Any]]
 """transformers' own: (module, query (b, H, T, D), key, value, mask, **options) -> (values (b, T, H, D), weights)."""
@@ -34,13 +35,8 @@ class Unpadded:
         return cls(batch.ids[there][None], batch.places[there][None], tuple(batch.mask.sum(1).tolist()))
 
     @cached_property
-    def place(self) -> Tensor:
-        """Where each of the N tokens is in records × T columns, T the longest record, one row after another."""
-        device, width = self.ids.device, max(self.lengths)
-        lengths = torch.tensor(self.lengths, device=device)
-        starts = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
-        record = torch.repeat_interleave(lengths)
-        return record * width + torch.arange(len(record), device=device) - starts
+    def padding(self) -> Padding:
+        return Padding(self.lengths, self.ids.device)
 
     def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         """Causal attention of each record to itself, (1, N, H, D): of queries, keys and values (1, H, N, D).
@@ -56,12 +52,6 @@ class Unpadded:
 
     def together(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         """Padded at the end, which no earlier token attends to, so that no mask is needed."""
-        found = attention(module, *map(self._padded, row), None, **options, is_causal=True)[0]
-        return found.flatten(0, 1).index_select(0, self.place)[None]
-
-    def _padded(self, part: Tensor) -> Tensor:
-        """(1, H, N, D) -> (records, H, T, D)."""
-        tokens = part[0].transpose(0, 1)
-        room = tokens.new_zeros(len(self.lengths) * max(self.lengths), *tokens.shape[1:])
-        padded = room.index_copy(0, self.place, tokens)
-        return padded.unflatten(0, (len(self.lengths), -1)).transpose(1, 2)
+        padded = (self.padding.padded(part[0].transpose(0, 1)).transpose(1, 2) for part in row)
+        found = attention(module, *padded, None, **options, is_causal=True)[0]
+        return self.padding.row(found)[None]

@@ -18,7 +18,9 @@ from transformers import (
 
 from engine.applications.language import gradients, tokens
 from engine.models.causal import lora, passes
+from engine.models.causal import short as short_passes
 from engine.models.causal.narrow import narrow_matrices
+from engine.models.causal.padding import Padding
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 from engine.models.causal.short import can_be_short, read_shortly
 from engine.models.causal.unpadded import Unpadded
@@ -81,7 +83,24 @@ def test_attention_sees_each_record_alone(way):
     assert start == found.shape[0] == int(BATCH.mask.sum())
 
 
-def test_behaviors_and_gradients_are_those_of_the_padded_batch_within_rounding(rounded, monkeypatch):
+@pytest.mark.parametrize("together", [False, True])
+def test_products_of_each_record_alone(together):
+    """As a CPU takes them and as a GPU does, of records of different lengths."""
+    lengths, draw = (3, 1, 5), torch.Generator().manual_seed(0)
+    before, after = (torch.randn(9, width, generator=draw) for width in (4, 2))
+    padding = Padding(lengths, before.device)
+    assert torch.equal(padding.row(padding.padded(before)), before)
+    found = gradients.products(before, after, padding, together=together)
+    for place, start in enumerate((0, 3, 4)):
+        own = slice(start, start + lengths[place])
+        torch.testing.assert_close(found[place], after[own].T @ before[own])
+
+
+@pytest.mark.parametrize("unpadded", [True, False])
+def test_behaviors_and_gradients_are_those_of_the_padded_batch_within_rounding(rounded, monkeypatch, unpadded):
+    """Also where padding is left in, as a GPU does with little of it."""
+    monkeypatch.setattr(short_passes, "_worth_it", lambda batch: unpadded)
+
     def found():
         made: dict[str, list[torch.Tensor]] = {name: [] for name in READOUTS}
         with gradients.tapped(rounded) as tap:
