@@ -64,8 +64,8 @@ def blockwise(entries: Callable[[tuple[int, int], torch.Generator], Tensor]) -> 
 class CountSketch:
     """Every coordinate is added, with a random sign, to one random bucket (Charikar et al. 2002): O(b·P).
 
-    bucket, sign (P,): where, and ±1. Adding one after another, which a CPU is fast at, would let the threads of a GPU
-    wait for each other; there it is the product with a sparse matrix.
+    bucket, sign (P,): where, and ±1. A CPU is fast at adding one after another; the threads of a GPU would all add to
+    the same k places, so there it is the product with a sparse matrix.
     """
 
     bucket: Tensor

@@ -2,7 +2,7 @@ r"""An adapted linear map (Hu et al. 2021) as PEFT has it, by fewer and smaller 
 
     W x + B(s·A x)      the scale on the r numbers of A x, not on all outputs
     (W + s·B A) x       one product instead of three, where outputs alone count
-    Trained             three products and five for the derivatives, nothing else, where A and B are trained in bfloat16
+    three products, and five for the derivatives, where A and B are trained in bfloat16
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Adapted(Linear):
 class _Trained(Function):
     """W x + bias + s·B(A x) in the precision of autocast, of which x, A and B have derivatives.
 
-    Each product adds to what is there: of the operations that autograd would call, which are what a GPU waits for,
-    nearly half are left.
+    Products add to what is there and scale it: fewer operations, which are what a GPU waits for with a small model,
+    than those that autograd would call one by one.
     """
 
     @staticmethod
