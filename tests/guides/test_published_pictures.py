@@ -1,5 +1,7 @@
 """What the guide says of published results of networks of pictures stands in them."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -79,25 +81,27 @@ def test_what_is_said_of_the_cnn_at_the_desk():
     told = manifest("table-a7")
     runs = told["runs"]
     signs = drift[(drift["curve"] == "drift") & (drift["metric"] == "Sign agreement")]["mean"]
-    assert [f"{value:.2f}" for value in signs] == ["0.29", "0.40"]
+    assert [f"{value:.2f}" for value in signs] == ["0.32", "0.40"]
     tau = curves[curves["metric"] == "Kendall tau"].set_index(["parameter", "behavior"])["mean"]
-    assert [f"{tau['eta=0.1', name]:.2f}" for name in ("query_loss", "query_logit")] == ["0.88", "0.94"]
-    assert [f"{tau[f'alpha={alpha}', 'query_loss']:.2f}" for alpha in ("0.001", "0.1")] == ["0.03", "0.16"]
+    assert [f"{tau['eta=0.1', name]:.2f}" for name in ("query_loss", "query_logit")] == ["0.89", "0.95"]
+    assert [f"{tau[f'alpha={alpha}', 'query_loss']:.2f}" for alpha in ("0.001", "0.1")] == ["0.03", "0.17"]
     assert tau.xs("eta=0.0001", level="parameter").min() > 0.995
-    assert {f"{run['factual']['test_accuracy']:.0%}" for run in runs} <= {"57%", "58%"}
-    assert f"{sum(run['factual']['test_accuracy'] for run in runs) / len(runs):.0%}" == "57%"
+    assert f"{sum(run['factual']['test_accuracy'] for run in runs) / len(runs):.0%}" == "58%"
     assert f"{max(run['convergence']['largest_gradient_norm'] for run in runs):.1f}" == "5.2"
     assert f"{max(run['searched']['solver']['largest_residual'] for run in runs):.2f}" == "0.08"
-    assert [run["searched"]["solver"]["kept"] for run in runs] == [0, 0]
+    assert [sum(run["searched"]["solver"][key] for run in runs) for key in ("kept", "of")] == [1, 30]
     assert all(run["solver"]["kept"] == run["solver"]["of"] == 4 for run in runs)
-    assert (told["seeds"], round(told["wall_seconds"] / 2 / 60)) == ([0, 1], 150)
+    assert (told["seeds"], round(told["wall_seconds"] / 3 / 60)) == ([0, 1, 2], 154)
     table = published("table-a7", keep_default_na=False).set_index(["comparison", "parameter", "metric"])
     half = table.xs("Kendall tau", level="metric")["ci95"]
     assert [f"{half[name, parameter]:.2f}" for name, parameter in (
         ("query loss vs. query logit", ""), ("exact one-step vs. inverse-Hessian", ""),
-        ("upweighting vs. local LOO", "alpha=0.001"))] == ["0.05", "0.08", "0.80"]
+        ("upweighting vs. local LOO", "alpha=0.001"))] == ["0.01", "0.02", "0.18"]
     said = [found for found in concluded("desk").values() if found.statement.needs[0] == "figure-a1"]
     assert [found.verdict for found in said] == [UNDECIDED, UNDECIDED]
+    assert [re.search("([+−]0[.]...) ± (0[.]...)", found.figure).groups() for found in said] == [
+        ("+0.065", "0.066"), ("−0.137", "0.074")]
+    assert ["least is P" in said[0].counted, "least is query loss over α" in said[1].counted] == [True, True]
 
 
 RATES = ("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trusted loss")

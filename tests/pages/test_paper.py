@@ -210,5 +210,5 @@ def test_one_seed_has_no_interval(shipped):
 def test_rows_without_drift_stand_beside_those_of_the_paper(shipped):
     at = sound(support.open("paper", experiment="figure-a1", preset="desk"))
     assert "Beside a model after as many iterations" in " ".join(one.label for one in at.expander)
-    assert not says(at, "This run has no curve") and says(at, "Our ± is a 95% t-interval over 2 seeds.")
+    assert not says(at, "This run has no curve") and says(at, "Our ± is a 95% t-interval over 3 seeds.")
     assert says(at, "n counts training examples, 10,000 where none is written.")
