@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from engine.models.gain import ENOUGH, gain
 
@@ -27,6 +27,11 @@ class Passes:
     def __call__(self) -> AbstractContextManager:
         """Within it, forward passes run so; their backward passes follow."""
         return torch.autocast(self.device, torch.bfloat16, enabled=self.narrow)
+
+
+def at_least_single(values: Tensor) -> Tensor:
+    """In float32 where a model computes in half of it, else as they are."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def passes_of(module: nn.Module, device: torch.device, precision: torch.dtype, *, mixed: bool, exact: bool = False

@@ -15,6 +15,8 @@ from torch.autograd import Function, forward_ad
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from engine.models.precision import at_least_single
+
 WIDTH, ROUNDING = 8, 1e-6
 """Of the rows that a kind of module is tried on, and how far they may be from the formula."""
 
@@ -38,7 +40,7 @@ class _Normed(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
-        wide = _at_least_single(x)
+        wide = at_least_single(x)
         inverse = torch.linalg.vecdot(wide, wide).div_(x.shape[-1]).add_(epsilon).rsqrt_()[..., None]
         ctx.save_for_backward(x, weight, inverse)
         return (wide * inverse).mul_(weight).to(x.dtype)
@@ -47,13 +49,9 @@ class _Normed(Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         x, weight, inverse = ctx.saved_tensors
-        wide, slope = _at_least_single(x), _at_least_single(gradient) * weight
+        wide, slope = at_least_single(x), at_least_single(gradient) * weight
         along = torch.linalg.vecdot(slope, wide)[..., None].mul_(inverse.square()).div_(-x.shape[-1])
         return slope.addcmul_(wide, along).mul_(inverse).to(x.dtype), None, None
-
-
-def _at_least_single(values: Tensor) -> Tensor:
-    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 class _Short:

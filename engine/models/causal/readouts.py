@@ -16,6 +16,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
 from engine.models.causal.encoding import Batch, Encoded
 from engine.models.causal.unread import Unread
+from engine.models.precision import at_least_single
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS, reading
 
@@ -77,12 +78,7 @@ def token_log_probabilities(logits: Logits, batch: Batch) -> Tensor:
     """log p of every target token of the response, (b, R); other columns are not to be read."""
     if isinstance(logits, Unread):
         return logits.log_probabilities
-    return _at_least_single(logits).log_softmax(-1).gather(-1, batch.targets[..., None])[..., 0]
-
-
-def _at_least_single(values: Tensor) -> Tensor:
-    """In float32 where a model computes in half of it, else as they are."""
-    return values.to(torch.promote_types(values.dtype, torch.float32))
+    return at_least_single(logits).log_softmax(-1).gather(-1, batch.targets[..., None])[..., 0]
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
@@ -111,7 +107,7 @@ def explanation_loss(logits: Logits, batch: Batch) -> Tensor:
 def choice_logits(logits: Logits, batch: Batch) -> Tensor:
     """Logits of the choices where the answer is predicted, (b, C); −inf where there are fewer choices."""
     tokens = batch.letters.clamp_min(0)
-    found = logits.at(batch.answer, tokens) if isinstance(logits, Unread) else _at_least_single(
+    found = logits.at(batch.answer, tokens) if isinstance(logits, Unread) else at_least_single(
         logits[torch.arange(len(logits), device=logits.device), batch.answer]).gather(1, tokens)
     return found.masked_fill(batch.letters < 0, -torch.inf)
 
