@@ -17,10 +17,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.resident import peak_resident
 from engine.models.causal import lora
-from engine.models.causal.attending import attend
 from engine.models.causal.encoding import Encoded
-from engine.models.causal.narrow import narrow_matrices
-from engine.models.causal.normed import with_short_norms
+from engine.models.causal.narrow import narrow_matrices, ready_passes
 from tests.engine.tiny import tokenizer
 
 SHAPE = {"vocab_size": 49_152, "hidden_size": 576, "intermediate_size": 1_536, "num_hidden_layers": 30,
@@ -39,8 +37,7 @@ def attribution(n: int, tokens: int, folder: str, shape=SHAPE, precision: str = 
     base = LlamaForCausalLM(LlamaConfig(**shape))
     base.config.use_cache = False
     if device != "cpu":
-        attend()
-        with_short_norms(base.to(device, torch.bfloat16))
+        ready_passes(base.to(device, torch.bfloat16))
     elif found.passes.narrow:
         narrow_matrices(base)
     model = lora.attach(base, setting.recipe)

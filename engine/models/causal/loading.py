@@ -19,10 +19,8 @@ import torch
 from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import shared_folder
-from engine.models.causal.attending import attend
 from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
-from engine.models.causal.narrow import narrow_matrices
-from engine.models.causal.normed import with_short_norms
+from engine.models.causal.narrow import narrow_matrices, ready_passes
 
 MODELS = "WHICHFLUENCE_MODELS"
 OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
@@ -103,8 +101,7 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
     model = model if spread else model.to(device)
     model.config.use_cache = False
     if dtype == torch.bfloat16:
-        attend()
-        with_short_norms(model)
+        ready_passes(model)
     elif narrow:
         narrow_matrices(model)
     return model.eval(), tokenizer

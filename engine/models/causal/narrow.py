@@ -22,8 +22,13 @@ def narrow_matrices(model: Any) -> None:
     for module in model.modules():
         if isinstance(module, nn.Linear) and module is not head:
             module.to(torch.bfloat16)
-    with_short_norms(model)
+    ready_passes(model)
+
+
+def ready_passes(model: Any) -> None:
+    """Let a model whose matrices are bfloat16 attend as `attending` says, and normalise as `normed` does."""
     attend()
+    with_short_norms(model)
 
 
 def is_narrow(model: nn.Module) -> bool:
