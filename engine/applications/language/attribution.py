@@ -17,7 +17,15 @@ from torch import Tensor
 
 from engine.applications.language import gradients
 from engine.applications.language.cache import Cache
-from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection, draw_names
+from engine.applications.language.projection import (
+    Adam,
+    Conditioned,
+    Draws,
+    Maps,
+    Projection,
+    draw_names,
+    group_gradients,
+)
 from engine.basics.values import Value
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
@@ -200,9 +208,7 @@ class Attribution:
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
             plain, conditioned = Draws(maps, lengths=True), Draws(maps)
-            groups = Groups(plain, Conditioned(adam(), conditioned))
-            values = gradients.record_gradients(self.model, tap, batch, [_loss], [groups])
-            groups.end()
+            values = group_gradients(self.model, tap, batch, [_loss], [[plain, Conditioned(adam(), conditioned)]])
             return {**plain.projected("gradient"), **conditioned.projected("conditioned"), "norm": plain.norms(),
                     "loss": values[:, 0].float().cpu()}
 
@@ -222,10 +228,7 @@ class Attribution:
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
             sinks = [Draws(maps) for _ in names]
-            groups = [Groups(sink) for sink in sinks]
-            values = gradients.record_gradients(self.model, tap, batch, readers, groups)
-            for group in groups:
-                group.end()
+            values = group_gradients(self.model, tap, batch, readers, [[sink] for sink in sinks])
             return {column: rows for name, sink in zip(names, sinks, strict=True)
                     for column, rows in sink.projected(name).items()} | {"value": values.float().cpu()}
 

@@ -14,8 +14,10 @@ import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from torch import Tensor
 
+from engine.applications.language.gradients import Tap, record_gradients
 from engine.basics.values import Count, Value
 from engine.estimators.projectors import PROJECTORS, Map, checked_dimension
+from engine.models.causal.encoding import Batch
 from engine.models.causal.recipe import adam_spread, adam_update
 
 GroupSink = Callable[[tuple[str, ...], Tensor], None]
@@ -95,12 +97,14 @@ class Groups:
     def __init__(self, *sinks: GroupSink) -> None:
         self.sinks = sinks
         self.waiting: dict[str, Tensor] = {}
+        self.numbers = 0
 
     def __call__(self, name: str, gradients: Tensor) -> None:
-        if any(part.device != gradients.device for part in self.waiting.values()):  # a model on several devices
+        if self.waiting and next(iter(self.waiting.values())).device != gradients.device:  # a model on several
             self.end()
-        self.waiting[name] = gradients.flatten(1)
-        if sum(part.shape[1] for part in self.waiting.values()) >= TOGETHER[gradients.device.type]:
+        flat = self.waiting[name] = gradients.flatten(1)
+        self.numbers += flat.shape[1]
+        if self.numbers >= TOGETHER[flat.device.type]:
             self.end()
 
     def end(self) -> None:
@@ -109,9 +113,18 @@ class Groups:
             return
         names, parts = tuple(self.waiting), list(self.waiting.values())
         joined = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
-        self.waiting = {}
+        self.waiting, self.numbers = {}, 0
         for sink in self.sinks:
             sink(names, joined)
+
+
+def group_gradients(model, tap: Tap, batch: Batch, readers, sinks: Sequence[Sequence[GroupSink]]) -> Tensor:
+    """As `gradients.record_gradients`, handing groups of gradients to all sinks of each reader."""
+    groups = [Groups(*own) for own in sinks]
+    values = record_gradients(model, tap, batch, readers, groups)
+    for group in groups:
+        group.end()
+    return values
 
 
 class Maps:
@@ -180,7 +193,8 @@ class Adam:
 
     def spread(self, name: str, gradients: Tensor) -> Tensor:
         """√v̂ + ε."""
-        return adam_spread(gradients, self.second[name].to(gradients.device), self.step)
+        _, second = self._moments((name,), gradients.device)
+        return adam_spread(gradients, second.view_as(gradients), self.step)
 
     def _moments(self, names: tuple[str, ...], device: torch.device) -> tuple[Tensor, Tensor]:
         """Those of a group, which are joined where the gradients are, once."""

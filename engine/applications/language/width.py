@@ -17,7 +17,16 @@ from torch import Tensor
 
 from engine.applications.language import gradients, sketching
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection, draw_names
+from engine.applications.language.projection import (
+    Adam,
+    Conditioned,
+    Draws,
+    GroupSink,
+    Maps,
+    Projection,
+    draw_names,
+    group_gradients,
+)
 from engine.basics.files import atomic_write
 from engine.data.records import fingerprint
 from engine.estimators.held import Features, Point
@@ -113,9 +122,9 @@ def _records(found: Attribution, point: Checkpoint, encoded: Sequence[Encoded], 
     """Projected gradients of training records at a checkpoint, plain and conditioned, and their losses."""
     maps, adam = [Maps(one, found.sizes) for one in projections], Adam(*point.moments(), point.step)
 
-    def sinks() -> tuple[list[Groups], dict[str, list[Draws]]]:
+    def sinks() -> tuple[list[list[GroupSink]], dict[str, list[Draws]]]:
         made = {name: [Draws(one) for one in maps] for name in ("gradient", "conditioned")}
-        return [Groups(*made["gradient"], Conditioned(adam, *made["conditioned"]))], made
+        return [[*made["gradient"], Conditioned(adam, *made["conditioned"])]], made
 
     columns, values = _collected(found, encoded, [lambda *batch: -mean_response_likelihood(*batch)], projections, sinks,
                                  check)
@@ -127,15 +136,15 @@ def _queries(found: Attribution, encoded: Sequence[Encoded], projections: Sequen
     """Projected gradients of every behavior of queries, with the weights that the model has."""
     names, maps = found.behaviors(encoded), [Maps(one, found.sizes) for one in projections]
 
-    def sinks() -> tuple[list[Groups], dict[str, list[Draws]]]:
+    def sinks() -> tuple[list[list[GroupSink]], dict[str, list[Draws]]]:
         made = {name: [Draws(one) for one in maps] for name in names}
-        return [Groups(*made[name]) for name in names], made
+        return [[*made[name]] for name in names], made
 
     return _collected(found, encoded, [READOUTS[name].read for name in names], projections, sinks, check)[0]
 
 
 def _collected(found: Attribution, encoded: Sequence[Encoded], readers, projections: Sequence[Projection],
-               sinks: Callable[[], tuple[list[Groups], dict[str, list[Draws]]]], check: Callable[[], None]
+               sinks: Callable[[], tuple[list[list[GroupSink]], dict[str, list[Draws]]]], check: Callable[[], None]
                ) -> tuple[Columns, np.ndarray]:
     """Projected gradients of what readers read, under every projection, and the values read, (rows, readers)."""
     order: list[int] = []
@@ -146,9 +155,7 @@ def _collected(found: Attribution, encoded: Sequence[Encoded], readers, projecti
             check()
             batch = found.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(found.model))
             receivers, made = sinks()
-            values.append(gradients.record_gradients(found.model, tap, batch, readers, receivers).float().cpu())
-            for receiver in receivers:
-                receiver.end()
+            values.append(group_gradients(found.model, tap, batch, readers, receivers).float().cpu())
             for name, of_widths in made.items():
                 for projection, draws in zip(projections, of_widths, strict=True):
                     for column, part in draws.projected(name).items():
