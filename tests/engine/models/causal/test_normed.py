@@ -44,7 +44,7 @@ def test_its_derivative_is_that_of_the_formula():
 
 
 def test_what_is_differentiated_otherwise_takes_the_long_way():
-    """Without a derivative, along a direction, twice, or by the weight."""
+    """Without a derivative, along a direction, or by the weight."""
     long, short = pair(dtype=torch.float32)
     x = torch.randn(2, 24)
     assert torch.equal(short(x), long(x))
