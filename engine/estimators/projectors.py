@@ -94,7 +94,7 @@ class CountSketch:
         return torch.from_numpy(np.stack(rows)).to(gradients.dtype) if rows else gradients.new_zeros(0, self.k)
 
     def multiplied(self, gradients: Tensor) -> Tensor:
-        """On any device, in the same order every time."""
+        """On any device."""
         return torch.sparse.mm(self.matrix.to(gradients.dtype), gradients.T.contiguous()).T
 
     @cached_property

@@ -39,7 +39,7 @@ from engine.models.causal.reader import response_loss
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 from engine.models.causal.recipe import FineTuning
 from engine.models.precision import Passes, passes_of_matrices
-from engine.models.training import Training
+from engine.models.training import Diverged, Training
 from engine.store.results import digest_of, home
 
 LAYERS = (0.25, 0.5, 0.75, 1.0)
@@ -336,11 +336,21 @@ class Attribution:
             for rows in passes.batches(encoded, self.setting.recipe.batch, missing):
                 check()
                 batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
-                cache.put(rows, {name: np.asarray(value) for name, value in rows_of(tap, batch).items()})
+                found = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}
+                _check_finite(found, point.step)
+                cache.put(rows, found)
                 done += len(rows)
                 progress(done / len(encoded))
         cache.seal()
         return cache
+
+
+def _check_finite(found: Mapping[str, np.ndarray], step: int) -> None:
+    """Raise `Diverged` for a column with a number that is none."""
+    for name, values in found.items():
+        if not np.isfinite(values).all():
+            raise Diverged(f"The gradients at step {step} of the training are not finite (`{name}`); choose a smaller "
+                           "learning rate, or compute them on another device.")
 
 
 def _loss(logits, batch):

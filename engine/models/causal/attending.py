@@ -1,4 +1,5 @@
-"""Attention of transformers' models as passes here want it: in float32 on a CPU, and of records without padding."""
+"""Attention of transformers' models as passes here want it: in float32 on a CPU, of records without padding, and by
+kernels of a GPU whose derivatives are finite."""
 
 from __future__ import annotations
 
@@ -6,13 +7,19 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from engine.models.causal.unpadded import Unpadded
 
+MASKED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""What may compute attention under a mask: not cuDNN, whose derivative by the queries is not a number where a row of
+padding attends to nothing and the tokens are 64 more than a multiple of 128 (github.com/pytorch/pytorch/issues/196678).
+"""
+
 
 def attend() -> None:
-    """Let torch's own attention (`sdpa` of transformers) heed an `unpadded` row, and compute in float32 where a CPU is
-    given bfloat16."""
+    """Let torch's own attention (`sdpa` of transformers) heed an `unpadded` row, compute in float32 where a CPU is
+    given bfloat16, and keep to `MASKED` where a GPU is given a mask."""
     from transformers import AttentionInterface
 
     AttentionInterface.register("sdpa", _attended)
@@ -26,6 +33,9 @@ def _attended(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, atte
         return (unpadded.attended(sdpa_attention_forward, module, *row, **options) if unpadded is not None
                 else sdpa_attention_forward(module, *row, attention_mask, **options)[0])
 
+    if query.device.type == "cuda" and attention_mask is not None and unpadded is None:
+        with sdpa_kernel(MASKED):
+            return found(query, key, value), None
     if query.device.type != "cpu" or value.dtype != torch.bfloat16:  # a rotated query may be float32 under autocast
         return found(query, key, value), None
     with torch.autocast("cpu", enabled=False):

@@ -15,31 +15,16 @@ from engine.models.causal.unread import Unread
 
 ROUNDING = 0.05
 """How far states of bfloat16 passes may be from each other, relative to their length."""
-PADDED = 0.8
-"""The share of tokens that are no padding up to which a GPU reads a batch without its padding. It was not measured:
-batches in a random order are mostly padding, and those that were sorted are left as they are."""
 RECORDS = ((3, 1, 2), (2, 3))
 """Tokens of the records that a model is tried on."""
 
 
 def read_shortly(model: Any, batch: Batch, columns: Tensor) -> Unread:
     """The logits of the columns of a batch, (b, R, V); those of padding are of another token."""
-    found = _unpadded_states(model, batch, columns) if _worth_it(batch) else model.get_decoder()(
-        input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places,
-        use_cache=False).last_hidden_state[:, columns]
-    return Unread(found, model.get_output_embeddings().weight, batch.targets, batch.response)
-
-
-def _worth_it(batch: Batch) -> bool:
-    """Whether padding is left out: on a CPU in any case, on a GPU where it is a fifth of a batch or more."""
-    return batch.ids.device.type == "cpu" or batch.mask.float().mean().item() < PADDED
-
-
-def _unpadded_states(model: Any, batch: Batch, columns: Tensor) -> Tensor:
-    """(b, R, d)."""
     place = (batch.mask.flatten().cumsum(0) - 1).clamp_min(0).view_as(batch.mask)  # of each token in the row
     states = _states(model, Unpadded.of(batch))[0].index_select(0, place[:, columns].flatten())
-    return states.view(len(batch), len(columns), -1)
+    return Unread(states.view(len(batch), len(columns), -1), model.get_output_embeddings().weight, batch.targets,
+                  batch.response)
 
 
 def can_be_short(model: Any) -> bool:

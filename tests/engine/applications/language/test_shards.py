@@ -5,10 +5,13 @@ import shutil
 from dataclasses import replace
 
 import pytest
+import torch
 
 from engine.applications.language import shards, stages
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.errors import StoreError
+from engine.models.causal import lora
+from engine.models.training import Diverged
 from engine.runs import language as runs
 
 
@@ -126,3 +129,12 @@ def test_chunks_wait_for_what_they_read(plain_setting):
     keys = [*plan[:5], "factual", "removal/0", "removal/1"]
     assert stages.before(keys, "removal/1") == [*plan[:5], "factual"]
     assert sum(stages.share(many, key) for key in plan[1:4]) == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_gradient_that_is_not_finite_is_not_kept(elsewhere, monkeypatch):
+    point = elsewhere.points[0]
+    weights = {name: torch.full_like(weight, torch.nan) for name, weight in point.weights.items()}
+    monkeypatch.setattr(elsewhere, "place", lambda point: lora.put(elsewhere.model, weights))
+    with pytest.raises(Diverged, match=f"step {point.step} .* not finite"):
+        elsewhere.record_cache(point)
+    assert len(elsewhere.opened_records(point).missing) == 16

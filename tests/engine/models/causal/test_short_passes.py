@@ -18,7 +18,6 @@ from transformers import (
 
 from engine.applications.language import gradients, tokens
 from engine.models.causal import lora, passes
-from engine.models.causal import short as short_passes
 from engine.models.causal.narrow import narrow_matrices
 from engine.models.causal.padding import Padding
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
@@ -96,11 +95,7 @@ def test_products_of_each_record_alone(together):
         torch.testing.assert_close(found[place], after[own].T @ before[own])
 
 
-@pytest.mark.parametrize("unpadded", [True, False])
-def test_behaviors_and_gradients_are_those_of_the_padded_batch_within_rounding(rounded, monkeypatch, unpadded):
-    """Also where padding is left in, as a GPU does with little of it."""
-    monkeypatch.setattr(short_passes, "_worth_it", lambda batch: unpadded)
-
+def test_behaviors_and_gradients_are_those_of_the_padded_batch_within_rounding(rounded, monkeypatch):
     def found():
         made: dict[str, list[torch.Tensor]] = {name: [] for name in READOUTS}
         with gradients.tapped(rounded) as tap:
