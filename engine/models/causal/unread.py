@@ -2,10 +2,12 @@ r"""Logits as the product that they are, of which a pass computes what is read.
 
 With h (d,) the state that predicts a target y and W (V, d) the head,
 
-    log p = W_y h − log Σ_v exp(W_v h),        ∂ log p/∂h = W_y − Σ_v p_v W_v,
+    log p = W_y h − log Σ_v exp(W_v h),        ∂ log p/∂h = (1 − p_y) W_y − Σ_{v≠y} p_v W_v,
 
-so that the probabilities of V tokens are needed for a chunk of targets at a time, and never again: the derivative of
-log p (d numbers instead of V) is taken with its value. Heads are frozen here, and have no derivative.
+where y is left out of the sum: of a certain answer the slope is small, and as a difference of W_y and nearly the same
+it would be what bfloat16 rounds off. The probabilities of V tokens are needed for a chunk of targets at a time, and
+never again: the derivative of log p (d numbers instead of V) is taken with its value. Heads are frozen here, and have
+no derivative.
 """
 
 from __future__ import annotations
@@ -75,11 +77,12 @@ class _LogProbabilities(Function):
             z, exact = products[:len(target)], logits[:len(target)]
             exact.copy_(torch.mm(states[own].to(weight.dtype), weight.T, out=z))
             exact -= exact.amax(1, keepdim=True)
-            stated = exact.gather(1, target[:, None])[:, 0]
-            total = exact.exp_().sum(1)
-            found[own] = stated - total.log()
+            stated = exact.gather(1, target[:, None])
+            others = exact.exp_().scatter_(1, target[:, None], 0).sum(1, keepdim=True)
+            total = stated.exp() + others
+            found[own] = (stated - total.log())[:, 0]
             if sloped:
-                slopes[own] = weight[target] - torch.mm(z.copy_(exact), weight) / total[:, None]
+                slopes[own] = (others * weight[target] - torch.mm(z.copy_(exact), weight)) / total
         ctx.save_for_backward(slopes)
         ctx.save_for_forward(slopes)
         return found

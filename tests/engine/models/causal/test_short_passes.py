@@ -165,6 +165,23 @@ def test_log_probabilities_and_their_derivatives_without_logits(count):
     torch.testing.assert_close((pushed * direction).sum(), (own * tangent).sum(), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("doubt", (0.1, 1e-2, 1e-4))
+def test_a_certain_answer_has_the_slope_of_its_doubt(doubt):
+    """Which the difference of W_y and Σ p_v W_v, taken in bfloat16, would lose in rounding."""
+    draw = torch.Generator().manual_seed(0)
+    weight = torch.randn(50, 16, generator=draw).bfloat16()
+    direction = torch.linalg.lstsq(weight.double(), torch.nn.functional.one_hot(torch.tensor(3), 50).double()).solution
+    shares = torch.linspace(0, 200, 4_001, dtype=torch.float64)
+    left = 1 - (shares[:, None] * direction @ weight.double().T).softmax(1)[:, 3]
+    states = (shares[(left - doubt).abs().argmin()] * direction).bfloat16().float()[None, None].requires_grad_()
+    target, wanted = torch.tensor([[3]]), torch.ones(1, 1, dtype=torch.bool)
+    exact = (states.double() @ weight.double().T).log_softmax(-1)[0, 0, 3]
+    expected, = torch.autograd.grad(exact, states)
+    found, = torch.autograd.grad(Unread(states, weight, target, wanted).log_probabilities.sum(), states)
+    assert 0.3 * doubt < 1 - exact.exp() < 3 * doubt
+    assert torch.cosine_similarity(found.flatten(), expected.flatten(), 0) > 0.995
+
+
 def test_the_head_in_bfloat16_follows_the_weight():
     weight = torch.nn.Parameter(torch.randn(5, 3))
     first = narrow(weight)
