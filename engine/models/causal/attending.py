@@ -11,15 +11,14 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from engine.models.causal.unpadded import Unpadded
 
-MASKED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""What may compute attention under a mask: not cuDNN, whose derivative by the queries is not a number where a row of
-padding attends to nothing and the tokens are 64 more than a multiple of 128 (github.com/pytorch/pytorch/issues/196678).
-"""
+KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""What may compute attention on a GPU: not cuDNN, which torch asks first on some of them, and whose derivatives are no
+numbers for some shapes and masks (github.com/pytorch/pytorch/issues/196678, NVIDIA/cudnn-frontend/issues/1072)."""
 
 
 def attend() -> None:
     """Let torch's own attention (`sdpa` of transformers) heed an `unpadded` row, compute in float32 where a CPU is
-    given bfloat16, and keep to `MASKED` where a GPU is given a mask."""
+    given bfloat16, and keep to `KERNELS` on a GPU."""
     from transformers import AttentionInterface
 
     AttentionInterface.register("sdpa", _attended)
@@ -33,8 +32,8 @@ def _attended(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, atte
         return (unpadded.attended(sdpa_attention_forward, module, *row, **options) if unpadded is not None
                 else sdpa_attention_forward(module, *row, attention_mask, **options)[0])
 
-    if query.device.type == "cuda" and attention_mask is not None and unpadded is None:
-        with sdpa_kernel(MASKED):
+    if query.device.type == "cuda":
+        with sdpa_kernel(KERNELS):
             return found(query, key, value), None
     if query.device.type != "cpu" or value.dtype != torch.bfloat16:  # a rotated query may be float32 under autocast
         return found(query, key, value), None
