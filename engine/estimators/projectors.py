@@ -103,7 +103,8 @@ class CountSketch:
         ends = torch.bincount(self.bucket, minlength=self.k).cumsum(0)
         order = self.bucket.argsort(stable=True)
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR", UserWarning)  # that torch may still change the layout
+            # that torch may still change the layout, and that checks are off where none are asked for
+            warnings.filterwarnings("ignore", "Sparse (CSR|invariant)", UserWarning)
             return torch.sparse_csr_tensor(functional.pad(ends, (1, 0)).int(), order.int(), self.sign[order].float(),
                                            (self.k, len(order)), check_invariants=True)
 
