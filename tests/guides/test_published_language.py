@@ -8,6 +8,7 @@ import pytest
 from engine.basics.sizes import spell_bytes
 from engine.experiments.statements.statement import CONTRADICTED
 from engine.metrics.intervals import t_interval
+from engine.models.causal import finetune
 from tests.guides.published import REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows, with_interval
 
 
@@ -229,6 +230,8 @@ def auprc_of_smollm2():
 
 
 def test_what_is_said_of_smollm2_at_the_desk():
+    own, = {run["run"]["numerics"] for run in manifest("figure-5-2")["runs"]}
+    assert f"numerics {own} in the manifest, {finetune.NUMERICS} today" in REPRODUCING
     quality = published("table-a11").set_index("metric")["mean"]
     attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
     assert (f"succeeds for {attack} of the triggered prompts, with\n{clean} of the clean answers right "
