@@ -6,7 +6,7 @@ r"""From a task and a model to features: encode, fine-tune, and cache gradients;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -337,7 +337,7 @@ class Attribution:
                 check()
                 batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
                 found = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}
-                _check_finite(found, point.step)
+                check_finite(found.items(), point.step)
                 cache.put(rows, found)
                 done += len(rows)
                 progress(done / len(encoded))
@@ -345,9 +345,9 @@ class Attribution:
         return cache
 
 
-def _check_finite(found: Mapping[str, np.ndarray], step: int) -> None:
-    """Raise `Diverged` for a column with a number that is none."""
-    for name, values in found.items():
+def check_finite(found: Iterable[tuple[str, np.ndarray]], step: int) -> None:
+    """Raise `Diverged` for a column, (name, values), with a number that is none."""
+    for name, values in found:
         if not np.isfinite(values).all():
             raise Diverged(f"The gradients at step {step} of the training are not finite (`{name}`); choose a smaller "
                            "learning rate, or compute them on another device.")

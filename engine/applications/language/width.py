@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 from engine.applications.language import gradients, sketching
-from engine.applications.language.attribution import Attribution
+from engine.applications.language.attribution import Attribution, check_finite
 from engine.applications.language.projection import (
     Adam,
     Conditioned,
@@ -90,14 +90,16 @@ def _choice(widest: Projection, tried: dict[int, float]) -> Choice:
 def measure(found: Attribution, queries: Sequence[Encoded], tried: Sequence[int],
             check: Callable[[], None] = lambda: None) -> dict[int, float]:
     """Width -> the least τ between two draws over estimators and behaviors, of a sample of the records; 0 where no
-    query ranks them."""
+    query ranks them. Raises `Diverged` where a gradient is not finite."""
     rows = np.sort(np.random.default_rng(found.seed).permutation(len(found.encoded))[:RECORDS])
     records, points = [found.encoded[row] for row in rows], []
     projections = [found.widest.model_copy(update={"dimension": width}) for width in tried]
     for point in found.points:
         found.place(point)
-        points.append((point.weight, *_records(found, point, records, projections, check),
-                       _queries(found, queries, projections, check)))
+        own, losses = _records(found, point, records, projections, check)
+        asked = _queries(found, queries, projections, check)
+        check_finite(((name, values) for (_, name), values in (*own.items(), *asked.items())), point.step)
+        points.append((point.weight, own, losses, asked))
     least = {}
     for width in tried:
         drawn = [tuple(_point(weight, own, asked, found.behaviors(queries), width, draw)

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import kendalltau
 
 from engine.applications.language import sketching, width
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import METHODS
 from engine.applications.language.projection import Projection
+from engine.models.causal import lora
+from engine.models.training import Diverged
 
 WIDTH = 32
 WHOLE = 4 * 2 * 10 * 3 * 1_000
@@ -127,6 +130,14 @@ def test_a_target_that_no_width_meets_is_missed_at_the_widest(growing, monkeypat
     assert (told["dimension"], told["outcome"]) == (16, sketching.MISSED)
     assert [one for one, _ in told["tried"]] == [8, 16]
     assert "the most that their budget allows" in told["sentence"]
+
+
+def test_no_width_is_chosen_by_gradients_that_are_not_finite(growing, monkeypatch):
+    found = growing(8, 16)
+    weights = {name: torch.full_like(weight, torch.nan) for name, weight in found.points[0].weights.items()}
+    monkeypatch.setattr(found, "place", lambda point: lora.put(found.model, weights))
+    with pytest.raises(Diverged, match=f"step {found.points[0].step} .* not finite"):
+        width.measure(found, found.queries("triggered"), [8, 16])
 
 
 def test_what_is_told_names_the_outcome(made, attribution):
