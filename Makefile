@@ -7,7 +7,7 @@
 PYTHON ?= python3
 VENV := .venv
 PEER := .venv-pydvl
-PIP := -m pip install --disable-pip-version-check --quiet
+PIP := -m pip install --disable-pip-version-check --quiet --no-compile
 PYTEST := $(VENV)/bin/python -m pytest
 BESIDE := $(PYTEST) -n 2 --dist loadfile
 
@@ -49,7 +49,8 @@ clean:
 	rm -rf $(VENV) $(PEER) .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# An environment is filled again only when its requirements changed.
+# An environment is filled again only when its requirements changed. Python compiles what it imports; pip would compile
+# all of torch and transformers, of which a tenth is imported.
 $(VENV)/requirements.stamp: requirements.txt
 	$(call environment,$(VENV))
 	$(VENV)/bin/python $(PIP) -r requirements.txt
