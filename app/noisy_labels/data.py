@@ -12,7 +12,7 @@ import streamlit as st
 from app.widgets import guesses, published
 from app.widgets.desk import desk
 from engine import data
-from engine.applications.noisy_labels.rankings import with_consensus
+from engine.applications.noisy_labels.consensus import with_consensus
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import preview as previews
@@ -25,7 +25,9 @@ from engine.store.results import Result, home
 
 SEARCH = 3.5
 """How many trainings a search takes about as long as, with confident learning."""
-PUBLISHED = ("table-5-1", "small")
+PUBLISHED = "table-5-1"
+SCALES = {False: ("small",), True: ("paper", "desk")}
+"""Its scales, by whether their model is a deep network that has learned its labels by heart."""
 START = 3.0
 """Seconds before a run's first training."""
 
@@ -49,15 +51,16 @@ def scored(source: NoisySource) -> runs.Scored | None:
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _scored(root: str, digest: str, _result: Result) -> runs.Scored:
     found = runs.load(_result)
-    return dataclasses.replace(found, suspicion=with_consensus(found.suspicion))
+    return dataclasses.replace(found, suspicion=with_consensus(found.suspicion, found.by_heart))
 
 
 def recommended(drawn: NoisyData, scored: runs.Scored) -> Recommended | None:
     """The ranking to look at first, and why: by what is known of these labels, else by the published table."""
     if drawn.flags is not None and drawn.flags.noisy.any():
         return by_flags(scored.suspicion, drawn.flags.noisy)
-    found = published.reproduction(*PUBLISHED)
-    return by_publication(scored.suspicion, found.table, found.manifest["scale"]) if found else None
+    scales = filter(None, (published.reproduction(PUBLISHED, scale) for scale in SCALES[scored.by_heart]))
+    found = next(scales, None)
+    return by_publication(scored.suspicion, found.table, found.manifest["scale"], scored.by_heart) if found else None
 
 
 @st.cache_data(show_spinner="Looking at what you brought", max_entries=8)

@@ -10,7 +10,7 @@ import streamlit as st
 from app.noisy_labels import review_acts, review_example
 from app.widgets import glossary, job_panel, pictures
 from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
-from engine.applications.noisy_labels import rankings
+from engine.applications.noisy_labels import consensus, rankings
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.source import NoisyData
@@ -41,7 +41,8 @@ def show(drawn: NoisyData, scored: Scored, review: Review, decisions: Mapping[in
 def _table(drawn: NoisyData, scored: Scored, decisions: Mapping[int, Decision], pair: Pair, rows: Sequence[int],
            share: float) -> pd.DataFrame:
     names, dataset = drawn.dataset.class_names, drawn.dataset
-    ranks, votes = rankings.all_ranks({pair: scored.suspicion[pair]})[pair], rankings.votes(scored.suspicion, share)
+    ranks = rankings.all_ranks({pair: scored.suspicion[pair]})[pair]
+    votes = consensus.votes(scored.suspicion, scored.by_heart, share)
     found = pd.DataFrame([{
         "picture": _picture(drawn, row),
         "example": dataset.files[drawn.rows[row]] if dataset.files else f"row {int(drawn.rows[row]):,}",

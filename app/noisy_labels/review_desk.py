@@ -10,7 +10,7 @@ import streamlit as st
 from app.noisy_labels import data, review_bulk, review_example, review_filter, review_keys, review_queue, state
 from app.widgets import cards, downloads, glossary, job_panel, pickers, reviewer
 from engine.applications.decisions import Decision
-from engine.applications.noisy_labels import cleaning, rankings
+from engine.applications.noisy_labels import cleaning, consensus, rankings
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
 from engine.applications.noisy_labels.source import NoisyData
@@ -59,7 +59,8 @@ def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
 def _recommended(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """Which ranking to look at first, and why."""
     found = data.recommended(drawn, scored)
-    order = " The consensus of the methods is the order here." if pair == CONSENSUS else ""
+    voters = ", ".join(voter.title for voter in consensus.voting(scored.suspicion, scored.by_heart))
+    order = f" The order here is the consensus of {voters}." if pair == CONSENSUS else ""
     if found is not None:
         chosen = " It is the order here." if found.pair == pair else order
         glossary.caption(f"Recommended: **{found.pair.title}**: {found.why}.{chosen}")

@@ -10,7 +10,7 @@ import streamlit as st
 from app.noisy_labels.state import FILTERS
 from app.widgets import choice, glossary
 from app.widgets.selectors import pick, text
-from engine.applications.noisy_labels import rankings
+from engine.applications.noisy_labels import consensus
 from engine.applications.noisy_labels.source import NoisyData
 from engine.runs.noisy_labels import Scored
 
@@ -37,7 +37,7 @@ class Filter:
     def kept(self, rows: Sequence[int], drawn: NoisyData, scored: Scored, share: float) -> list[int]:
         """The rows that pass, in their order."""
         files, at, y = drawn.dataset.files, drawn.rows, drawn.evidence.y
-        votes = rankings.votes(scored.suspicion, share) if self.least else None
+        votes = consensus.votes(scored.suspicion, scored.by_heart, share) if self.least else None
         return [row for row in rows
                 if (not self.file or (files and self.file.lower() in files[at[row]].lower()))
                 and self.given in (ANY, y[row]) and self.said in (ANY, scored.predicted[row])
@@ -48,7 +48,7 @@ def show(drawn: NoisyData, scored: Scored) -> Filter:
     """The filters, folded away; what they say stands in the address."""
     classes = [ANY, *range(drawn.evidence.classes)]
     names = drawn.dataset.class_names
-    voters = len(rankings.voting(scored.suspicion))
+    voters = len(consensus.voting(scored.suspicion, scored.by_heart))
     with st.expander(_heading(), icon=":material/filter_alt:", key="desk:filters"):
         columns = st.columns(4)
         file = text(FILE, "File name has", "", area=columns[0]) if drawn.dataset.files else ""

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from engine.applications.noisy_labels import in_turn
+from engine.applications.noisy_labels.consensus import by_heart
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.pairs import MAIN, METHODS, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
@@ -38,6 +39,7 @@ class Scored:
     """A finished run: suspicion (n,) by pair, the model's predictions (n,) with their probabilities, and facts.
 
     own (n,): the model's probability of the observed label. facts: accuracy, data fingerprint, device, sizes.
+    by_heart: whether the model is a deep network that has learned its labels by heart (`consensus.by_heart`).
     """
 
     suspicion: dict[Pair, np.ndarray]
@@ -46,14 +48,17 @@ class Scored:
     own: np.ndarray
     nearest: np.ndarray
     facts: dict[str, Any]
+    by_heart: bool = False
 
 
 def load(result: Result) -> Scored:
     """What a finished run holds."""
     arrays = result.arrays()
     pairs = [Pair(*pair) for pair in result.manifest["pairs"]]
+    facts = result.manifest["facts"]
+    learned = by_heart(result.manifest["source"]["model"], facts["observed_accuracy"], facts["test_accuracy"])
     return Scored(dict(zip(pairs, arrays["suspicion"], strict=True)), arrays["predicted"], arrays["probability"],
-                  arrays["own"], arrays["nearest"], result.manifest["facts"])
+                  arrays["own"], arrays["nearest"], facts, learned)
 
 
 def _folds(data: Mapping[str, Any]) -> int:

@@ -346,6 +346,8 @@ def test_the_desk_names_files_and_recommends(desk_of_own, monkeypatch):
     at = at_the_desk(desk_of_own, k="20%")
     assert address(at, "by") == ["Consensus"]
     assert says(at, "Recommended: **LiSSA · target logit**: in the published Table 5-1")
+    assert says(at, "of a network that is small or has not learned its labels by heart, as here")
+    assert says(at, "The order here is the consensus of RepSim, NTK, GradSim · target logit, TracIn")
     assert says(at, ".png</b> · training example") and says(at, "Keys: the right label by its number, 1 cat, 2 dog")
     assert says(at, "out of fold") and says(at, "Most alike to a model that has not seen it")
 

@@ -75,12 +75,10 @@ for _name, _method in {
     METHODS.add(_name, _method)
 
 CONSENSUS_METHOD = Method("Consensus", False, instead="The mean of the ranks that the methods give, each with the "
-                          "target logit where it reads a behavior: what most of them find suspicious. It implies no "
-                          "specification of its own.")
+                          "trusted behavior that found most in such a training: what most of them find suspicious. It "
+                          "implies no specification of its own.")
 CONSENSUS = Pair(CONSENSUS_METHOD.title)
 """Made of the other rankings, and no run of its own."""
-VOTING = (NONE, "Target logit")
-"""The behaviors with which methods vote; the shuffled order does not."""
 
 SPACES = {"logit": "logit", "repr": "repr."}
 SIGNALS = {"train": "train", "behavior": "behavior", "both": "both"}

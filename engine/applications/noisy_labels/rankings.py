@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from engine.applications.noisy_labels.pairs import CONSENSUS, METHODS, NONE, VOTING, Pair
+from engine.applications.noisy_labels.pairs import NONE, Pair
 from engine.metrics.agreement import pairwise, top_size
 from engine.metrics.detection import detection, precision_recall
 from engine.metrics.ranking import ranks
@@ -59,30 +59,6 @@ def _compared(rankings: Sequence[np.ndarray]) -> np.ndarray:
     if stack.shape[1] > MOST_COMPARED:
         stack = stack[:, np.random.default_rng(0).choice(stack.shape[1], MOST_COMPARED, replace=False)]
     return stack[:, None]
-
-
-def voting(suspicion: Mapping[Pair, np.ndarray]) -> list[Pair]:
-    """The rankings that make the consensus: of every method but the shuffled order, with the target logit where it
-    reads a behavior. On the published Table 5-1 that is the best behavior of each of them."""
-    named = {method.title for name, method in METHODS.items() if name != "random"}
-    return [pair for pair in suspicion if pair.method in named and pair.behavior in VOTING]
-
-
-def with_consensus(suspicion: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
-    """The rankings, and last the consensus where two or more vote: n minus the mean rank over `voting`."""
-    voters = voting(suspicion)
-    if len(voters) < 2:
-        return dict(suspicion)
-    mean = np.mean([ranks(suspicion[pair]) for pair in voters], axis=0)
-    return {**suspicion, CONSENSUS: len(mean) - mean}
-
-
-def votes(suspicion: Mapping[Pair, np.ndarray], share: float) -> np.ndarray:
-    """How many of `voting` have an example (n,) in the most suspicious share of their ranking."""
-    found = np.zeros(len(next(iter(suspicion.values()))), dtype=np.int64)
-    for pair in voting(suspicion):
-        found[flagged(suspicion, pair, share)] += 1
-    return found
 
 
 def flagged(suspicion: Mapping[Pair, np.ndarray], pair: Pair, share: float, but_not: Pair | None = None) -> np.ndarray:

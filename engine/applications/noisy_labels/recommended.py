@@ -12,6 +12,8 @@ from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.metrics.detection import detection
 
 METRIC = "AUPRC"
+ALIKE = {True: "of a deep network that has learned its labels by heart, as here",
+         False: "of a network that is small or has not learned its labels by heart, as here"}
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,12 @@ def by_flags(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray) -> Recomme
                              f"{found[best]:.2f}; a shuffled order has about {noisy.mean():.2f})")
 
 
-def by_publication(suspicion: Mapping[Pair, np.ndarray], table: pd.DataFrame | None, scale: str) -> Recommended | None:
+def by_publication(suspicion: Mapping[Pair, np.ndarray], table: pd.DataFrame | None, scale: str, by_heart: bool
+                   ) -> Recommended | None:
     """The ranking with the highest published average precision, of the methods at hand; None without a table.
 
-    table: `method`, `behavior`, `metric`, `mean`, `ci95`, as `reproduce table-5-1` writes it; scale: on what, in words.
+    table: `method`, `behavior`, `metric`, `mean`, `ci95`, as `reproduce table-5-1` writes it; scale: on what, in words;
+    by_heart: of its network, and of the one at hand, as `consensus.by_heart` says.
     """
     if table is None:
         return None
@@ -45,5 +49,5 @@ def by_publication(suspicion: Mapping[Pair, np.ndarray], table: pd.DataFrame | N
     if not fitting:
         return None
     mean, half, best = max(fitting)
-    return Recommended(best, f"in the published Table 5-1 ({scale}) it finds most of the labels made wrong, {METRIC} "
-                             f"{mean:.2f} ± {half:.2f}; on other data another may")
+    return Recommended(best, f"in the published Table 5-1 ({scale}), {ALIKE[by_heart]}, it finds most of the labels "
+                             f"made wrong, {METRIC} {mean:.2f} ± {half:.2f}; on other data another may")

@@ -1,12 +1,18 @@
 """What the page asks of the desk: runs and results of the desk's own folder."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from app.noisy_labels import data
+from engine.applications.noisy_labels.consensus import voting
+from engine.applications.noisy_labels.pairs import MAIN, Pair, pairs_of
 from engine.applications.noisy_labels.source import NoisySource
 from engine.desk import Desk
 from engine.jobs import job_digest
 from engine.runs import noisy_labels as runs
+from engine.store.results import Store
 
 SOURCE = NoisySource(dataset="digits", n_train=40, n_test=20)
 
@@ -32,3 +38,19 @@ def test_a_stopped_run_is_still_one_to_wait_for_until_it_is_taken_up(own):
     assert data.scoring(SOURCE).job == job and not own.jobs.queue.get(job).active
     data.start_scoring(SOURCE)
     assert own.jobs.queue.get(job).active
+
+
+@pytest.mark.parametrize("model, learned, best, scale", [
+    ("resnet18_cifar", True, Pair("TracIn", "Target logit"), "as in Table A-3: 45,000"),
+    ("cnn", False, Pair("LiSSA", "Target logit"), "a small CNN")])
+def test_votes_and_recommendation_are_those_of_such_a_training(tmp_path, monkeypatch, model, learned, best, scale):
+    monkeypatch.delenv("WHICHFLUENCE_RESULTS", raising=False)
+    pairs = pairs_of(MAIN)
+    arrays = {"suspicion": np.zeros((len(pairs), 4)), "nearest": np.zeros((4, 3)),
+              **{name: np.zeros(4) for name in ("predicted", "probability", "own")}}
+    scored = runs.load(Store(tmp_path).write("0" * 64, {
+        "pairs": [list(pair) for pair in pairs], "source": {"model": model},
+        "facts": {"observed_accuracy": 1.0, "test_accuracy": 0.6}}, {}, arrays))
+    assert scored.by_heart == learned == (Pair("LiSSA", "Trusted loss") in voting(scored.suspicion, scored.by_heart))
+    found = data.recommended(SimpleNamespace(flags=None), scored)
+    assert found.pair == best and scale in found.why

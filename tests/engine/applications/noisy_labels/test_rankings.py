@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.pairs import CONSENSUS, NONE, Pair
+from engine.applications.noisy_labels.pairs import NONE, Pair
 from engine.applications.noisy_labels.recommended import by_flags, by_publication
-from engine.experiments import publish
 
 FIRST, SECOND, PLAIN = Pair("TracIn", "Trusted loss"), Pair("TracIn", "Target logit"), Pair("RepSim")
 SUSPICION = {FIRST: np.array([5.0, 4, 3, 2, 1, 0, -1, -2, -3, -4]),
@@ -47,29 +46,15 @@ def test_ranks_count_from_the_most_suspicious():
     assert rankings.all_ranks(SUSPICION)[PLAIN][-1] == 1 and rankings.all_ranks(SUSPICION)[FIRST][0] == 1
 
 
-def test_the_consensus_is_the_mean_rank_of_every_method_with_its_vote():
-    found = rankings.with_consensus(SUSPICION)
-    assert list(found)[-1] == CONSENSUS and rankings.voting(SUSPICION) == [SECOND, PLAIN]
-    second, plain = [1, 6, 2, 3, 4, 5, 7, 8, 9, 10], [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]
-    assert list(found[CONSENSUS]) == [10 - (a + b) / 2 for a, b in zip(second, plain, strict=True)]
-    assert list(rankings.votes(SUSPICION, 0.2)) == [1, 0, 1, 0, 0, 0, 0, 0, 1, 1]
-    assert CONSENSUS not in rankings.with_consensus({FIRST: SUSPICION[FIRST], PLAIN: SUSPICION[PLAIN]})
-
-
 def test_the_recommended_method_is_the_one_that_finds_most():
     noisy = np.array([1, 0, 1, 0, 0, 0, 0, 0, 0, 0], dtype=bool)
     assert by_flags(SUSPICION, noisy).pair == SECOND and "AUPRC 1.00" in by_flags(SUSPICION, noisy).why
     table = pd.DataFrame([("TracIn", "Target logit", "AUPRC", 0.4, 0.1), ("RepSim", NONE, "AUPRC", 0.5, 0.2),
                           ("LiSSA", "Target logit", "AUPRC", 0.6, 0.1), ("TracIn", "Target logit", "AUROC", 0.9, 0.1)],
                          columns=["method", "behavior", "metric", "mean", "ci95"])
-    found = by_publication(SUSPICION, table, "CIFAR-10")
-    assert found.pair == PLAIN and "Table 5-1 (CIFAR-10)" in found.why and "0.50 ± 0.20" in found.why
-    assert by_publication(SUSPICION, None, "") is None and by_publication({FIRST: noisy}, table, "") is None
-
-
-def test_the_target_logit_is_the_best_behavior_of_each_method_in_the_published_table():
-    """What `voting` says of it."""
-    table = publish.read_table(publish.RESULTS / "table-5-1" / "small" / publish.TABLE)
-    found = table[(table["metric"] == "AUPRC") & (table["behavior"] != NONE)]
-    best = found.loc[found.groupby("method")["mean"].idxmax()]
-    assert set(best["behavior"]) == {"Target logit"} and len(best) == 3
+    found = by_publication(SUSPICION, table, "CIFAR-10", by_heart=True)
+    assert found.pair == PLAIN and "0.50 ± 0.20" in found.why
+    assert "Table 5-1 (CIFAR-10), of a deep network that has learned its labels by heart, as here" in found.why
+    assert "of a network that is small or has not" in by_publication(SUSPICION, table, "", by_heart=False).why
+    assert by_publication(SUSPICION, None, "", False) is None
+    assert by_publication({FIRST: noisy}, table, "", True) is None
