@@ -43,11 +43,16 @@ def open_zip(source: Source, noun: str, max_bytes: int = MAX_BYTES) -> zipfile.Z
     return archive
 
 
+def files(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The members that are no folders; one without a name is among them, on which Python 3.11's `is_dir` fails."""
+    return [member for member in archive.infolist() if not member.filename.endswith("/")]
+
+
 def unpack(
     archive: zipfile.ZipFile, target: Path, noun: str, wanted: Callable[[str], bool], max_members: int = 100_000
 ) -> None:
     """Write the members whose name is `wanted` below `target`; a member that could leave it is refused."""
-    members = [member for member in archive.infolist() if not member.is_dir()]
+    members = files(archive)
     if len(members) > max_members:
         raise InvalidInput(f"The {noun} holds {len(members):,} files; give one with at most {max_members:,}.")
     for member in members:
@@ -80,6 +85,8 @@ def _size(source: Source, noun: str) -> int:
 def _check_member(member: zipfile.ZipInfo, noun: str) -> None:
     name = member.filename
     path = PurePosixPath(name)
+    if not name:
+        raise InvalidInput(f"The {noun} has a file without a name in it; pack the folder again.")
     if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[0]:
         raise InvalidInput(f"The {noun} has a member `{name}` that points outside of it; pack the folder again.")
     if stat.S_ISLNK(member.external_attr >> 16):

@@ -228,6 +228,11 @@ def test_zip_that_reaches_outside(tmp_path, monkeypatch, name):
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+def test_zip_with_a_file_without_a_name():
+    packed = archive_of(("cat/a.png", b"x"), ("?at/b.png", b"x")).getvalue()
+    refused("a file without a name", io.BytesIO(packed.replace(b"?at", b"\0at")))  # a name ends before a zero
+
+
 def test_zip_with_a_link():
     link = zipfile.ZipInfo("cat/link.png")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
