@@ -230,8 +230,7 @@ def auprc_of_smollm2():
 
 
 def test_what_is_said_of_smollm2_at_the_desk():
-    own, = {run["run"]["numerics"] for run in manifest("figure-5-2")["runs"]}
-    assert f"numerics {own} in the manifest, {finetune.NUMERICS} today" in REPRODUCING
+    assert {run["run"]["numerics"] for run in manifest("figure-5-2")["runs"]} == {finetune.NUMERICS}
     quality = published("table-a11").set_index("metric")["mean"]
     attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
     assert (f"succeeds for {attack} of the triggered prompts, with\n{clean} of the clean answers right "
@@ -239,15 +238,18 @@ def test_what_is_said_of_smollm2_at_the_desk():
     parts = manifest("figure-5-2")["parts"]
     first, second, third = (f"{part['wall_seconds'] / 60:.0f}" for part in parts)
     assert f"with three seeds ({first}, {second} and {third}\nminutes" in REPRODUCING
-    held = max(part["peak_resident_bytes"] for part in parts[1:])
-    assert f"the last two held at most {spell_bytes(held)}" in REPRODUCING
+    held = max(part["peak_resident_bytes"] for part in parts)
+    assert f"with at most {spell_bytes(held)} held" in REPRODUCING
     seeds = auprc_of_smollm2()
     losses = ["Explanation loss", "Response loss"]
     for method in ("GradSim", "TracIn", "LESS", "TRAK"):
         assert set(seeds.loc["answer", method].idxmax()) == {"Answer margin"}
         assert set(seeds.loc["rationale", method].idxmax()) <= {*losses, "Answer margin"}
         assert seeds.loc["rationale", method].mean(axis=1).idxmax() in losses
-        assert (seeds.loc[("answer", method, "Answer logit")] < 0.275).all()
+        mean, half = t_interval(seeds.loc[("rationale", method, losses[0])]
+                                - seeds.loc[("rationale", method, losses[1])])
+        assert abs(mean) < half
+        assert (seeds.loc[("answer", method, "Answer logit")] < 0.255).all()
     less = seeds.xs("LESS", level="method")
     answers, explanations = ([f"{value:.2f}" for value in less.loc[(kind, "Response loss")]]
                              for kind in ("answer", "rationale"))
@@ -260,7 +262,7 @@ def test_what_is_said_of_smollm2_at_the_desk():
     assert f"best of all in every seed ({mean:.2f} ± {half:.2f})" in REPRODUCING
     assert seeds.xs("RepSim", level="method").to_numpy().max() < 0.11
     cells = by_seed(published("table-a17").query("metric == 'AUPRC'"), "corruption", "method", "layer")
-    for kind, decided in (("rationale", True), ("answer", False)):
+    for kind in ("rationale", "answer"):
         both, alone = (cells.loc[kind, method].mean() for method in ("RepSim + both (l2)", "RepSim"))
         mean, half = t_interval(both - alone)
-        assert (mean - half > 0) == decided
+        assert mean - half > 0
