@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from engine.applications.noisy_labels.consensus import by_heart, share_by_heart, votes, voting, with_consensus
-from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
+from engine.applications.noisy_labels.pairs import CONSENSUS, MAIN, Pair
+from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import publish
+from engine.jobs import run_job
+from engine.metrics.detection import detection
+from engine.runs import noisy_labels as runs
 
 LOSS, LOGIT, MARGIN = (Pair("TracIn", name) for name in ("Trusted loss", "Target logit", "Hard margin"))
 PLAIN, OTHER = Pair("RepSim"), Pair("LiSSA", "Trusted loss")
@@ -54,6 +58,20 @@ def test_the_published_tables_say_of_such_trainings_what_the_votes_follow():
             exceptions.append(model)
     assert not [share for share in shares if 0.7 < share < 0.95]
     assert exceptions == ["cnn", "mlp"] and counted == {True: 8, False: 12}
+
+
+@pytest.mark.slow
+def test_in_a_deep_network_that_has_learned_its_labels_by_heart_the_votes_by_heart_find_more(tmp_path):
+    recipe = {"epochs": 30, "batch_size": 32, "learning_rate": 0.05, "momentum": 0.9, "weight_decay": 5e-4,
+              "schedule": "cosine", "checkpoints": 4}
+    source = NoisySource(dataset="fashion_small", n_train=500, n_test=200, pool=2, model="resnet18_quarter_cifar",
+                         seed=1, recipe=recipe)
+    methods = [name for name in MAIN if name not in ("random", "confident")]
+    scored = runs.load(run_job(runs.KIND, runs.payload(source, methods), tmp_path))
+    noisy = runs.draw_kept(source).flags.noisy
+    found = {learned: detection(noisy, with_consensus(scored.suspicion, learned)[CONSENSUS])["AUPRC"]
+             for learned in (True, False)}
+    assert scored.by_heart and found[True] > found[False] + 0.05
 
 
 def _published():
