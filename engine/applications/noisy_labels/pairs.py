@@ -74,9 +74,9 @@ for _name, _method in {
 }.items():
     METHODS.add(_name, _method)
 
-CONSENSUS_METHOD = Method("Consensus", False, instead="The mean of the ranks that the methods give, each with the "
-                          "trusted behavior that found most in such a training: what most of them find suspicious. It "
-                          "implies no specification of its own.")
+CONSENSUS_METHOD = Method("Consensus", False, instead="The mean of the ranks that the methods give, each with a "
+                          "trusted behavior that suits the training: what most of them find suspicious. It implies no "
+                          "specification of its own.")
 CONSENSUS = Pair(CONSENSUS_METHOD.title)
 """Made of the other rankings, and no run of its own."""
 
