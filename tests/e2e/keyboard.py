@@ -11,7 +11,8 @@ WATCH = """() => {
   const group = e => e.closest('[data-testid="stButtonGroup"]') || (e.type === 'radio' && 'radio ' + e.name) || null;
   window.__stops = () => [...document.querySelectorAll(stop)].filter(e => e.tabIndex >= 0 && !e.disabled && shown(e));
   window.__reached = new Set(); window.__unseen = [];
-  const seen = e => { for (let at = e, up = 0; at && up < 4; at = at.parentElement, up++) {
+  const seen = e => { if (e.matches('canvas *')) return true;  // a table draws the ring of its cell itself
+    for (let at = e, up = 0; at && up < 4; at = at.parentElement, up++) {
       const s = getComputedStyle(at);
       if (s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) > 0 || s.boxShadow !== 'none'
           || up && at.matches(':has(:focus-visible)') && s.borderColor !== s.backgroundColor && s.borderWidth !== '0px')
