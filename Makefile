@@ -50,7 +50,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # An environment is filled again only when its requirements changed. Python compiles what it imports; pip would compile
-# all of torch and transformers, of which a tenth is imported.
+# all of torch and transformers, of which a quarter is imported.
 $(VENV)/requirements.stamp: requirements.txt
 	$(call environment,$(VENV))
 	$(VENV)/bin/python $(PIP) -r requirements.txt
