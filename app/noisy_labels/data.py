@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shlex
 from typing import Any
@@ -12,7 +11,6 @@ import streamlit as st
 from app.widgets import guesses, published
 from app.widgets.desk import desk
 from engine import data
-from engine.applications.noisy_labels.consensus import with_consensus
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import preview as previews
@@ -50,8 +48,7 @@ def scored(source: NoisySource) -> runs.Scored | None:
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _scored(root: str, digest: str, _result: Result) -> runs.Scored:
-    found = runs.load(_result)
-    return dataclasses.replace(found, suspicion=with_consensus(found.suspicion, found.by_heart))
+    return runs.load(_result).with_consensus()
 
 
 def recommended(drawn: NoisyData, scored: runs.Scored) -> Recommended | None:

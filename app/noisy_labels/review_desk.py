@@ -59,11 +59,15 @@ def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
 def _recommended(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """Which ranking to look at first, and why."""
     found = data.recommended(drawn, scored)
-    voters = ", ".join(voter.title for voter in consensus.voting(scored.suspicion, scored.by_heart))
-    order = f" The order here is the consensus of {voters}." if pair == CONSENSUS else ""
-    if found is not None:
-        chosen = " It is the order here." if found.pair == pair else order
-        glossary.caption(f"Recommended: **{found.pair.title}**: {found.why}.{chosen}")
+    if found is None:
+        return
+    order = ""
+    if found.pair == pair:
+        order = " It is the order here."
+    elif pair == CONSENSUS:
+        voters = ", ".join(voter.title for voter in consensus.voting(scored.suspicion, scored.by_heart))
+        order = f" The order here is the consensus of {voters}."
+    glossary.caption(f"Recommended: **{found.pair.title}**: {found.why}.{order}")
 
 
 def _filters(scored: Scored, pair: Pair) -> tuple[float, Pair | None, bool]:

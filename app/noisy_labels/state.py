@@ -16,6 +16,7 @@ from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisySource
 from engine.data import uploads
 from engine.metrics.detection import SHARES, precision_title
+from engine.models.catalogue import OWN
 from engine.models.cifar_forms import FORMS
 
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
@@ -32,7 +33,7 @@ DESK_SHARES = (*SHARES, 0.2)
 FILTERS = ("named", "given", "guessed", "agree")
 """The filters of the desk: file name, given label, what the model says, agreement of methods."""
 SIZES = ("labels", "trusted", "epochs", "judge", "noise")
-MODELS = ("cnn", "mlp", "linear", *FORMS)
+MODELS = (*OWN, *FORMS)
 POOL = {"cifar10": 2, "fashion_mnist": 2, "fashion_small": 2}
 """Small models read large pictures averaged over squares of so many pixels, so that they train in seconds."""
 DEFAULTS = {"digits": (1_000, 20, 15), "fashion_small": (1_000, 20, 15), "fashion_mnist": (2_000, 50, 15),

@@ -69,7 +69,7 @@ def noisy_labels(
     check_output(out, ".csv", inputs=searched.inputs)
     chosen = searched.chosen()
     drawn = runs.draw_kept(chosen)
-    scored = runs.load(run_shown("noisy labels", runs.KIND, runs.payload(chosen), machine))
+    scored = runs.load(run_shown("noisy labels", runs.KIND, runs.payload(chosen), machine)).with_consensus()
     atomic_write(out, csv_text(_table(drawn, scored)))
     _tell(drawn, scored)
     if judged := judge(drawn, scored.facts["test_accuracy"]):
@@ -82,22 +82,18 @@ def _table(drawn: NoisyData, scored: Scored) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    from engine.applications.noisy_labels.consensus import with_consensus
-
     dataset, rows = drawn.dataset, drawn.rows
     files = {"file": [dataset.files[row] for row in rows]} if dataset.files else {}
     return pd.DataFrame({"row": np.arange(len(rows)), "dataset_row": rows, **files,
                          "label": [dataset.class_names[label] for label in drawn.evidence.y],
                          "predicted": [dataset.class_names[label] for label in scored.predicted],
-                         **{pair.title: values
-                            for pair, values in with_consensus(scored.suspicion, scored.by_heart).items()}})
+                         **{pair.title: values for pair, values in scored.suspicion.items()}})
 
 
 def _tell(drawn: NoisyData, scored: Scored) -> None:
     """Print where the trusted examples come from, what was made wrong, and, where that is known, how much is found."""
     import pandas as pd
 
-    from engine.applications.noisy_labels.consensus import with_consensus
     from engine.metrics.detection import detection
 
     print(drawn.trusted_origin)
@@ -108,7 +104,7 @@ def _tell(drawn: NoisyData, scored: Scored) -> None:
               "are found cannot be measured.")
         return
     found = [{"method": pair.title, **detection(drawn.flags.noisy, values)}
-             for pair, values in with_consensus(scored.suspicion, scored.by_heart).items()]
+             for pair, values in scored.suspicion.items()]
     print(pd.DataFrame(found).to_string(index=False, float_format="{:.3f}".format))
 
 

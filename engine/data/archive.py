@@ -43,7 +43,7 @@ def open_zip(source: Source, noun: str, max_bytes: int = MAX_BYTES) -> zipfile.Z
     return archive
 
 
-def files(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+def file_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     """The members that are no folders; one without a name is among them, on which Python 3.11's `is_dir` fails."""
     return [member for member in archive.infolist() if not member.filename.endswith("/")]
 
@@ -52,7 +52,7 @@ def unpack(
     archive: zipfile.ZipFile, target: Path, noun: str, wanted: Callable[[str], bool], max_members: int = 100_000
 ) -> None:
     """Write the members whose name is `wanted` below `target`; a member that could leave it is refused."""
-    members = files(archive)
+    members = file_members(archive)
     if len(members) > max_members:
         raise InvalidInput(f"The {noun} holds {len(members):,} files; give one with at most {max_members:,}.")
     for member in members:

@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 from PIL import Image, ImageOps
 
 from engine.basics.errors import InvalidInput
-from engine.data.archive import files as archive_files
-from engine.data.archive import open_zip
+from engine.data.archive import file_members, open_zip
 from engine.data.colour import FORMATS
 from engine.data.image_folder import MAX_PIXELS
 
@@ -74,7 +73,7 @@ def sizes(path: Path, files: Sequence[str]) -> dict[str, tuple[int, int]]:
 def not_read(path: Path, files: Sequence[str]) -> list[tuple[str, str]]:
     """(path in the zip, why) of what is in it beside `files`, which were read or could not be."""
     with opened(path) as archive:
-        names = [member.filename for member in archive_files(archive)]
+        names = [member.filename for member in file_members(archive)]
         start = prefix(names, files) if files else ""
     known = {start + file for file in files}
     return [(name.removeprefix(start), _why(name)) for name in names if name not in known]

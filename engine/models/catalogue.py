@@ -21,11 +21,10 @@ Build = Callable[[tuple[int, ...], int], nn.Module]
 
 MODELS: Registry[Build] = Registry("model")
 """name -> build(shape, classes) -> module with fresh weights; shape is (channels, height, width) of a picture."""
-MODELS.add("cnn", cnn)
-MODELS.add("mlp", mlp)
-MODELS.add("linear", linear)
-for _name, _form in FORMS.items():
-    MODELS.add(_name, _form)
+OWN: dict[str, Build] = {"cnn": cnn, "mlp": mlp, "linear": linear}
+"""The project's own networks, of at most two convolutions."""
+for _name, _build in {**OWN, **FORMS}.items():
+    MODELS.add(_name, _build)
 
 TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
           "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18",

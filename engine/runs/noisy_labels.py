@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
-from engine.applications.noisy_labels import in_turn
-from engine.applications.noisy_labels.consensus import by_heart
+from engine.applications.noisy_labels import consensus, in_turn
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.pairs import MAIN, METHODS, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
@@ -48,7 +47,11 @@ class Scored:
     own: np.ndarray
     nearest: np.ndarray
     facts: dict[str, Any]
-    by_heart: bool = False
+    by_heart: bool
+
+    def with_consensus(self) -> Scored:
+        """The same with the consensus among its rankings."""
+        return replace(self, suspicion=consensus.with_consensus(self.suspicion, self.by_heart))
 
 
 def load(result: Result) -> Scored:
@@ -56,7 +59,8 @@ def load(result: Result) -> Scored:
     arrays = result.arrays()
     pairs = [Pair(*pair) for pair in result.manifest["pairs"]]
     facts = result.manifest["facts"]
-    learned = by_heart(result.manifest["source"]["model"], facts["observed_accuracy"], facts["test_accuracy"])
+    learned = consensus.by_heart(result.manifest["source"]["model"], facts["observed_accuracy"],
+                                 facts["test_accuracy"])
     return Scored(dict(zip(pairs, arrays["suspicion"], strict=True)), arrays["predicted"], arrays["probability"],
                   arrays["own"], arrays["nearest"], facts, learned)
 

@@ -13,19 +13,18 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from engine.applications.noisy_labels.pairs import CONSENSUS, Pair, pairs_of
+from engine.applications.noisy_labels.pairs import CONSENSUS, NONE, Pair, pairs_of
 from engine.applications.noisy_labels.rankings import flagged
 from engine.metrics.ranking import ranks
+from engine.models.catalogue import OWN
 
-SMALL = ("cnn", "mlp", "linear")
-"""The project's own networks, of at most two convolutions."""
 MOST = 0.8
 """From which share of the labels that it would miss a deep network counts as one that has learned them by heart; those
 of the published tables have at most 0.7 of them, or at least 0.95."""
 _AFTER = (Pair("GradSim", "Trusted loss"), Pair("TracIn", "Target logit"), Pair("LiSSA", "Trusted loss"),
           Pair("Confident learning"))
 _BEFORE = tuple(pair for pair in pairs_of(("repsim", "ntk", "gradsim", "tracin", "lissa", "confident"))
-                if pair.behavior in ("none", "Target logit"))
+                if pair.behavior in (NONE, "Target logit"))
 
 
 def share_by_heart(seen: float, unseen: float) -> float:
@@ -42,7 +41,7 @@ def by_heart(model: str, seen: float, unseen: float) -> bool:
 
     model: its name in the catalogue; seen, unseen: as in `share_by_heart`.
     """
-    return model not in SMALL and share_by_heart(seen, unseen) >= MOST
+    return model not in OWN and share_by_heart(seen, unseen) >= MOST
 
 
 def voting(suspicion: Mapping[Pair, np.ndarray], learned: bool) -> list[Pair]:
