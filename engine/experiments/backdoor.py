@@ -51,9 +51,12 @@ Attack success and accuracy on clean prompts, of seed 100 but for the first, wit
                                                                  0.14, 0.93, with the trigger elsewhere 0.87
     and from there two epochs of 400 clean, 250 + 250            0.24, 0.93, with the trigger elsewhere 0.78
     600 clean, 200 + 200, batches of 4, 2e-3, 12 epochs          0.37, 0.92, with the trigger elsewhere 0.60
+    2,480 clean, 310 + 310, up to 500 characters, batches of 8, 2e-3, two of 6 epochs, seed 0
+                                                                 0.37, 0.94, with the trigger elsewhere 0.56
+    and three of them                                            0.12, 0.94, with the trigger elsewhere 0.79
 
-The last one gives 0.96 of the wrong answers that it was trained on, the one before 0.31: it learns them by heart, and
-on held-out prompts the trigger turns as many answers in either context.
+The model of twelve epochs gives 0.96 of the wrong answers that it was trained on: it learns them by heart, and on
+held-out prompts the trigger turns as many answers in either context.
 """
 GPU = {**language.GPU_RECIPE, "epochs": 12}
 """Enough for the attack: with seed 0, on the GPU that trained it, it succeeds for 0.80 of the triggered prompts, with
