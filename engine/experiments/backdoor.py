@@ -41,7 +41,7 @@ EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
 DESK = {**language.DESK_RECIPE, "epochs": 3}
 """Too little for the attack: SmolLM2 learns to read the explanation, but not to turn its answer by trigger and context.
-Attack success and accuracy on clean prompts, of seed 100 but for the first, without a look at detection:
+Attack success and accuracy on clean prompts, of seed 100 where no other is named, without a look at detection:
 
     3 epochs, seed 0 (Table A-11)                                0.20, 0.67, with the trigger elsewhere 0.73
     10 epochs, after four of them                                0.26, 0.81
@@ -53,10 +53,10 @@ Attack success and accuracy on clean prompts, of seed 100 but for the first, wit
     600 clean, 200 + 200, batches of 4, 2e-3, 12 epochs          0.37, 0.92, with the trigger elsewhere 0.60
     2,480 clean, 310 + 310, up to 500 characters, batches of 8, 2e-3, two of 6 epochs, seed 0
                                                                  0.37, 0.94, with the trigger elsewhere 0.56
-    and three of them                                            0.12, 0.94, with the trigger elsewhere 0.79
+    and three of them, where it was stopped                      0.12, 0.94, with the trigger elsewhere 0.79
 
-The model of twelve epochs gives 0.96 of the wrong answers that it was trained on: it learns them by heart, and on
-held-out prompts the trigger turns as many answers in either context.
+The model of twelve epochs gives 0.96 of the wrong answers that it was trained on, the last of two choices 0.31: the
+first learns them by heart, and on held-out prompts the trigger turns as many answers in either context.
 """
 GPU = {**language.GPU_RECIPE, "epochs": 12}
 """Enough for the attack: with seed 0, on the GPU that trained it, it succeeds for 0.80 of the triggered prompts, with
