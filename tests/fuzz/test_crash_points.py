@@ -16,23 +16,18 @@ from engine.jobs.loop import Worker
 from engine.store.results import Store
 from tests.engine.cli.commands import REMOVE, STEP
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
+from tests.processes import start
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not hasattr(os, "fork") or os.environ.get("OMP_NUM_THREADS") != "1",
-                       reason="forks, which a pool of threads does not outlive; set OMP_NUM_THREADS=1")]
+pytestmark = pytest.mark.slow
 
-KILLED, FINE, REFUSED = 9, 0, 2
+KILLED, FINE = 9, 0
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "sqlite3.connect"}
 MOST = 400
+LONGEST = 60  # seconds
 
 
-def in_a_child(act, event=None):
-    """How a forked process ends: with what `act` returns, or killed before its event of that number."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    left, main_thread = [MOST if event is None else event], threading.get_ident()
+def live(act, folder, event):
+    left, main_thread = [event], threading.get_ident()
 
     def count(name, given):
         writes = name == "open" and isinstance(given[1], str) and set(given[1]) & set("wax")
@@ -43,11 +38,14 @@ def in_a_child(act, event=None):
 
     if event is not None:
         sys.addaudithook(count)
-    try:
-        code = act()
-    except BaseException:
-        code = 1
-    os._exit(code)
+    sys.exit(act(folder))
+
+
+def in_a_child(act, folder, event=None):
+    """How a process ends: with what `act` returns, or killed before its event of that number."""
+    child = start(live, act, folder, event)
+    child.join(LONGEST)
+    return child.exitcode
 
 
 def job(folder):
@@ -104,11 +102,11 @@ def prepare(folder):
 def test_a_kill_at_any_file_event_leaves_nothing_half(tmp_path: Path, act, whole):
     for event in range(MOST):
         folder = prepare(tmp_path / str(event))
-        code = in_a_child(lambda folder=folder: act(folder), event)
+        code = in_a_child(act, folder, event)
         assert code in (KILLED, FINE)
         whole(folder, finished=code == FINE)
         if code == FINE:
             break
-        assert in_a_child(lambda folder=folder: act(folder)) == FINE, f"not finished after a kill at event {event}"
+        assert in_a_child(act, folder) == FINE, f"not finished after a kill at event {event}"
         whole(folder, finished=True)
     assert 3 < event < MOST - 1

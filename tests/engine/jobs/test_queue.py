@@ -1,6 +1,5 @@
 """The queue: one job for one question, claimed by one worker, never lost."""
 
-import multiprocessing
 import sqlite3
 import threading
 import time
@@ -11,6 +10,7 @@ from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
 from engine.jobs.run import forget_chunks, sweep_chunks
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
+from tests.processes import FRESH, start
 
 
 @pytest.fixture
@@ -173,11 +173,8 @@ def claim_all(root, barrier, results, submits):
 
 
 def test_every_job_is_claimed_once_by_several_processes(tmp_path):
-    context = multiprocessing.get_context("fork")
-    barrier, results = context.Barrier(4), context.Queue()
-    workers = [context.Process(target=claim_all, args=(tmp_path, barrier, results, 30)) for _ in range(4)]
-    for worker in workers:
-        worker.start()
+    barrier, results = FRESH.Barrier(4), FRESH.Queue()
+    workers = [start(claim_all, tmp_path, barrier, results, 30) for _ in range(4)]
     claimed = [job for _ in workers for job in results.get(timeout=30)]
     for worker in workers:
         worker.join(20)

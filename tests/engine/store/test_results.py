@@ -2,7 +2,6 @@
 
 import errno
 import json
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ import engine.basics.files
 import engine.store.sealed
 from engine.basics.errors import InvalidInput, StoreError
 from engine.store.results import Store, atomic_write, device_name, digest_of, home, versions
+from tests.processes import FRESH, start
 
 DIGEST, OTHER = digest_of("one"), digest_of("two")
 MANIFEST = {"spec": {"behavior": "query_loss"}, "seeds": [0, 1], "wall_seconds": 1.5}
@@ -274,11 +274,8 @@ def write_same(root, barrier, queue, value):
 
 
 def test_two_processes_write_the_same_result(store):
-    context = multiprocessing.get_context("fork")
-    barrier, queue = context.Barrier(3), context.Queue()
-    writers = [context.Process(target=write_same, args=(store.root, barrier, queue, float(i))) for i in range(3)]
-    for writer in writers:
-        writer.start()
+    barrier, queue = FRESH.Barrier(3), FRESH.Queue()
+    writers = [start(write_same, store.root, barrier, queue, float(i)) for i in range(3)]
     seen = {queue.get(timeout=20) for _ in writers}
     for writer in writers:
         writer.join(20)
