@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine.basics.errors import WhichfluenceError
 from tests.fuzz.doors import DOORS
 
-SECONDS = float(os.environ.get("WHICHFLUENCE_FUZZ_SECONDS", "5"))
+SECONDS = float(os.environ.get("WHICHFLUENCE_FUZZ_SECONDS", "3"))
 LONGEST = 30.0
 """Seconds that one small file may take."""
 WORDS = [b'"', b",", b"\n", b"[" * 300, b"{", b"}", b"NaN", b"1e999", b"-1", b"9" * 30, b"\x00", b"\xff",
