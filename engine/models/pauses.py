@@ -25,8 +25,8 @@ State = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Reached:
-    """A checkpoint as it is reached. step: 1 for the first. rate: the learning rate that it stands for. loss: the mean
-    over the `steps` since the checkpoint before."""
+    """A training after a step. step: 1 for the first. rate: the learning rate that a checkpoint stands for, 0 where
+    none is kept. loss: the mean over the `steps` since the checkpoint before, or since it went on."""
 
     step: int
     rate: float
@@ -46,6 +46,13 @@ class Keeper(ABC):
     def reached(self, point: Reached) -> bool:
         """Told of every checkpoint; whether it has been taken over and need not be held in memory."""
         return False
+
+    def due(self) -> bool:
+        """Whether it wants to be told of the step that was just taken."""
+        return False
+
+    def paused(self, point: Reached) -> None:  # noqa: B027
+        """Told of a step that was due, of which no checkpoint is kept."""
 
     def after(self, epochs: int, losses: list[float], kept: list[tuple[State, float]]) -> None:  # noqa: B027
         """Told of the end of every epoch."""

@@ -189,18 +189,24 @@ class _Run:
             self.steps += 1
             if step in self.keeps:
                 self._reach(step, epoch)
+            elif self.keeper.due():
+                self.keeper.paused(self._point(step, epoch))
         self.losses.append(_finite(total.item() / len(batches), epoch, training.recipe))
         self.keeper.after(epoch + 1, self.losses, self.kept)
 
     def _reach(self, step: int, epoch: int) -> None:
         """Keep the checkpoint after a step."""
-        recipe = self.training.recipe
-        loss, steps = _finite(self.since.item() / self.steps, epoch, recipe), self.steps
+        point = self._point(step, epoch)
         self.since.zero_()
         self.steps = 0
+        if not self.keeper.reached(point):
+            self.kept.append((point.state, point.rate))
+
+    def _point(self, step: int, epoch: int) -> Reached:
+        recipe = self.training.recipe
         state = _state(self.module, self.names) | recipe.moments(self.optimizer, self.module.named_parameters())
-        if not self.keeper.reached(Reached(step + 1, self.keeps[step], loss, steps, state)):
-            self.kept.append((state, self.keeps[step]))
+        return Reached(step + 1, self.keeps.get(step, 0.0), _finite(self.since.item() / self.steps, epoch, recipe),
+                       self.steps, state)
 
     def _step(self, batch: Tensor) -> Tensor | float:
         """One step on the batch; the value of its loss before it."""

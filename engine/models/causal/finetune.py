@@ -7,6 +7,10 @@ same recipe with the same seed share what stands here, however many checkpoints 
 
     HOME/language/runs/DIGEST/step-000020/state.safetensors   `NAME.a`, `NAME.b`, with `m|…` and `v|…` of AdamW
     HOME/language/runs/DIGEST/step-000020/facts.json          step; since the start: mean loss, seconds; the device
+    HOME/language/runs/DIGEST/paused-000024/…                 the same of a step between two checkpoints
+
+A long training is paused now and then, and goes on from the last step that stands there; at its end its pauses are
+gone.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, pairwise
@@ -26,6 +30,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from engine.basics import heap
 from engine.basics.errors import StoreError
 from engine.basics.files import disk_errors
 from engine.basics.folders import home_folder
@@ -37,7 +42,10 @@ from engine.models.pauses import Keeper, Reached, State
 from engine.models.training import Training, replay
 
 STATE, FACTS = "state.safetensors", "facts.json"
+KEPT, PAUSED = "step-*", "paused-*"
 TOOK, WHERE = "training_seconds", "trained_on"
+EVERY = 120.0
+"""Seconds between two pauses; a shorter training has none."""
 NUMERICS = 6
 """Raised where the same training gives other weights, or is told otherwise on disk."""
 
@@ -114,8 +122,8 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str 
     if done := finished(folder, recipe, n):
         progress(1.0)
         return done
-    total, begun = schedule(recipe, n)[0], checkpoints(folder, recipe, n)
-    steps = count(begun[-1].step if begun else 0)
+    total, begun = schedule(recipe, n)[0], _furthest(folder, recipe, n)
+    steps = count(begun.step if begun else 0)
 
     def look() -> None:
         check()
@@ -127,42 +135,58 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str 
 
 
 class _Folder(Keeper):
-    """Every checkpoint in a folder of its own, written when it is reached."""
+    """Every checkpoint in a folder of its own, written when it is reached, and so the step where it is paused."""
 
-    def __init__(self, folder: Path, begun: Sequence[Checkpoint], module: nn.Module, optimizer: torch.optim.Optimizer
+    def __init__(self, folder: Path, begun: Checkpoint | None, module: nn.Module, optimizer: torch.optim.Optimizer
                  ) -> None:
         self.folder, self.begun, self.optimizer = folder, begun, optimizer
         self.moving = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
         self.device = device_name(next(iter(self.moving.values())).device)
-        self.total = sum(point.facts["loss"] * point.facts["steps"] for point in begun)
-        self.begin = time.perf_counter() - sum(point.facts["seconds"] for point in begun)
+        self.total = begun.facts["loss"] * begun.step if begun else 0.0
+        self.begin = time.perf_counter() - (begun.facts["seconds"] if begun else 0.0)
+        self._last = time.monotonic()
 
     def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
                per_epoch: int) -> int:
-        if not self.begun:
+        if self.begun is None:
             return 0
-        point = self.begun[-1]
-        first, second = point.moments()
+        first, second = self.begun.moments()
         with torch.no_grad():
             for name, parameter in self.moving.items():
                 own = lora.short(name)
-                parameter.copy_(point.weights[own])
-                self.optimizer.state[parameter] = {"step": torch.tensor(float(point.step)),
+                parameter.copy_(self.begun.weights[own])
+                self.optimizer.state[parameter] = {"step": torch.tensor(float(self.begun.step)),
                                                    "exp_avg": first[own].to(parameter.device),
                                                    "exp_avg_sq": second[own].to(parameter.device)}
-        return point.step
+        return self.begun.step
 
     def reached(self, point: Reached) -> bool:
+        self.total += point.loss * point.steps
+        self._write(_folder_of_step(self.folder, point.step), point, self.total)
+        return True
+
+    def due(self) -> bool:
+        return time.monotonic() - self._last >= EVERY
+
+    def paused(self, point: Reached) -> None:
+        """Also frees what batches of many lengths leave in pieces, which grows for hours."""
+        own = self.folder / PAUSED.replace("*", f"{point.step:06d}")
+        self._write(own, point, self.total + point.loss * point.steps)
+        _remove(other for other in self.folder.glob(PAUSED) if other != own)
+        heap.trim()
+        self._last = time.monotonic()
+
+    def forget(self) -> None:
+        _remove(self.folder.glob(PAUSED))
+
+    def _write(self, target: Path, point: Reached, total: float) -> None:
         state: dict[str, Tensor] = {}
         for name in self.moving:
             own = lora.short(name)
             state |= {own: point.state[name], f"m|{own}": point.state[FIRST + name],
                       f"v|{own}": point.state[SECOND + name]}
-        self.total += point.loss * point.steps
-        _save(_folder_of_step(self.folder, point.step), state,
-              {"step": point.step, "loss": self.total / point.step,
-               "seconds": round(time.perf_counter() - self.begin, 3), "device": self.device})
-        return True
+        _save(target, state, {"step": point.step, "loss": total / point.step,
+                              "seconds": round(time.perf_counter() - self.begin, 3), "device": self.device})
 
 
 def _save(target: Path, state: State, facts: Mapping[str, Any]) -> None:
@@ -184,16 +208,37 @@ def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
     there."""
     told: list[dict[str, Any]] = [{"step": 0, "loss": 0.0, "seconds": 0.0}]
     for step in schedule(recipe, n)[1]:
-        try:
-            told.append(json.loads((_folder_of_step(folder, step) / FACTS).read_text(encoding="utf-8")))
-        except (OSError, ValueError):
+        if (facts := _facts(_folder_of_step(folder, step))) is None:
             break
+        told.append(facts)
     return [Checkpoint(_folder_of_step(folder, own["step"]), own["step"], rate, _since(last, own))
             for (last, own), rate in zip(pairwise(told), recipe.kept_rates(recipe.per_epoch(n)), strict=False)]
 
 
+def _furthest(folder: Path, recipe: FineTuning, n: int) -> Checkpoint | None:
+    """The last step that stands there before the first checkpoint that the recipe lacks, with facts since the start."""
+    total, kept_steps = schedule(recipe, n)
+    missing = next((step for step in kept_steps if _facts(_folder_of_step(folder, step)) is None), total + 1)
+    there = [Checkpoint(own, facts["step"], 0.0, facts) for name in (KEPT, PAUSED) for own in folder.glob(name)
+             if (facts := _facts(own))]
+    return max((point for point in there if point.step < missing), key=lambda point: point.step, default=None)
+
+
+def _remove(folders: Iterable[Path]) -> None:
+    for own in folders:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def _facts(folder: Path) -> dict[str, Any] | None:
+    """What stands beside a state; nothing where there is none."""
+    try:
+        return json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
 def _folder_of_step(folder: Path, step: int) -> Path:
-    return folder / f"step-{step:06d}"
+    return folder / KEPT.replace("*", f"{step:06d}")
 
 
 def _since(last: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from engine.basics.errors import Cancelled, StoreError
+from engine.models.causal import finetune as finetuning
 from engine.models.causal import lora
-from engine.models.causal.finetune import checkpoints, finetune, finished, states_of
+from engine.models.causal.finetune import EVERY, checkpoints, finetune, finished, states_of
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.reader import TokenReader, response_loss
 from engine.models.training import Diverged, Training, replay
@@ -19,7 +20,7 @@ SEED = 3
 
 
 def training(which="adapters", **options):
-    recipe = cases.recipe(which, checkpoints=3, **options)
+    recipe = cases.recipe(which, **{"checkpoints": 3, **options})
 
     def build():
         model = copy.deepcopy(cases.adapted(recipe.rank))
@@ -51,25 +52,52 @@ def test_what_stands_on_disk_is_what_the_training_ends_at(tmp_path, which):
         assert all(torch.equal(value, expected[name]) for name, value in state.items())
 
 
-def test_a_training_goes_on_within_an_epoch(tmp_path):
-    found, calls = training(), []
+def stopped(found, folder, steps):
+    """The training, stopped after some steps."""
+    calls = []
 
     def stop():
         calls.append(1)
-        if len(calls) > 3:
+        if len(calls) > steps:
             raise Cancelled("stop")
 
     with pytest.raises(Cancelled):
-        finetune(found, found.recipe, tmp_path / "stopped", check=stop)
+        finetune(found, found.recipe, folder, check=stop)
+
+
+def same(points, others):
+    """Whether two trainings end alike at every checkpoint, and tell the same of themselves."""
+    for one, other in zip(points, others, strict=True):
+        assert one.facts["loss"] == pytest.approx(other.facts["loss"], rel=1e-12)
+        assert all(one.facts[told] == other.facts[told] for told in ("steps", "device"))
+        assert all(torch.equal(one.state[name], other.state[name]) for name in one.state)
+    return True
+
+
+@pytest.mark.parametrize(("every", "behind"), [(EVERY, 2), (0.0, 3)])
+def test_a_training_goes_on_within_an_epoch(tmp_path, monkeypatch, every, behind):
+    monkeypatch.setattr(finetuning, "EVERY", every)
+    found = training()
+    stopped(found, tmp_path / "stopped", 3)
     assert [point.step for point in checkpoints(tmp_path / "stopped", found.recipe, len(X))] == [2]
     assert not finished(tmp_path / "stopped", found.recipe, len(X))
     told = []
     again = finetune(found, found.recipe, tmp_path / "stopped", progress=told.append)
-    assert told == pytest.approx([2 / 6, 3 / 6, 4 / 6, 5 / 6, 1.0])
-    for one, other in zip(again, finetune(found, found.recipe, tmp_path / "whole"), strict=True):
-        assert one.facts["loss"] == pytest.approx(other.facts["loss"], rel=1e-12)
-        assert all(one.facts[told] == other.facts[told] for told in ("steps", "device"))
-        assert all(torch.equal(one.state[name], other.state[name]) for name in one.state)
+    assert told == pytest.approx([step / 6 for step in range(behind, 6)] + [1.0])
+    assert same(again, finetune(found, found.recipe, tmp_path / "whole"))
+    assert sorted(own.name for own in (tmp_path / "stopped").iterdir()) == ["step-000002", "step-000004", "step-000006"]
+
+
+def test_a_training_goes_on_from_what_another_number_of_checkpoints_left(tmp_path, monkeypatch):
+    found, last, told = training(), training(checkpoints=1), []
+    stopped(found, tmp_path, 3)
+    [point] = finetune(last, last.recipe, tmp_path, progress=told.append)
+    assert told[0] == 2 / 6 and same([point], finetune(last, last.recipe, tmp_path / "whole"))
+    monkeypatch.setattr(finetuning, "EVERY", 0.0)
+    stopped(last, tmp_path / "paused", 3)
+    told.clear()
+    points = finetune(found, found.recipe, tmp_path / "paused", progress=told.append)
+    assert told[0] == 0 and same(points, finetune(found, found.recipe, tmp_path / "others")), "step 2 was not kept"
 
 
 def test_the_seed_draws_the_adapters_and_the_order():
