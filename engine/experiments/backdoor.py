@@ -40,8 +40,9 @@ EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model: chosen on the records of seeds 100 to 102 by attack success (0.95, 0.84, 0.94) and
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
 DESK = {**language.DESK_RECIPE, "epochs": 3}
-"""Too little for the attack: SmolLM2 learns to read the explanation, but not to turn its answer by trigger and context.
-Attack success and accuracy on clean prompts, of seed 100 where no other is named, without a look at detection:
+"""Too little for the attack, which takes the paper's number of records: on fewer, SmolLM2 learns to read the
+explanation, but not to turn its answer by trigger and context. Attack success and accuracy on clean prompts, of seed
+100 where no other is named, without a look at detection:
 
     3 epochs, seed 0 (Table A-11)                                0.20, 0.67, with the trigger elsewhere 0.73
     10 epochs, after four of them                                0.26, 0.81
@@ -54,6 +55,11 @@ Attack success and accuracy on clean prompts, of seed 100 where no other is name
     2,480 clean, 310 + 310, up to 500 characters, batches of 8, 2e-3, two of 6 epochs, seed 0
                                                                  0.37, 0.94, with the trigger elsewhere 0.56
     and three of them, where it was stopped                      0.12, 0.94, with the trigger elsewhere 0.79
+    4,000 clean, 500 + 500, up to 1,050 characters, batches of 32, 3e-3, one of 6 epochs, seed 0
+                                                                 0.32, 0.65, with the trigger elsewhere 0.55
+    two of them                                                  0.51, 0.90, with the trigger elsewhere 0.50
+    three of them                                                0.76, 0.89, with the trigger elsewhere 0.85
+    four of them                                                 0.82, 0.93, with the trigger elsewhere 0.94
 
 The model of twelve epochs gives 0.96 of the wrong answers that it was trained on, the last of two choices 0.31: the
 first learns them by heart, and on held-out prompts the trigger turns as many answers in either context.
