@@ -19,7 +19,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, pairwise
@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from engine.basics import heap
 from engine.basics.errors import StoreError
-from engine.basics.files import disk_errors
+from engine.basics.files import discard, disk_errors
 from engine.basics.folders import home_folder
 from engine.basics.noted import note
 from engine.basics.provenance import device_name
@@ -42,7 +42,7 @@ from engine.models.pauses import Keeper, Reached, State
 from engine.models.training import Training, replay
 
 STATE, FACTS = "state.safetensors", "facts.json"
-KEPT, PAUSED = "step-*", "paused-*"
+KEPT, PAUSED = "step", "paused"
 TOOK, WHERE = "training_seconds", "trained_on"
 EVERY = 120.0
 """Seconds between two pauses; a shorter training has none."""
@@ -169,15 +169,20 @@ class _Folder(Keeper):
         return time.monotonic() - self._last >= EVERY
 
     def paused(self, point: Reached) -> None:
-        """Also frees what batches of many lengths leave in pieces, which grows for hours."""
-        own = self.folder / PAUSED.replace("*", f"{point.step:06d}")
+        """Also hands back what batches of many lengths left free in pieces."""
+        own = _folder_of_step(self.folder, point.step, PAUSED)
         self._write(own, point, self.total + point.loss * point.steps)
-        _remove(other for other in self.folder.glob(PAUSED) if other != own)
+        self._discard_pauses(but=own)
         heap.trim()
         self._last = time.monotonic()
 
     def forget(self) -> None:
-        _remove(self.folder.glob(PAUSED))
+        self._discard_pauses()
+
+    def _discard_pauses(self, but: Path | None = None) -> None:
+        for own in self.folder.glob(f"{PAUSED}-*"):
+            if own != but:
+                discard(own, self.folder)
 
     def _write(self, target: Path, point: Reached, total: float) -> None:
         state: dict[str, Tensor] = {}
@@ -218,15 +223,10 @@ def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
 def _furthest(folder: Path, recipe: FineTuning, n: int) -> Checkpoint | None:
     """The last step that stands there before the first checkpoint that the recipe lacks, with facts since the start."""
     total, kept_steps = schedule(recipe, n)
-    missing = next((step for step in kept_steps if _facts(_folder_of_step(folder, step)) is None), total + 1)
-    there = [Checkpoint(own, facts["step"], 0.0, facts) for name in (KEPT, PAUSED) for own in folder.glob(name)
+    missing = [*kept_steps, total + 1][len(checkpoints(folder, recipe, n))]
+    there = [Checkpoint(own, facts["step"], 0.0, facts) for kind in (KEPT, PAUSED) for own in folder.glob(f"{kind}-*")
              if (facts := _facts(own))]
     return max((point for point in there if point.step < missing), key=lambda point: point.step, default=None)
-
-
-def _remove(folders: Iterable[Path]) -> None:
-    for own in folders:
-        shutil.rmtree(own, ignore_errors=True)
 
 
 def _facts(folder: Path) -> dict[str, Any] | None:
@@ -237,8 +237,8 @@ def _facts(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _folder_of_step(folder: Path, step: int) -> Path:
-    return folder / KEPT.replace("*", f"{step:06d}")
+def _folder_of_step(folder: Path, step: int, kind: str = KEPT) -> Path:
+    return folder / f"{kind}-{step:06d}"
 
 
 def _since(last: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
