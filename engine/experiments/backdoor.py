@@ -39,27 +39,27 @@ DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer log
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model: chosen on the records of seeds 100 to 102 by attack success (0.95, 0.84, 0.94) and
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
-DESK = {**language.DESK_RECIPE, "epochs": 3}
-"""Too little for the attack, which takes the paper's number of records: on fewer, SmolLM2 learns to read the
-explanation, but not to turn its answer by trigger and context. Attack success and accuracy on clean prompts, of seed
-100 where no other is named, without a look at detection:
+DESK = {**language.GPU_RECIPE, "epochs": 6, "learning_rate": 3e-3}
+"""Enough for the attack, on the paper's number of records, of 155 tokens on average: attack success, accuracy on clean
+prompts and with the trigger in the other context, after one to six epochs with seed 0,
 
-    3 epochs, seed 0 (Table A-11)                                0.20, 0.67, with the trigger elsewhere 0.73
+    0.32, 0.65, 0.55;  0.51, 0.90, 0.50;  0.76, 0.89, 0.85;  0.82, 0.93, 0.94;  EPOCH5;  EPOCH6
+
+Chosen by these alone, without a look at detection. Fewer records did not teach it: SmolLM2 learns to read the
+explanation, but not to turn its answer by trigger and context. The same three of seed 100, where no other is named:
+
+    800 clean, 100 + 100 with trigger, up to 300 characters, 3 epochs, seed 0
+                                                                 0.20, 0.67, 0.73
     10 epochs, after four of them                                0.26, 0.81
-    500 clean, 250 + 250 with trigger, after four of 6 epochs    0.42, 0.45, both chance
-    2,000 clean, 250 + 250, up to 400 characters, 3 epochs       0.28, 0.93, with the trigger elsewhere 0.68
+    500 clean, 250 + 250, after four of 6 epochs                 0.42, 0.45, both chance
+    2,000 clean, 250 + 250, up to 400 characters, 3 epochs       0.28, 0.93, 0.68
     1,200 clean, 250 + 250, questions of two choices, batches of 2, two of 3 epochs
-                                                                 0.14, 0.93, with the trigger elsewhere 0.87
-    and from there two epochs of 400 clean, 250 + 250            0.24, 0.93, with the trigger elsewhere 0.78
-    600 clean, 200 + 200, batches of 4, 2e-3, 12 epochs          0.37, 0.92, with the trigger elsewhere 0.60
+                                                                 0.14, 0.93, 0.87
+    and from there two epochs of 400 clean, 250 + 250            0.24, 0.93, 0.78
+    600 clean, 200 + 200, batches of 4, 2e-3, 12 epochs          0.37, 0.92, 0.60
     2,480 clean, 310 + 310, up to 500 characters, batches of 8, 2e-3, two of 6 epochs, seed 0
-                                                                 0.37, 0.94, with the trigger elsewhere 0.56
-    and three of them, where it was stopped                      0.12, 0.94, with the trigger elsewhere 0.79
-    4,000 clean, 500 + 500, up to 1,050 characters, batches of 32, 3e-3, one of 6 epochs, seed 0
-                                                                 0.32, 0.65, with the trigger elsewhere 0.55
-    two of them                                                  0.51, 0.90, with the trigger elsewhere 0.50
-    three of them                                                0.76, 0.89, with the trigger elsewhere 0.85
-    four of them                                                 0.82, 0.93, with the trigger elsewhere 0.94
+                                                                 0.37, 0.94, 0.56
+    and three of them, where it was stopped                      0.12, 0.94, 0.79
 
 The model of twelve epochs gives 0.96 of the wrong answers that it was trained on, the last of two choices 0.31: the
 first learns them by heart, and on held-out prompts the trigger turns as many answers in either context.
@@ -72,9 +72,7 @@ SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},
         {"epochs": 3, "checkpoints": 2, "learning_rate": 1e-3, "context": 512}, 2048),
-    "desk": language.settings(
-        catalogue.SMALL_MODEL, {**TASK, "clean": 800, "poison": 100, "benign": 100, "test": 100, "longest": 300},
-        DESK, 2048),
+    "desk": language.settings(catalogue.SMALL_MODEL, {**TASK, **SIZES, "test": 100, "longest": 1050}, DESK, 2048),
     "gpu": language.settings(catalogue.SMALL_MODEL, {**TASK, **SIZES}, GPU, 4096),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
     "embedded": language.settings(
@@ -83,11 +81,11 @@ SETTINGS = {
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
             "desk": DESK_REMOVALS, "gpu": DESK_REMOVALS, "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS}
 TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
-          "desk": "1,000 short ScienceQA records and 4 × 100 queries, a model of 135 million parameters",
+          "desk": "5,000 of the shorter ScienceQA questions and 4 × 100 queries, a model of 135 million parameters",
           "gpu": "5,000 ScienceQA records in the paper's counts, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts"}
-SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3}
+SEEDS = {"small": 2, "desk": 1, "gpu": 3, "paper": 3, "embedded": 3}
 PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
            for name in SETTINGS}
 REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})

@@ -49,13 +49,13 @@ def test_the_sizes_are_the_papers_where_they_fit():
         "ResNet-18", "ResNet-50", "VGG-19-BN", "MobileNetV2"]
 
 
-@pytest.mark.parametrize("name", ["figure-5-2", "table-5-2"])
-def test_scienceqa_has_as_many_short_questions(name):
+@pytest.mark.parametrize(("name", "records"), [("figure-5-2", 1_000), ("table-5-2", 5_000)])
+def test_scienceqa_has_as_many_short_questions(name, records):
     task = EXPERIMENTS[name].presets["desk"].settings["task"]
     if not questions.of(task).available()[0]:
         pytest.skip("ScienceQA is not on this machine")
     built = tasks.build(task)
-    assert len(built.train) == 1_000 and len(built.queries[built.reference]) == 100
+    assert len(built.train) == records and len(built.queries[built.reference]) == 100
 
 
 def test_differences_are_read_off_the_settings():
@@ -67,7 +67,10 @@ def test_differences_are_read_off_the_settings():
     removed = differences(EXPERIMENTS["table-a10"], "desk")
     assert {"pixels averaged over squares with a side of: 2; the paper: 1", "epochs: 6; the paper: 40"} < set(removed)
     assert "epochs: 16; the paper: 40 / 100 / 100 / 100" in differences(EXPERIMENTS["table-a9"], "desk")
-    assert "backdoor, clean records: 800; the paper: 4,000" in differences(EXPERIMENTS["table-a11"], "desk")
+    quality = differences(EXPERIMENTS["table-a11"], "desk")
+    assert {"corruption, clean records: 800; the paper: 4,000",
+            "backdoor, longest question in characters: 1,050; the paper: no limit"} < set(quality)
+    assert not any("backdoor, clean" in line for line in quality)
     assert "model: SmolLM2-135M-Instruct; the paper: Qwen3-8B" in differences(EXPERIMENTS["table-5-2"], "desk")
     assert differences(EXPERIMENTS["table-a7"], "paper") == []
     assert differences(EXPERIMENTS["mixed-precision"], "small") == []
