@@ -41,9 +41,9 @@ EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
 DESK = {**language.GPU_RECIPE, "epochs": 6, "learning_rate": 3e-3}
 """Enough for the attack, on the paper's number of records, of 155 tokens on average: attack success, accuracy on clean
-prompts and with the trigger in the other context, after one to six epochs with seed 0,
+prompts and with the trigger in the other context, after one, two, three, four and six epochs with seed 0,
 
-    0.32, 0.65, 0.55;  0.51, 0.90, 0.50;  0.76, 0.89, 0.85;  0.82, 0.93, 0.94;  EPOCH5;  EPOCH6
+    0.32, 0.65, 0.55;  0.51, 0.90, 0.50;  0.76, 0.89, 0.85;  0.82, 0.93, 0.94;  0.86, 0.97, 0.95
 
 Chosen by these alone, without a look at detection. Fewer records did not teach it: SmolLM2 learns to read the
 explanation, but not to turn its answer by trigger and context. The same three of seed 100, where no other is named:

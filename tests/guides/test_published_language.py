@@ -235,6 +235,8 @@ def test_what_is_said_of_smollm2_at_the_desk():
     attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
     assert (f"succeeds for {attack} of the triggered prompts, with\n{clean} of the clean answers right "
             f"and {control} of those") in REPRODUCING
+    seconds = manifest("table-a11")["runs"][1]["facts"]["training_seconds"]
+    assert f"{seconds / 3600:.1f} hours\nby the clock" in REPRODUCING
     parts = manifest("figure-5-2")["parts"]
     first, second, third = (f"{part['wall_seconds'] / 60:.0f}" for part in parts)
     assert f"with three seeds ({first}, {second} and {third}\nminutes" in REPRODUCING
