@@ -6,7 +6,6 @@ r"""From a task and a model to features: encode, fine-tune, and cache gradients;
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -46,10 +45,6 @@ from engine.store.results import digest_of, home
 
 LAYERS = (0.25, 0.5, 0.75, 1.0)
 """Where hidden states are kept for RepSim besides the setting's own layer, as shares of the depth."""
-TRIM_SECONDS = 20.0
-"""After so long the memory that batches freed goes back to the system, while a cache is filled. Batches of every length
-leave the allocator with pieces that fit no other: without it a process that went through SmolLM2-135M's gradients in
-batches of 32 held 12.4 GB after 3,700 records; with it at most 9.9 GB in 1,000 of them, of which 1.3 GB stay."""
 Check = Callable[[], None]
 Progress = Callable[[float], None]
 
@@ -338,7 +333,7 @@ class Attribution:
         missing = cache.missing
         done = len(encoded) - len(missing)
         progress(done / len(encoded))
-        trimmed = time.monotonic()
+        trim = heap.trimmer()
         with gradients.tapped(self.model) as tap:
             for rows in passes.batches(encoded, self.setting.recipe.batch, missing):
                 check()
@@ -346,9 +341,7 @@ class Attribution:
                 found = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}
                 check_finite(found.items(), point.step)
                 cache.put(rows, found)
-                if time.monotonic() - trimmed > TRIM_SECONDS:
-                    heap.trim()
-                    trimmed = time.monotonic()
+                trim()
                 done += len(rows)
                 progress(done / len(encoded))
         cache.seal()

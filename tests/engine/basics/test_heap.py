@@ -32,3 +32,13 @@ def test_freed_blocks_go_back():
 def test_another_c_library_has_nothing_to_ask(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
     heap.trim()
+
+
+def test_a_loop_trims_at_times_not_in_every_turn(monkeypatch):
+    now, trims = [0.0], []
+    monkeypatch.setattr(heap.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(heap, "trim", lambda: trims.append(now[0]))
+    trim = heap.trimmer()
+    for now[0] in (1, heap.APART - 1, heap.APART, heap.APART + 1, 2 * heap.APART - 1, 2 * heap.APART, 5 * heap.APART):
+        trim()
+    assert trims == [heap.APART, 2 * heap.APART, 5 * heap.APART]

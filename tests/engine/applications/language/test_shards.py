@@ -9,6 +9,7 @@ import torch
 
 from engine.applications.language import shards, stages
 from engine.applications.language.attribution import Attribution, Setting
+from engine.basics import heap
 from engine.basics.errors import StoreError
 from engine.models.causal import lora
 from engine.models.training import Diverged
@@ -71,6 +72,13 @@ def test_shards_that_a_stopped_merge_left_are_removed(elsewhere):
     whole = elsewhere.record_cache(point)
     assert whole.sealed and all(folder.is_dir() for folder in kept)
     assert sums(shards.merged(elsewhere, point, 2)) == sums(whole) and not any(folder.exists() for folder in kept)
+
+
+def test_memory_is_given_back_between_batches(elsewhere, monkeypatch):
+    turns = []
+    monkeypatch.setattr(heap, "trimmer", lambda: lambda: turns.append(1))
+    elsewhere.record_cache(elsewhere.points[0])
+    assert len(turns) == 4
 
 
 def test_a_shard_that_stopped_goes_on(attribution, elsewhere):
