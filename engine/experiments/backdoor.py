@@ -39,7 +39,7 @@ DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer log
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model: chosen on the records of seeds 100 to 102 by attack success (0.95, 0.84, 0.94) and
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
-DESK = {**language.GPU_RECIPE, "epochs": 6, "learning_rate": 3e-3}
+DESK = {**language.PAPER_COUNTS_RECIPE, "epochs": 6, "learning_rate": 3e-3}
 """Enough for the attack, on the paper's number of records, of 155 tokens on average: attack success, accuracy on clean
 prompts and with the trigger in the other context, after one, two, three, four and six epochs with seed 0,
 
@@ -64,7 +64,7 @@ explanation, but not to turn its answer by trigger and context. The same three o
 The model of twelve epochs gives 0.96 of the wrong answers that it was trained on, the last of two choices 0.31: the
 first learns them by heart, and on held-out prompts the trigger turns as many answers in either context.
 """
-GPU = {**language.GPU_RECIPE, "epochs": 12}
+GPU = {**language.PAPER_COUNTS_RECIPE, "epochs": 12}
 """Enough for the attack: with seed 0, on the GPU that trained it, it succeeds for 0.80 of the triggered prompts, with
 0.95 of the clean ones right and 0.94 of those with the trigger elsewhere; half-way for 0.79, with 0.92 and 0.93. Chosen
 by these alone, without a look at detection."""

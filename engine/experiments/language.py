@@ -22,10 +22,8 @@ from engine.models.causal.recipe import FineTuning
 from engine.store.results import Result
 
 NUMERICS = 1
-DESK_RECIPE = {"checkpoints": 2, "learning_rate": 1e-3, "context": 512, "precision": "mixed"}
-"""Of the preset `desk`, for as many epochs as each study says."""
-GPU_RECIPE = {"checkpoints": 2, "learning_rate": 2e-3, "batch": 32, "precision": "mixed"}
-"""Of the preset `gpu`, likewise."""
+PAPER_COUNTS_RECIPE = {"checkpoints": 2, "learning_rate": 2e-3, "batch": 32, "precision": "mixed"}
+"""Of a small model on the paper's number of records, for as many epochs as each study says."""
 LAYERS = [share for share in attribution_layers if share < 1]
 """Where detection is measured for RepSim besides the setting's own layer, as shares of the depth."""
 DEPTHS = {"L24": 25 / 36, "L28": 29 / 36, "L32": 33 / 36, "L35": 1.0}
