@@ -50,6 +50,17 @@ def test_a_module_that_keeps_its_precision_is_left_alone():
     assert type(module) is nn.Sequential
 
 
+def test_who_compares_types_asks_for_none():
+    """A reader of tokens takes its logits in float32 at least; all of a model would be watched inside of it."""
+    class Least(nn.Linear):
+        def forward(self, x):
+            return super().forward(x.to(torch.promote_types(x.dtype, torch.float32)))
+
+    module = Least(3, 4).double()
+    keep_double(module, torch.randn(2, 3).double())
+    assert type(module) is Least and module(torch.randn(2, 3).double()).dtype == torch.float64
+
+
 def test_a_problem_in_float64_is_one_throughout():
     torch.manual_seed(0)
     single = ModuleProblem(Lowering(), torch.randn(6, 3), [0, 1, 2, 3, 0, 1], torch.randn(2, 3), [0, 1])
