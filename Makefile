@@ -1,4 +1,4 @@
-# make run    the workbench in the browser       make test       lint, types and all tests but the slow ones
+# make run    the workbench in the browser       make test       lint, types and all tests but the slow ones (SLOW=1: all)
 # make lint   style                              make test-slow  comparisons with slow references
 # make types  types of the engine                make bench      the measurements against other libraries
 # make clean  remove environments and caches     make fuzz       an hour of foreign content at every door
@@ -9,7 +9,11 @@ VENV := .venv
 PEER := .venv-pydvl
 PIP := -m pip install --disable-pip-version-check --quiet --no-compile
 PYTEST := $(VENV)/bin/python -m pytest
-BESIDE := $(PYTEST) -n 2 --dist loadfile
+# As many processes as there are cores, up to eight, and half as many again of those that wait for pages.
+CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN || echo 2); echo $$((cores > 8 ? 8 : cores)))
+BESIDE := $(PYTEST) -n $(CORES) --dist loadfile --no-loadscope-reorder
+BROWSER := $(PYTEST) -n $(shell expr $(CORES) + $(CORES) / 2) --dist loadfile
+LATER := $(if $(SLOW),,slow or )
 
 unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
 
@@ -22,16 +26,16 @@ lint: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m ruff check engine app pages tests
 
 types: $(VENV)/requirements.stamp
-	$(VENV)/bin/python -m mypy
+	$(VENV)/bin/python -m mypy --num-workers $(CORES)
 
 test: $(VENV)/requirements.stamp lint types
-	$(BESIDE) -m "not (slow or e2e or serial)"
-	$(BESIDE) -m "e2e and not (slow or serial)" tests/e2e
+	$(BESIDE) -m "not ($(LATER)e2e or serial)"
+	$(BROWSER) -m "e2e and not ($(LATER)serial)" tests/e2e
 	$(PYTEST) -n 0 -m "serial and not slow" $$(grep -rl --include='*.py' mark[.]serial tests)  # alone
 
 test-slow: $(VENV)/requirements.stamp
 	$(BESIDE) -m "slow and not e2e"
-	$(BESIDE) -m "slow and e2e" tests/e2e  # their runs yield to whatever else computes
+	$(BROWSER) -m "slow and e2e" tests/e2e
 
 fuzz: $(VENV)/requirements.stamp
 	WHICHFLUENCE_FUZZ_SECONDS=125 $(PYTEST) -n 0 tests/fuzz/test_doors.py tests/fuzz/test_addresses.py

@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from collections import Counter
 from functools import cache
 
 import pytest
@@ -20,6 +21,14 @@ settings.load_profile("whichfluence")
 def pytest_configure(config: pytest.Config) -> None:
     config.whichfluence_home = tempfile.mkdtemp(prefix="whichfluence-tests-")
     os.environ["WHICHFLUENCE_HOME"] = config.whichfluence_home  # never the user's own
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long go first, so that processes side by side end at about the same time: those with a slow test,
+    then those of many tests."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (item.path not in long, -tests[item.path], item.path))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
