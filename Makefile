@@ -1,4 +1,4 @@
-# make run    the workbench in the browser       make test       lint, types and all tests but the slow ones (SLOW=1: all)
+# make run    the workbench in the browser       make test       lint, types and tests (SLOW=1: the slow ones too)
 # make lint   style                              make test-slow  comparisons with slow references
 # make types  types of the engine                make bench      the measurements against other libraries
 # make clean  remove environments and caches     make fuzz       an hour of foreign content at every door
