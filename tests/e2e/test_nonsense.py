@@ -1,21 +1,17 @@
-"""Nonsense in the address of a page does no harm: it is ignored, and the page says so.
-
-Beside the slow ones stand those of `tests.pages`, without a browser.
-"""
+"""Nonsense in the address of a page does no harm: it is ignored, and the page says so. All pages but these are asked
+without a browser, in `tests.pages` and `tests.fuzz`."""
 
 import pytest
 
-from tests.e2e.visits import PAGES, address
+from tests.e2e.visits import address
 
 pytestmark = pytest.mark.e2e
 
 NONSENSE = ("data=nonsense&seed=-1&s=%00bad&alpha=huge&train=1e99&queries=&candidates=NaN&nseeds=0"
             "&experiment=table-99&step=99&estimator=gauss&guide=nowhere&shelf=attic")
-FAST = ("compare", "runs")
 
 
-@pytest.mark.parametrize("name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow)
-                                  for name in PAGES])
+@pytest.mark.parametrize("name", ["compare", "runs"])
 def test_nonsense_in_the_address_gives_a_message(open_page, alerts, name):
     page = open_page(f"{address(name)}?{NONSENSE}")
     assert page.locator('[data-testid="stException"]').count() == 0

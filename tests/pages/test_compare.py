@@ -184,6 +184,13 @@ def test_a_specification_is_added_and_its_double_refused():
     assert address(at, "s")[-1] == "hard_margin/infinitesimal/local_response" and address(at, "pair") == ["1-5"]
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_opens(preset):
+    at, n = opened(preset), len(PRESETS[preset].scorings)
+    assert address(at, "s") == [codes.encode(scoring) for scoring in PRESETS[preset].scorings]
+    assert matrix(at).count('class="wf-cell') == n * (n - 1) and charts(at) == 1
+
+
 def test_a_preset_replaces_the_list():
     at = opened()
     sound(at.pills(key=specification_list.PILLS).set_value("vary-b").run())
