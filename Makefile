@@ -1,5 +1,5 @@
-# make run    the workbench in the browser       make test       lint, types and tests (SLOW=1: the slow ones too)
-# make lint   style                              make test-slow  comparisons with slow references
+# make run    the workbench in the browser       make test       lint, types and all tests but the slow ones
+# make lint   style                              make test-slow  comparisons with slow references, long visits
 # make types  types of the engine                make bench      the measurements against other libraries
 # make clean  remove environments and caches     make fuzz       an hour of foreign content at every door
 # make load   fifty visitors, and memory         make cluster-test  jobs on two Ray nodes, one of which is lost
@@ -9,7 +9,8 @@ VENV := .venv
 PEER := .venv-pydvl
 PIP := -m pip install --disable-pip-version-check --quiet --no-compile
 PYTEST := $(VENV)/bin/python -m pytest
-# As many processes as there are cores, up to eight, and half as many again of those that wait for pages.
+# As many processes as there are cores, up to eight, and half as many again of those that wait for pages. SLOW=1 adds
+# the slow tests that need no browser.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN || echo 2); echo $$((cores > 8 ? 8 : cores)))
 BESIDE := $(PYTEST) -n $(CORES) --dist loadfile --no-loadscope-reorder
 BROWSER := $(PYTEST) -n $(shell expr $(CORES) + $(CORES) / 2) --dist loadfile
@@ -30,7 +31,7 @@ types: $(VENV)/requirements.stamp
 
 test: $(VENV)/requirements.stamp lint types
 	$(BESIDE) -m "not ($(LATER)e2e or serial)"
-	$(BROWSER) -m "e2e and not ($(LATER)serial)" tests/e2e
+	$(BROWSER) -m "e2e and not (slow or serial)" tests/e2e
 	$(PYTEST) -n 0 -m "serial and not slow" $$(grep -rl --include='*.py' mark[.]serial tests)  # alone
 
 test-slow: $(VENV)/requirements.stamp
