@@ -247,17 +247,18 @@ def test_first_order_keeps_the_digits_of_candidates_that_a_network_is_sure_of():
     assert np.abs(found / exact - 1).max() < 1e-3
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_signs_of_first_order_scores_of_digits_that_a_network_is_sure_of(seed, monkeypatch):
-    """As after many more epochs: its last layer is scaled until the median log-odds of the labels is 22."""
+    """As after many more epochs: its last layer is scaled so that the median log-odds of the labels is about 22."""
     recipe = {"epochs": 20, "batch_size": 25, "learning_rate": 0.05, "momentum": 0.9}
     digits = ProblemSource(dataset="digits", model="cnn", n_train=300, n_queries=20, n_candidates=60, recipe=recipe,
                            seed=seed).build().problem
     module = digits.network.module
     head = [part for part in module.modules() if isinstance(part, nn.Linear)][-1]
+    factor = 22 / log_odds(digits).median()
     with torch.no_grad():
         for parameter in head.parameters():
-            parameter.mul_(22 / log_odds(digits).median())
+            parameter.mul_(factor)
     sure, plain = (ModuleProblem(module, digits.x, digits.y, digits.queries, digits.query_labels, digits.candidates)
                    for _ in range(2))
     assert log_odds(sure).median() > 20 and sure.network.dtype == torch.float32
@@ -266,7 +267,7 @@ def test_signs_of_first_order_scores_of_digits_that_a_network_is_sure_of(seed, m
     np.testing.assert_array_equal(np.sign(found), np.sign(exact))
     monkeypatch.setattr(products, "differentiable", lambda loss: loss)
     rounded = compute(plain, step_scoring("query_loss", 1e-4, "first_order"))[0].values
-    assert (np.sign(rounded) != np.sign(exact)).mean() > 0.1
+    assert (np.sign(rounded) != np.sign(exact)).mean() > 0.2
 
 
 def log_odds(problem):
