@@ -1,5 +1,5 @@
-"""Nonsense in the address of a page does no harm: it is ignored, and the page says so. All pages but these are asked
-without a browser, in `tests.pages` and `tests.fuzz`."""
+"""Nonsense in the address of a page does no harm: it is ignored, and the page says so. All pages are asked without a
+browser, in `tests.pages`."""
 
 import pytest
 
