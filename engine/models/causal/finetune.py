@@ -123,10 +123,11 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str 
         progress(1.0)
         return done
     total, begun = schedule(recipe, n)[0], _furthest(folder, recipe, n)
-    steps = count(begun.step if begun else 0)
+    steps, trim = count(begun.step if begun else 0), heap.trimmer()
 
     def look() -> None:
         check()
+        trim()
         progress(next(steps) / total)
 
     replay(training, check=look, keeping=lambda module, optimizer: _Folder(folder, begun, module, optimizer))
@@ -169,11 +170,9 @@ class _Folder(Keeper):
         return time.monotonic() - self._last >= EVERY
 
     def paused(self, point: Reached) -> None:
-        """Also hands back what batches of many lengths left free in pieces."""
         own = _folder_of_step(self.folder, point.step, PAUSED)
         self._write(own, point, self.total + point.loss * point.steps)
         self._discard_pauses(but=own)
-        heap.trim()
         self._last = time.monotonic()
 
     def forget(self) -> None:

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+from engine.basics import heap
 from engine.basics.errors import Cancelled, StoreError
 from engine.models.causal import finetune as finetuning
 from engine.models.causal import lora
@@ -98,6 +99,13 @@ def test_a_training_goes_on_from_what_another_number_of_checkpoints_left(tmp_pat
     told.clear()
     points = finetune(found, found.recipe, tmp_path / "paused", progress=told.append)
     assert told[0] == 0 and same(points, finetune(found, found.recipe, tmp_path / "others")), "step 2 was not kept"
+
+
+def test_memory_is_given_back_between_steps(tmp_path, monkeypatch):
+    found, turns = training(), []
+    monkeypatch.setattr(heap, "trimmer", lambda: lambda: turns.append(1))
+    finetune(found, found.recipe, tmp_path)
+    assert len(turns) == 6
 
 
 def test_the_seed_draws_the_adapters_and_the_order():
