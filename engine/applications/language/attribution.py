@@ -6,7 +6,7 @@ r"""From a task and a model to features: encode, fine-tune, and cache gradients;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -235,27 +235,21 @@ class Attribution:
 
         return self._fill(cache, point, encoded, rows_of, check, progress)
 
-    def states(self, records: Sequence[Record] | None = None, check: Check = lambda: None) -> Cache:
+    def states(self, records: Sequence[Record] | None = None, check: Check = lambda: None,
+               progress: Progress = lambda share: None) -> Cache:
         """Hidden states where the prompt ends, at the end of the training: one array a layer, named by its share of the
-        depth. Of the training records by default."""
-        point, encoded = self.points[-1], self.encoded
-        if records is not None:
-            encoded = [self.encoder.encode(record) for record in records]
+        depth. Of the training records by default. progress: as for `record_cache`."""
+        encoded = self.encoded if records is None else [self.encoder.encode(record) for record in records]
         cache = self._cache({"part": f"states {fingerprint(records)}" if records is not None else "states",
-                             "step": point.step}, len(encoded), {f"{share:g}": (self.width,) for share in self.layers})
-        if cache.sealed:
-            return cache
-        self.place(point)
-        self.model.eval()
-        for rows in passes.batches(encoded, self.setting.recipe.batch, cache.missing):
-            check()
-            batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
-            with torch.no_grad():
-                _, states = passes.forward(self.model, batch, hidden=True)
-            cache.put(rows, {f"{share:g}": self._prompt_state(states[self.layer_index(share)], batch)
-                             for share in self.layers})
-        cache.seal()
-        return cache
+                             "step": self.points[-1].step}, len(encoded),
+                            {f"{share:g}": (self.width,) for share in self.layers})
+
+        @torch.no_grad()
+        def rows_of(_tap, batch) -> dict[str, np.ndarray]:
+            states = passes.hidden_states(self.model, batch)
+            return {f"{share:g}": self._prompt_state(states[self.layer_index(share)], batch) for share in self.layers}
+
+        return self._fill(cache, self.points[-1], encoded, rows_of, check, progress)
 
     def features(self, records: Sequence[Record]) -> Features:
         """What estimators read, for a set of queries; caches that are there are only opened."""
@@ -300,6 +294,10 @@ class Attribution:
         """Number of layers."""
         return self.model.config.get_text_config().num_hidden_layers
 
+    def batches(self, encoded: Sequence[Encoded], rows: Sequence[int] | None = None) -> Iterator[list[int]]:
+        """The rows of records in the batches in which they are read."""
+        return passes.batches(encoded, self.setting.recipe.batch, torch.device(self.device), rows)
+
     @property
     def width(self) -> int:
         """Size of a representation."""
@@ -335,7 +333,7 @@ class Attribution:
         progress(done / len(encoded))
         trim = heap.trimmer()
         with gradients.tapped(self.model) as tap:
-            for rows in passes.batches(encoded, self.setting.recipe.batch, missing):
+            for rows in self.batches(encoded, missing):
                 check()
                 batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
                 found = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}

@@ -1,8 +1,9 @@
 """Training gradients in shards that may be computed anywhere and in any order, and the cache that they are put into.
 
 A shard is a run of whole batches, in the order in which one process would go through them: every record then meets the
-same batch, and the merged cache has the same bytes as one that was filled in one go. It is found by the content of its
-records, besides what determines every cache of the training.
+same batch, and the merged cache has the same bytes as one that was filled in one go. All shards have about as many
+tokens, so that each takes about as long. A shard is found by the content of its records, besides what determines every
+cache of the training.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from engine.applications.language.attribution import Attribution, Check, Progres
 from engine.applications.language.cache import Cache
 from engine.basics.files import discard
 from engine.data.tasks import TASKS
-from engine.models.causal import passes
 from engine.models.causal.finetune import Checkpoint
 from engine.store.results import home
 
@@ -45,9 +45,11 @@ def count(task: Mapping[str, Any]) -> int:
 
 def rows(found: Attribution, number: int, of: int) -> list[int]:
     """The training records of shard 0, 1, …, in the order in which they are computed; [] where batches are fewer."""
-    batches = list(passes.batches(found.encoded, found.setting.recipe.batch))
-    own = np.array_split(np.arange(len(batches)), of)[number]
-    return [row for batch in own.tolist() for row in batches[batch]]
+    batches = list(found.batches(found.encoded))
+    tokens = np.array([sum(len(found.encoded[row].ids) for row in batch) for batch in batches])
+    middle = tokens.cumsum() - tokens / 2
+    return [row for batch, place in zip(batches, middle / tokens.sum() * of, strict=True) if int(place) == number
+            for row in batch]
 
 
 def fill(found: Attribution, point: Checkpoint, number: int, of: int, check: Check = lambda: None,

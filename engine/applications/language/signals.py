@@ -44,7 +44,7 @@ def states_and_signals(model, encoder: Encoder, records: Sequence[Encoded], read
     found = np.empty((2, len(layers), len(records), width), dtype=np.float32)
     done = 0
     with gradients.tapped(model):
-        for rows in passes.batches(records, size):
+        for rows in passes.batches(records, size, passes.device_of(model)):
             check()
             batch = encoder.batch([records[row] for row in rows]).to(passes.device_of(model))
             logits, states = passes.forward(model, batch, hidden=True)

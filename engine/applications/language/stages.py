@@ -29,6 +29,8 @@ CACHED = "records", "queries"
 UNKNOWN = ""
 UNFETCHED = (UNKNOWN, "hub")
 """What stands for files that were not on this machine when a run was asked for."""
+STATES = 0.1
+"""About what hidden states take of the time of the gradients at one checkpoint."""
 
 
 def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **options) -> Attribution:
@@ -80,11 +82,14 @@ def before(keys: Sequence[str], key: str) -> list[str]:
 
 
 def share(chosen: Mapping[str, Any], key: str) -> float:
-    """Of the passes over all records, what chunk `key` makes: a shard its part, and merging them next to none."""
+    """Of the passes over all records, what chunk `key` makes: a shard its part, and merging them next to none, but for
+    hidden states at the end of the training."""
     of = shards.count(chosen["task"]) if key.startswith("records") else 1
     if of == 1 or "/" not in key:
         return 1.0
-    return 1.0 / of if key.count("/") == 2 else 0.01
+    if key.count("/") == 2:
+        return 1.0 / of
+    return STATES if key == f"records/{FineTuning.parse(chosen['recipe']).checkpoints - 1}" else 0.01
 
 
 def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribution:
@@ -117,16 +122,22 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
         shards.fill(found, point, int(shard[0]), of, context.check,
                     context.part(f"{said}, shard {int(shard[0]) + 1} of {of}"))
         return Output(manifest={"size": 0})
+    states = f"hidden states of {part}"
     if part == "records":
-        cache = shards.merged(found, point, of, context.check, context.part(said))
-        return Output(manifest={"size": cache.size + (found.states(None, context.check).size if _last(found, point)
-                                                      else 0)})
-    size = 0
+        gradients = STATES if of > 1 else 1 - STATES  # of shards they are merged alone
+        end = gradients if _last(found, point) else 1.0
+        size = shards.merged(found, point, of, context.check, context.part(said, end=end)).size
+        if _last(found, point):
+            size += found.states(None, context.check, context.part(states, end)).size
+        return Output(manifest={"size": size})
+    size, gradients = 0, 1 - STATES if _last(found, point) else 1.0
     for number, name in enumerate(sets):
-        told = context.part(said, number / len(sets), (number + 1) / len(sets))
+        start, end, after = ((number + done) / len(sets) for done in (0.0, gradients, 1.0))
+        told = context.part(said, start, end)
         size += found.query_cache(point, found.task.queries[name], context.check, told).size
         if _last(found, point):
-            size += found.states(found.task.queries[name], context.check).size
+            told = context.part(states, end, after)
+            size += found.states(found.task.queries[name], context.check, told).size
     return Output(manifest={"size": size})
 
 

@@ -153,7 +153,7 @@ def _collected(found: Attribution, encoded: Sequence[Encoded], readers, projecti
     parts: dict[tuple[int, str], list[Tensor]] = {}
     values: list[Tensor] = []
     with gradients.tapped(found.model) as tap:
-        for rows in passes.batches(encoded, found.setting.recipe.batch):
+        for rows in found.batches(encoded):
             check()
             batch = found.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(found.model))
             receivers, made = sinks()

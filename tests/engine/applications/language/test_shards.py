@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from engine.applications.language import shards, stages
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics import heap
 from engine.basics.errors import StoreError
-from engine.models.causal import lora
+from engine.models.causal import lora, passes
 from engine.models.training import Diverged
 from engine.runs import language as runs
 
@@ -47,6 +48,16 @@ def test_merged_shards_are_the_cache_that_was_filled_in_one_go(attribution, else
     assert not kept[0].exists()
 
 
+def test_shards_have_about_as_many_tokens(monkeypatch):
+    monkeypatch.setitem(passes.TOKENS, "cpu", 100)
+    encoded = [SimpleNamespace(ids=[0] * length) for length in range(1, 51)]
+    found = SimpleNamespace(encoded=encoded, batches=lambda records: passes.batches(records, 8, torch.device("cpu")))
+    parts = [shards.rows(found, number, 3) for number in range(3)]
+    assert [row for own in parts for row in own] == list(range(50))
+    tokens = [sum(len(encoded[row].ids) for row in own) for own in parts]
+    assert max(tokens) - min(tokens) <= 100
+
+
 def test_a_cache_that_is_there_is_opened_without_its_checkpoint(elsewhere):
     point = elsewhere.points[0]
     filled = sums(elsewhere.record_cache(point))
@@ -62,6 +73,14 @@ def test_what_no_shard_holds_is_computed(attribution, elsewhere):
     shards.fill(elsewhere, point, 1, 2)
     cache = shards.merged(elsewhere, point, 2, progress=done.append)
     assert done == [0.5, 0.75, 1.0] and sums(cache) == sums(attribution.record_cache(attribution.points[0]))
+
+
+def test_hidden_states_tell_how_far_they_are(elsewhere):
+    told = []
+    elsewhere.states(progress=told.append)
+    assert told == [0.0, 0.25, 0.5, 0.75, 1.0]
+    elsewhere.states(progress=told.append)
+    assert told[5:] == [1.0]
 
 
 def test_shards_that_a_stopped_merge_left_are_removed(elsewhere):
@@ -136,7 +155,9 @@ def test_chunks_wait_for_what_they_read(plain_setting):
         "records/0": ["train", "records/0/0", "records/0/1"], "tokens": plan[:5], "scores": plan[:6]}
     keys = [*plan[:5], "factual", "removal/0", "removal/1"]
     assert stages.before(keys, "removal/1") == [*plan[:5], "factual"]
-    assert sum(stages.share(many, key) for key in plan[1:4]) == pytest.approx(1.0, abs=0.02)
+    assert [stages.share(many, key) for key in plan[1:4]] == [0.5, 0.5, stages.STATES]  # there it reads hidden states
+    earlier = {**many, "recipe": {**many["recipe"], "checkpoints": 2}}
+    assert sum(stages.share(earlier, key) for key in plan[1:4]) == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_gradient_that_is_not_finite_is_not_kept(elsewhere, monkeypatch):

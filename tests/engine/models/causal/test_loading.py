@@ -14,6 +14,8 @@ from engine.models.causal import loading, lora, passes
 from engine.models.causal.encoding import Encoder
 from engine.models.causal.recipe import FineTuning
 
+CPU = torch.device("cpu")
+
 
 def test_a_model_is_found_by_path_and_by_name(model_folder, monkeypatch):
     monkeypatch.setenv(loading.MODELS, str(model_folder.parent))
@@ -101,9 +103,17 @@ def test_the_local_gguf_model():
 def test_batches_hold_every_record_once_and_records_of_one_length_together():
     lengths = [5, 2, 9, 2, 7]
     records = [SimpleNamespace(ids=[0] * length) for length in lengths]
-    assert list(passes.batches(records, 2)) == [[1, 3], [0, 4], [2]]
-    assert list(passes.batches(records, 2, rows=[2, 4, 1])) == [[1, 4], [2]]
-    assert list(passes.batches(records, 9)) == [[1, 3, 0, 4, 2]] and list(passes.batches([], 2)) == []
+    assert list(passes.batches(records, 2, CPU)) == [[1, 3], [0, 4], [2]]
+    assert list(passes.batches(records, 2, CPU, rows=[2, 4, 1])) == [[1, 4], [2]]
+    assert list(passes.batches(records, 9, CPU)) == [[1, 3, 0, 4, 2]] and list(passes.batches([], 2, CPU)) == []
+
+
+def test_batches_of_long_records_hold_fewer(monkeypatch):
+    monkeypatch.setitem(passes.TOKENS, "cpu", 10)
+    records = [SimpleNamespace(ids=[0] * length) for length in (2, 5, 11, 2, 5, 3, 12)]
+    assert list(passes.batches(records, 9, CPU)) == [[0, 3, 5], [1, 4], [2], [6]]
+    assert list(passes.batches(records, 2, CPU)) == [[0, 3], [5, 1], [4], [2], [6]]
+    assert list(passes.batches(records, 9, torch.device("cuda"))) == [[0, 3, 5, 1, 4, 2, 6]]
 
 
 def test_every_byte_of_the_weights_counts(model_folder, tmp_path):
