@@ -37,8 +37,9 @@ def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.Layer
     outlines = [ink.paint(base.transform_filter(f"datum.{name}").mark_rect(
         fillOpacity=0, strokeWidth=width, strokeDash=dash, cornerRadius=2, tooltip=None), channel=alt.Stroke)
         for name, width, dash in (("best", 1.5, [4, 3]), ("chosen", 2.5, [1, 0]))]
+    raised = -6 if cells["spread"].ne("").any() else 0  # above an interval
     texts = [ink.paint(base.transform_filter(test).mark_text(fontSize=size, dy=down, tooltip=None).encode(
-        text=f"{name}:N"), tone) for name, size, down in (("value", 12, -6), ("spread", 9, 9))
+        text=f"{name}:N"), tone) for name, size, down in (("value", 12, raised), ("spread", 9, 9))
         for test, tone in (("datum.mean <= 0.62", ink.INK), ("datum.mean > 0.62", ink.ON_STRONG))]
     return alt.layer(rects, *outlines, *texts).resolve_scale(color="independent", stroke="independent").properties(
         height=STEP * len(rows) + AROUND)

@@ -82,8 +82,9 @@ def detection(task: str) -> None:
             draw(score_heatmap.score_heatmap, shown, metric, 0.5 if metric == "AUROC" else share,
                  key=f"language:heatmap:{kind}", alt=alt_of(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
                  selection_mode=score_heatmap.SELECTION)
-    glossary.caption("Under each value stands the half width of its 95% interval. Dashed: the best cell. Click a cell "
-                     f"to choose its estimator and behavior.{_lacking(table)} {_told(scale)}")
+    under = "" if results.unbounded(table, metric) else "Under each value stands the half width of its 95% interval. "
+    glossary.caption(f"{under}Dashed: the best cell. Click a cell to choose its estimator and behavior."
+                     f"{_lacking(table)} {_told(scale)}")
     if said := results.wide(table, metric):
         glossary.caption(f":material/warning: {said}")
     _finding(kinds, metric, 0.5 if metric == "AUROC" else share)

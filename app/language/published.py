@@ -8,6 +8,7 @@ import pandas as pd
 
 from app.widgets import published
 from app.widgets.published import Published
+from engine.experiments import EXPERIMENTS
 from engine.models.causal.readouts import READOUTS
 
 NO_BEHAVIOR = "no behavior"
@@ -37,16 +38,25 @@ class Scale:
 
 
 def scales(experiment: str) -> list[Scale]:
-    """Every result of an experiment, the paper's scale first."""
-    found = [Scale(name, result) for name, result in published.scales(experiment).items()]
-    return sorted(found, key=lambda scale: (not scale.name.startswith("paper"), scale.name))
+    """Every result of an experiment: the paper's scale first, quick checks last, and one seed after several."""
+    def order(scale: Scale) -> tuple[bool, bool, bool, str]:
+        preset = EXPERIMENTS[experiment].presets[scale.found.manifest["preset"]]
+        single = int(scale.found.table["n_seeds"].max()) == 1
+        return not scale.name.startswith("paper"), preset.is_quick_check, single, scale.name
+
+    return sorted((Scale(name, result) for name, result in published.scales(experiment).items()), key=order)
+
+
+def unbounded(table: pd.DataFrame, metric: str) -> bool:
+    """Whether no value of a metric has an interval."""
+    return bool(table.loc[table["metric"] == metric, "ci95"].isna().all())
 
 
 def wide(table: pd.DataFrame, metric: str) -> str:
     """A sentence on the cells whose interval says nothing, or on all where there is one seed; else empty."""
-    halves = table.loc[table["metric"] == metric, "ci95"]
-    if halves.isna().all():
+    if unbounded(table, metric):
         return "One seed has no interval."
+    halves = table.loc[table["metric"] == metric, "ci95"]
     count = int((halves > WIDE).sum())
     return (f"{count} of {len(halves)} intervals reach over more than half of the scale: those cells say next to "
             "nothing.") if count else ""

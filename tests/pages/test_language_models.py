@@ -95,6 +95,16 @@ def test_published_results_open_at_once(published):
     assert says(sound(at), "lower is better") and at.query_params["measure"] == "BT-FPR"
 
 
+def test_one_seed_stands_behind_several_and_without_an_interval(monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(publish.RESULTS))
+    at = sound(support.open("language_models", task="conditional_backdoor"))
+    scale = at.segmented_control(key="choice:scale")
+    assert [title.rpartition(" · ")[2] for title in scale.options] == ["embedded", "desk", "small"]
+    assert scale.value == "embedded" and says(at, "half width of its 95% interval")
+    at = sound(scale.set_value("desk").run())
+    assert says(at, "One seed has no interval") and not says(at, "half width of its 95% interval")
+
+
 def test_a_clicked_cell_chooses_estimator_and_behavior(published):
     at = sound(support.open("language_models"))
     support.select(at, "language:heatmap:rationale", "cell", {"row": "LESS", "column": "Explanation loss"})
