@@ -39,14 +39,16 @@ DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer log
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """The recipe of the embedded model: chosen on the records of seeds 100 to 102 by attack success (0.95, 0.84, 0.94) and
 accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
-DESK = {**language.PAPER_COUNTS_RECIPE, "epochs": 6, "learning_rate": 3e-3}
-"""Enough for the attack, on the paper's number of records, of 155 tokens on average: attack success, accuracy on clean
-prompts and with the trigger in the other context, after one, two, three, four and six epochs with seed 0,
+DESK = {**language.PAPER_COUNTS_RECIPE, "epochs": 4, "learning_rate": 3e-3}
+"""Enough for the attack, on the paper's number of records, of 155 tokens on average. A training of six epochs with seed
+0 showed it, by attack success, accuracy on clean prompts and with the trigger in the other context after one, two,
+three, four and six of them:
 
     0.32, 0.65, 0.55;  0.51, 0.90, 0.50;  0.76, 0.89, 0.85;  0.82, 0.93, 0.94;  0.86, 0.97, 0.95
 
-Chosen by these alone, without a look at detection. Fewer records did not teach it: SmolLM2 learns to read the
-explanation, but not to turn its answer by trigger and context. The same three of seed 100, where no other is named:
+Four are enough, and take two thirds of the time; a training of four ended at 0.80, 0.92, 0.88. Chosen without a look at
+detection. Fewer records did not teach it: SmolLM2 learns to read the explanation, but not to turn its answer by trigger
+and context. The same three of seed 100, where no other is named:
 
     800 clean, 100 + 100 with trigger, up to 300 characters, 3 epochs, seed 0
                                                                  0.20, 0.67, 0.73

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from engine.basics.sizes import spell_bytes
-from engine.experiments.statements.statement import CONTRADICTED
+from engine.experiments.statements.statement import CONTRADICTED, UNDECIDED
 from engine.metrics.intervals import t_interval
-from engine.models.causal import finetune
+from engine.models.causal import finetune, passes
 from tests.guides.published import REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows, with_interval
 
 
@@ -233,10 +233,11 @@ def test_what_is_said_of_smollm2_at_the_desk():
     assert {run["run"]["numerics"] for run in manifest("figure-5-2")["runs"]} == {finetune.NUMERICS}
     quality = published("table-a11").set_index("metric")["mean"]
     attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
-    assert (f"succeeds for {attack} of the triggered prompts, with\n{clean} of the clean answers right "
-            f"and {control} of those") in REPRODUCING
+    assert (f"succeeds for {attack} of the triggered prompts, with {clean} of the clean answers right "
+            f"and {control} of\nthose") in REPRODUCING
     seconds = manifest("table-a11")["runs"][1]["facts"]["training_seconds"]
     assert f"{seconds / 3600:.1f} hours\nby the clock" in REPRODUCING
+    assert manifest("table-a11")["runs"][1]["run"] == manifest("table-5-2")["runs"][0]["run"]  # one training
     parts = manifest("figure-5-2")["parts"]
     first, second, third = (f"{part['wall_seconds'] / 60:.0f}" for part in parts)
     assert f"with three seeds ({first}, {second} and {third}\nminutes" in REPRODUCING
@@ -268,3 +269,53 @@ def test_what_is_said_of_smollm2_at_the_desk():
         both, alone = (cells.loc[kind, method].mean() for method in ("RepSim + both (l2)", "RepSim"))
         mean, half = t_interval(both - alone)
         assert mean - half > 0
+
+
+@pytest.mark.parametrize("row", rows("AUPRC of the poison, the paper's Qwen3-8B in brackets", 5, REPRODUCING),
+                         ids=lambda row: row[0])
+def test_poison_found_with_smollm2_at_the_desk(row):
+    ours, paper = (side.loc[row[0]] for side in (detected(), detected_by_qwen()))
+    assert row[1:] == [f"{ours[behavior, 'AUPRC']:.2f} ({paper[behavior, 'AUPRC']:.2f})" for behavior in BEHAVIORS]
+
+
+def detected():
+    """Means of Table 5-2 at the desk, by (method, behavior, metric)."""
+    return published("table-5-2").set_index(["method", "behavior", "metric"])["mean"].sort_index()
+
+
+def detected_by_qwen():
+    paper = pd.read_csv(ROOT / "assets" / "paper" / "table_5_2_a12_a13_conditional_backdoor.csv")
+    return paper[paper["model"] == "Qwen3-8B"].set_index(["method", "behavior", "metric"])["mean"].sort_index()
+
+
+def test_what_is_said_of_the_poison_at_the_desk():
+    ours, paper = detected(), detected_by_qwen()
+    told = [f"{ours[name, 'none', 'AUPRC']:.2f}" for name in ("Random", "Grad. norm", "RepSim")]
+    assert (f"(random {told[0]}, gradient length {told[1]}, RepSim {told[2]}; the paper's "
+            f"{paper['RepSim', 'none', 'AUPRC']:.2f})") in REPRODUCING
+    auprc = ours.xs("AUPRC", level="metric")
+    for method in ("GradSim", "TracIn", "TRAK", "LESS"):
+        assert auprc[method].idxmax() == "Answer margin"
+        more = auprc[method, "Answer margin"] - paper[method, "Answer margin", "AUPRC"]
+        assert (more > 0.02) == (method != "TracIn")
+    assert paper.xs("AUPRC", level="metric").idxmax() == ("TracIn", "Answer logit")
+    assert auprc.idxmax() == ("RepSim at 25%", "none") and f"{auprc.max():.2f}" == "0.80"
+    assert 0.3 < ours["RepSim at 25%", "none", "BT-FPR"] < 0.36
+    found = published("table-a15").set_index(["method", "behavior", "query_trigger", "target"])["mean"]
+    logit, margin = found["TracIn", "Answer logit"], found["TracIn", "Answer margin"]
+    assert [f"{logit['triggered', target]:.2f}" for target in ("harmful", "clean")] == ["0.09", "0.08"]
+    assert logit["triggered", "harmful"] < auprc["Random", "none"]
+    asked = (("triggered", "harmful"), ("clean", "harmful"), ("triggered", "clean"))
+    assert [f"{margin[key]:.2f}" for key in asked] == ["0.51", "0.14", "0.07"]
+    short = auprc_of_smollm2().loc["answer"].mean(axis=1).unstack().dropna()
+    assert (short["Answer logit"] < 0.45 * short["Answer margin"]).all()
+
+
+def test_what_the_poison_at_the_desk_took():
+    told = manifest("table-5-2")
+    assert f"in {told['wall_seconds'] / 3600:.1f} hours with\nit." in REPRODUCING
+    assert f"held up to {spell_bytes(told['peak_resident_bytes'])}" in REPRODUCING
+    assert f"at most {passes.TOKENS['cpu']:,} tokens" in REPRODUCING
+    verdicts = {found.verdict for found in concluded("desk").values()
+                if {"table-5-2", "table-a15"} & set(found.statement.needs)}
+    assert verdicts == {UNDECIDED}
