@@ -60,11 +60,13 @@ def test_words_of_ones_own_along_the_step(desk):
 
 @pytest.mark.slow
 def test_words_of_ones_own_along_the_weight(desk):
-    run_job(training_runs.KIND, training_runs.payload(SOURCE))
-    payload = score_runs.payload(SOURCE, error_curves.alpha_scorings(kind="causal", behaviors=["contrast"]), 2)
+    source = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=4, n_queries=2, n_test=2,
+                           recipe={**TINY, "rank": 1})
+    run_job(training_runs.KIND, training_runs.payload(source))
+    payload = score_runs.payload(source, error_curves.alpha_scorings(kind="causal", behaviors=["contrast"]), 2)
     run_job(score_runs.KIND, payload)
-    desk.drawn(SOURCE)
-    curves = desk_curves.alpha_curves(desk, [SOURCE], 2, "contrast")
+    desk.drawn(source)
+    curves = desk_curves.alpha_curves(desk, [source], 2, "contrast")
     assert curves.complete and set(curves.means["x"]) == set(ALPHAS)
-    points = desk_curves.alpha_points(desk, SOURCE, "contrast", ALPHAS[0], 2, "cg_gauss_newton")
+    points = desk_curves.alpha_points(desk, source, "contrast", ALPHAS[0], 2, "cg_gauss_newton")
     assert set(points) == set(error_curves.solvers("causal"))
