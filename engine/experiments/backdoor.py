@@ -232,6 +232,12 @@ def _measured_tasks(payload: Mapping[str, Any]) -> list[str]:
     return [task for task in ("corruption", "backdoor") if task in payload["settings"]]
 
 
+def quality_weight(payload: Mapping[str, Any], key: str) -> float:
+    """A training each; what another study left on disk is found when the chunk begins."""
+    chosen = payload["settings"][key.partition("/")[2]]
+    return language.seconds({**chosen, "model": payload["settings"]["model"]}, "train", 0, 0)
+
+
 def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Fine-tune as the other studies do (what they trained is found on disk), and measure the model."""
     check(payload)
@@ -264,7 +270,7 @@ STUDY = JobKind("conditional_backdoor", plan, run_chunk, finish, weight,
                 after=lambda payload, key: language.after(plan(payload), key))
 REMOVAL = JobKind("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight,
                   after=lambda payload, key: language.after(removal_plan(payload), key))
-QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality_finish)
+QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight)
 TABLE_5_2 = Experiment(
     "table-5-2", "Table 5-2: conditional backdoor, who taught it", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("method", "behavior", "metric"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from engine.applications.language import sketching, stages
+from engine.applications.language import shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
 from engine.estimators.held import Features
@@ -39,8 +39,7 @@ def settings(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any], dim
 def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> float:
     """Guessed seconds of a chunk on two cores: passes over records, about half a second each for the small model, and
     a hundredth of that for the embedded one."""
-    sizes = {name: value for name, value in chosen["task"].items() if isinstance(value, int) and name != "seed"}
-    n, recipe = sum(sizes.values()) - queries, FineTuning.parse(chosen["recipe"])
+    n, recipe = shards.trained_on(chosen["task"]), FineTuning.parse(chosen["recipe"])
     length = 0.01 if is_embedded(chosen["model"]) else 1.0 if chosen["task"].get("longest") else 2.5
     passes = {"train": n * recipe.epochs, "records": n, "queries": 3 * sets * queries}
     return 0.5 * length * passes.get(key.split("/")[0], n) * stages.share(chosen, key)

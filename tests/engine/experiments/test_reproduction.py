@@ -1,9 +1,12 @@
 """A reproduction's job, title and command."""
 
+import json
+
 import pytest
 
-from engine.experiments import EXPERIMENTS, reproduction
+from engine.experiments import EXPERIMENTS, publish, reproduction
 from engine.jobs import job_digest
+from engine.runs import KINDS
 
 
 def test_tables_of_one_run_share_its_digest_and_title():
@@ -27,6 +30,23 @@ def test_another_model_is_another_run_and_stands_in_the_command():
 def test_what_it_takes_is_guessed(name, trains):
     assert reproduction.seconds(name, "small") > 1
     assert reproduction.trains_language_model(name, "small") is trains
+
+
+@pytest.mark.parametrize("preset", ["desk", "embedded"])
+@pytest.mark.parametrize("name", ["figure-5-2", "table-5-2"])
+def test_the_guess_of_a_language_study_is_near_what_its_published_run_took(name, preset):
+    told = json.loads((publish.RESULTS / name / preset / publish.MANIFEST).read_text(encoding="utf-8"))
+    took = sum(part["wall_seconds"] for part in told.get("parts", [told])) / len(told["seeds"])
+    guessed = reproduction.seconds(name, preset) / len(EXPERIMENTS[name].payload(preset)["seeds"])
+    assert took / 2 < guessed < 2 * took
+
+
+def test_the_guess_of_table_a11_is_of_its_trainings():
+    experiment = EXPERIMENTS["table-a11"]
+    kind, payload = KINDS[experiment.study], experiment.payload("desk")
+    corruption, backdoor = (kind.weight(payload, f"0/{task}") for task in ("corruption", "backdoor"))
+    assert backdoor / corruption == pytest.approx(5000 * 4 / (1000 * 6))
+    assert reproduction.seconds("table-a11", "desk") == corruption + backdoor
 
 
 @pytest.mark.parametrize("name", ["table-a6", "table-a7", "table-a10"])
