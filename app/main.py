@@ -1,6 +1,8 @@
 """Entry of the dashboard: `python -m streamlit run app/main.py` from the root of the repository."""
 
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
@@ -86,9 +88,15 @@ def main() -> None:
         garbage.set_aside()
 
 
+@asynccontextmanager
+async def serving(_app: st.App) -> AsyncIterator[None]:
+    """Around the life of a server."""
+    ahead.begin()
+    yield
+
+
 if __name__ == "__main__":  # Streamlit runs this file for every visitor
     main()
 else:  # and its server imports it once
-    ahead.begin()
-    served = st.App("main.py", middleware=[
+    served = st.App("main.py", lifespan=serving, middleware=[
         Middleware(door.Door), Middleware(shell.Shell, scripts=base.script([name for name, *_ in PAGES]))])

@@ -1,5 +1,7 @@
 """Tasks ahead: one after the other, each in its turn, and none twice; a fault ends nothing."""
 
+import asyncio
+import importlib
 import threading
 
 import pytest
@@ -19,6 +21,18 @@ def begun(monkeypatch):
 def test_nothing_is_done_where_no_server_has_begun(monkeypatch):
     monkeypatch.setattr(ahead, "_tasks", None)
     ahead.ask("key", [lambda: pytest.fail("it was done")])
+
+
+def test_a_server_begins_when_it_starts_and_an_import_of_its_file_does_not(monkeypatch):
+    monkeypatch.setattr(ahead, "_tasks", None)
+    entry = importlib.reload(importlib.import_module("app.main"))
+    assert ahead._tasks is None
+
+    async def start():
+        async with entry.serving(entry.served):
+            assert ahead._tasks is not None
+
+    asyncio.run(start())
 
 
 def test_in_order_once_and_past_a_fault(begun):
