@@ -28,10 +28,12 @@ class Cost:
 
 
 def cost(name: str, preset: str, model: str | None = None) -> Cost:
-    """What a run takes: as measured where it was published or computed here, else guessed."""
+    """What a run takes: as measured where it was published or computed here, and no less than its trainings, which
+    another run may have left on disk; else guessed."""
     done = published.reproduction(name, preset) if model is None else None
-    if done is not None and done.manifest.get("wall_seconds"):
-        return Cost(float(done.manifest["wall_seconds"]), str(done.manifest.get("device") or "another machine"))
+    if done is not None and (wall := done.manifest.get("wall_seconds")):
+        trainings = sum(run.get("facts", {}).get("training_seconds", 0.0) for run in done.manifest.get("runs") or ())
+        return Cost(max(float(wall), trainings), str(done.manifest.get("device") or "another machine"))
     return Cost(reproduction.seconds(name, preset), language=reproduction.trains_language_model(name, preset))
 
 
