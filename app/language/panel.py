@@ -177,8 +177,7 @@ def _share(scale: Scale, task: str) -> float:
 
 
 def _told(scale: Scale) -> str:
-    table, manifest = scale.found.table, scale.found.manifest
-    seeds = int(table["n_seeds"].max())
+    manifest, seeds = scale.found.manifest, scale.seeds
     runs = manifest.get("runs") or [{}]
     n = runs[0].get("facts", {}).get("records")
     return (f"{scale.model}, {manifest.get('scale', '')}; " + (f"{n:,} training records, " if n else "")

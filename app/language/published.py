@@ -32,6 +32,10 @@ class Scale:
         return str(self.found.table["model"].iloc[0])
 
     @property
+    def seeds(self) -> int:
+        return int(self.found.table["n_seeds"].max())
+
+    @property
     def title(self) -> str:
         place = ", computed on this machine" if self.found.here else ""
         return f"{self.model} · {self.name.partition('-')[0]}{place}"
@@ -41,8 +45,7 @@ def scales(experiment: str) -> list[Scale]:
     """Every result of an experiment: the paper's scale first, quick checks last, and one seed after several."""
     def order(scale: Scale) -> tuple[bool, bool, bool, str]:
         preset = EXPERIMENTS[experiment].presets[scale.found.manifest["preset"]]
-        single = int(scale.found.table["n_seeds"].max()) == 1
-        return not scale.name.startswith("paper"), preset.is_quick_check, single, scale.name
+        return not scale.name.startswith("paper"), preset.is_quick_check, scale.seeds == 1, scale.name
 
     return sorted((Scale(name, result) for name, result in published.scales(experiment).items()), key=order)
 

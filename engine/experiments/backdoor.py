@@ -234,15 +234,19 @@ def _measured_tasks(payload: Mapping[str, Any]) -> list[str]:
 
 def quality_weight(payload: Mapping[str, Any], key: str) -> float:
     """A training each; what another study left on disk is found when the chunk begins."""
-    chosen = payload["settings"][key.partition("/")[2]]
-    return language.seconds({**chosen, "model": payload["settings"]["model"]}, "train", 0, 0)
+    return language.seconds(_of_task(payload, key.partition("/")[2]), "train", 0, 0)
+
+
+def _of_task(payload: Mapping[str, Any], task: str) -> dict[str, Any]:
+    """The settings of one of the trainings."""
+    return {**payload["settings"][task], "model": payload["settings"]["model"]}
 
 
 def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Fine-tune as the other studies do (what they trained is found on disk), and measure the model."""
     check(payload)
     seed, _, task = key.partition("/")
-    chosen = {**payload["settings"][task], "model": payload["settings"]["model"]}
+    chosen = _of_task(payload, task)
     alone = task == "corruption"
     found = stages.trained(stages.attribution(chosen, int(seed), context), context, 1.0 if alone else 0.9)
     if alone:

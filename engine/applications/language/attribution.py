@@ -6,7 +6,7 @@ r"""From a task and a model to features: encode, fine-tune, and cache gradients;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -294,10 +294,6 @@ class Attribution:
         """Number of layers."""
         return self.model.config.get_text_config().num_hidden_layers
 
-    def batches(self, encoded: Sequence[Encoded], rows: Sequence[int] | None = None) -> Iterator[list[int]]:
-        """The rows of records in the batches in which they are read."""
-        return passes.batches(encoded, self.setting.recipe.batch, torch.device(self.device), rows)
-
     @property
     def width(self) -> int:
         """Size of a representation."""
@@ -333,9 +329,8 @@ class Attribution:
         progress(done / len(encoded))
         trim = heap.trimmer()
         with gradients.tapped(self.model) as tap:
-            for rows in self.batches(encoded, missing):
-                check()
-                batch = self.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(self.model))
+            for rows, batch in passes.batched(self.model, self.encoder, encoded, self.setting.recipe.batch, missing,
+                                              check):
                 found = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}
                 check_finite(found.items(), point.step)
                 cache.put(rows, found)

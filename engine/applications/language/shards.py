@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from engine.applications.language.attribution import Attribution, Check, Progress
 from engine.applications.language.cache import Cache
 from engine.basics.files import discard
 from engine.data.tasks import TASKS
+from engine.models.causal import passes
 from engine.models.causal.finetune import Checkpoint
 from engine.store.results import home
 
@@ -45,7 +47,7 @@ def count(task: Mapping[str, Any]) -> int:
 
 def rows(found: Attribution, number: int, of: int) -> list[int]:
     """The training records of shard 0, 1, …, in the order in which they are computed; [] where batches are fewer."""
-    batches = list(found.batches(found.encoded))
+    batches = list(passes.batches(found.encoded, found.setting.recipe.batch, torch.device(found.device)))
     tokens = np.array([sum(len(found.encoded[row].ids) for row in batch) for batch in batches])
     middle = tokens.cumsum() - tokens / 2
     return [row for batch, place in zip(batches, middle / tokens.sum() * of, strict=True) if int(place) == number

@@ -44,9 +44,7 @@ def states_and_signals(model, encoder: Encoder, records: Sequence[Encoded], read
     found = np.empty((2, len(layers), len(records), width), dtype=np.float32)
     done = 0
     with gradients.tapped(model):
-        for rows in passes.batches(records, size, passes.device_of(model)):
-            check()
-            batch = encoder.batch([records[row] for row in rows]).to(passes.device_of(model))
+        for rows, batch in passes.batched(model, encoder, records, size, check=check):
             logits, states = passes.forward(model, batch, hidden=True)
             chosen = [states[layer] for layer in layers]
             slopes = torch.autograd.grad(reader(logits, batch).sum(), chosen)

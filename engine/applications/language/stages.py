@@ -122,28 +122,23 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
         shards.fill(found, point, int(shard[0]), of, context.check,
                     context.part(f"{said}, shard {int(shard[0]) + 1} of {of}"))
         return Output(manifest={"size": 0})
-    states = f"hidden states of {part}"
+    states, last = f"hidden states of {part}", point.step == found.points[-1].step  # where they are read
+    gradients = 1 - STATES if last else 1.0
     if part == "records":
-        gradients = 1 - STATES if of == 1 else 0.0  # shards are merged in no time
-        end = gradients if _last(found, point) else 1.0
+        end = 0.0 if last and of > 1 else gradients  # shards are merged in no time
         size = shards.merged(found, point, of, context.check, context.part(said, end=end)).size
-        if _last(found, point):
+        if last:
             size += found.states(None, context.check, context.part(states, end)).size
         return Output(manifest={"size": size})
-    size, gradients = 0, 1 - STATES if _last(found, point) else 1.0
+    size = 0
     for number, name in enumerate(sets):
         start, end, after = ((number + done) / len(sets) for done in (0.0, gradients, 1.0))
         told = context.part(said, start, end)
         size += found.query_cache(point, found.task.queries[name], context.check, told).size
-        if _last(found, point):
+        if last:
             told = context.part(states, end, after)
             size += found.states(found.task.queries[name], context.check, told).size
     return Output(manifest={"size": size})
-
-
-def _last(found: Attribution, point) -> bool:
-    """Whether a checkpoint is the end of the training, where hidden states are read."""
-    return point.step == found.points[-1].step
 
 
 def libraries() -> dict[str, str]:

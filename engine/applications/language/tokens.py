@@ -79,9 +79,7 @@ def contributions(model, encoder: Encoder, records: Sequence[Encoded],
     """
     model.eval()
     found: list = [None] * len(records)
-    for rows in passes.batches(records, 1 if callable(towards) else size, passes.device_of(model)):
-        check()
-        batch = encoder.batch([records[row] for row in rows]).to(passes.device_of(model))
+    for rows, batch in passes.batched(model, encoder, records, 1 if callable(towards) else size, check=check):
         slopes = _slopes(model, batch, towards(rows[0], batch) if callable(towards) else towards)
         for place, row in enumerate(rows):
             own = slopes[place][batch.response[place]]

@@ -153,9 +153,8 @@ def _collected(found: Attribution, encoded: Sequence[Encoded], readers, projecti
     parts: dict[tuple[int, str], list[Tensor]] = {}
     values: list[Tensor] = []
     with gradients.tapped(found.model) as tap:
-        for rows in found.batches(encoded):
-            check()
-            batch = found.encoder.batch([encoded[row] for row in rows]).to(passes.device_of(found.model))
+        for rows, batch in passes.batched(found.model, found.encoder, encoded, found.setting.recipe.batch,
+                                          check=check):
             receivers, made = sinks()
             values.append(group_gradients(found.model, tap, batch, readers, receivers).float().cpu())
             for name, of_widths in made.items():

@@ -85,15 +85,22 @@ def batches(records: Sequence[Encoded], size: int, device: torch.device,
         yield batch
 
 
+def batched(model: Any, encoder: Encoder, records: Sequence[Encoded], size: int, rows: Sequence[int] | None = None,
+            check: Callable[[], None] = lambda: None) -> Iterator[tuple[list[int], Batch]]:
+    """(rows, their batch where the model's inputs go), as `batches` divides them; `check` is called before each."""
+    device = device_of(model)
+    for own in batches(records, size, device, rows):
+        check()
+        yield own, encoder.batch([records[row] for row in own]).to(device)
+
+
 @torch.no_grad()
 def read(model: Any, encoder: Encoder, records: Sequence[Encoded], readers: Sequence[Callable[[Logits, Batch], Tensor]],
          size: int = 8, check: Callable[[], None] = lambda: None) -> Tensor:
     """Every reader (logits, batch) -> (b,) of every record, (len(records), len(readers)) on the CPU."""
     model.eval()
     found = torch.empty(len(records), len(readers), dtype=torch.float32)
-    for rows in batches(records, size, device_of(model)):
-        check()
-        batch = encoder.batch([records[row] for row in rows]).to(device_of(model))
+    for rows, batch in batched(model, encoder, records, size, check=check):
         logits, _ = forward(model, batch)
         for column, reader in enumerate(readers):
             found[rows, column] = reader(logits, batch).float().cpu()
