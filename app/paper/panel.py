@@ -61,7 +61,7 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
     other = reproduction.other_model(name, preset, model)
     with st.container(border=True):
         glossary.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
-                          f"Computing them runs {EXPERIMENTS[name].presets[preset].seeds} seeds; "
+                          f"Computing them runs {reproductions.seeds(name, preset)}; "
                           f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
         st.code(reproduction.command(name, preset, other), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",

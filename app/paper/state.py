@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from app.paper import rows as paper_rows
-from app.widgets import glossary
+from app.widgets import glossary, reproductions
 from app.widgets.published import Published, reproduction, scales
-from app.widgets.reproductions import scale_title
 from app.widgets.selectors import pick, segments
 from engine import data
 from engine.experiments import EXPERIMENTS, FULL
@@ -27,9 +26,9 @@ def choose_preset(name: str) -> str:
     presets = EXPERIMENTS[name].presets
     order = sorted(presets, key=lambda preset: (preset != FULL, presets[preset].is_quick_check))
     default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
-    chosen = segments("preset", "Scale", order, default, scale_title)
-    title, seeds = presets[chosen].title, presets[chosen].seeds
-    glossary.caption(f"{title[0].upper()}{title[1:]}. A full run has {f'{seeds} seeds' if seeds > 1 else 'one seed'}.")
+    chosen = segments("preset", "Scale", order, default, reproductions.scale_title)
+    title = presets[chosen].title
+    glossary.caption(f"{title[0].upper()}{title[1:]}. A full run has {reproductions.seeds(name, chosen)}.")
     return chosen
 
 

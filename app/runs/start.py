@@ -24,8 +24,8 @@ def _offer(name: str, preset: str, model: str | None) -> None:
     chosen = EXPERIMENTS[name].presets[preset]
     cost = reproductions.cost(name, preset, model)
     glossary.caption(
-        f"{chosen.title[0].upper()}{chosen.title[1:]}. {chosen.seeds} seeds; {cost.text}. You can close the "
-        "browser meanwhile, and cancel and resume without losing a finished part.")
+        f"{chosen.title[0].upper()}{chosen.title[1:]}. {reproductions.seeds(name, preset).capitalize()}; {cost.text}. "
+        "You can close the browser meanwhile, and cancel and resume without losing a finished part.")
     lacking = reproduction.missing_data(name, preset)
     if lacking:
         st.warning(lacking, icon=":material/cloud_download:")

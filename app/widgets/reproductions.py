@@ -37,6 +37,12 @@ def cost(name: str, preset: str, model: str | None = None) -> Cost:
     return Cost(reproduction.seconds(name, preset), language=reproduction.trains_language_model(name, preset))
 
 
+def seeds(name: str, preset: str) -> str:
+    """How many seeds a full run has, in words."""
+    n = EXPERIMENTS[name].presets[preset].seeds
+    return "one seed" if n == 1 else f"{n} seeds"
+
+
 def scale_title(preset: str) -> str:
     """A preset in two or three words."""
     return "As in the paper" if preset == FULL else preset.capitalize()

@@ -46,6 +46,12 @@ def test_an_empty_list_says_what_to_do():
     assert says(at, " on two processor cores")
 
 
+def test_a_run_of_one_seed_is_of_one_seed():
+    assert EXPERIMENTS["table-a14"].presets["desk"].seeds == 1
+    at = sound(support.open("runs", experiment="table-a14", preset="desk", start="open"))
+    assert says(at, " One seed; it ") and not says(at, "1 seed")
+
+
 def test_a_reproduction_is_started_once():
     at = sound(support.open("runs", preset="small"))
     button(at, "Start").click().run()

@@ -70,6 +70,7 @@ def test_the_conditioned_gradient_is_the_step_that_adam_would_take(attribution):
 
 def test_no_gradient_of_a_weight_ever_exists(attribution):
     """Neither frozen nor adapted parameters get a gradient, and none require one while tapped."""
+    attribution.model.zero_grad()
     batch = attribution.encoder.batch(attribution.encoded[:2])
     states = [parameter.requires_grad for parameter in attribution.model.parameters()]
     with gradients.tapped(attribution.model) as tap:
