@@ -36,16 +36,18 @@ def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batc
 
     Mini-batches are drawn from the options' seed, without replacement within a batch. σ is δ plus the largest absolute
     eigenvalue of any drawn curvature, so that no step diverges; where σ is large against δ, directions of small
-    curvature have not converged after `iterations`. Cost: iterations × batch_size examples' products a column. The
-    residual is that of the specification's damping, for `columns` columns (all where it is None); measure=False leaves
-    it out, with the passes over all of the data that it takes. Raises `InvalidInput` unless
-    1 ≤ averaged ≤ iterations and batch_size ≥ 1.
+    curvature have not converged after `iterations`. That eigenvalue is found once for all dampings and right-hand
+    sides. Cost: iterations × batch_size examples' products a column. The residual is that of the specification's
+    damping, for `columns` columns (all where it is None); measure=False leaves it out, with the passes over all of the
+    data that it takes. Raises `InvalidInput` unless 1 ≤ averaged ≤ iterations and batch_size ≥ 1.
     """
     if not 1 <= averaged <= iterations or batch_size < 1:
         raise InvalidInput("Let LiSSA average at least one and at most all of its iterates, on a batch of at least 1.")
     delta = max(operator.damping, own_damping)
     batches = mini_batches(operator, iterations, batch_size)
-    scale = delta + largest_curvature(operator, batches)
+    largest = operator.memo("lissa", lambda: largest_curvature(operator, batches),
+                            (type(operator), operator.dtype, operator.options.seed, iterations, batch_size))
+    scale = delta + largest
     x = torch.empty_like(rhs)
     for part in column_blocks(operator, rhs.shape[1], MATRICES):
         start = rhs[:, part]

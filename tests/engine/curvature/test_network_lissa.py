@@ -52,6 +52,19 @@ def test_every_drawn_hessian_contracts(batch_size):
     assert 0.7 * largest <= found <= largest * (1 + 1e-9)
 
 
+def test_the_largest_curvature_is_found_once_for_all_dampings_and_sides(monkeypatch):
+    p, found = problem(n=40), []
+    whole = lissa.largest_curvature
+    monkeypatch.setattr(lissa, "largest_curvature", lambda *given: found.append(whole(*given)) or found[-1])
+    first = solve(lissa.LISSA, p, vectors(p, 2), 0.1, batch_size=8)
+    again = solve(lissa.LISSA, p, vectors(p, 3), 0.5, batch_size=8)
+    assert len(found) == 1
+    assert first.info["scale"] - 0.1 == pytest.approx(again.info["scale"] - 0.5) == pytest.approx(found[0])
+    for other in ({"options": Options(seed=1)}, {"batch_size": 9}, {"iterations": 60}, {"gauss_newton": True}):
+        solve(lissa.LISSA, p, vectors(p, 2), 0.1, **{"batch_size": 8, **other})
+    assert len(found) == 5, "other batches and another matrix have their own"
+
+
 def test_seed_decides_the_batches():
     p = converged()
     a, b, c = (solve(lissa.LISSA, p, vectors(p), 0.1, Options(seed=seed), batch_size=8).x for seed in (0, 0, 1))
