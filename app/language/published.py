@@ -18,6 +18,8 @@ CROSSINGS = {("triggered", "harmful"): "triggered harmful", ("triggered", "clean
 LOWER_IS_BETTER = ("BT-FPR",)
 WIDE = 0.25
 """Half of an interval that reaches over half of the scale from 0 to 1."""
+FEW = 3
+"""Fewer seeds have no interval, or with two of them one of 6.4 times their difference to either side."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,10 @@ class Scale:
 
 
 def scales(experiment: str) -> list[Scale]:
-    """Every result of an experiment: the paper's scale first, quick checks last, and one seed after several."""
+    """Every result of an experiment: the paper's scale first, quick checks last, and few seeds after more."""
     def order(scale: Scale) -> tuple[bool, bool, bool, str]:
         preset = EXPERIMENTS[experiment].presets[scale.found.manifest["preset"]]
-        return not scale.name.startswith("paper"), preset.is_quick_check, scale.seeds == 1, scale.name
+        return not scale.name.startswith("paper"), preset.is_quick_check, scale.seeds < FEW, scale.name
 
     return sorted((Scale(name, result) for name, result in published.scales(experiment).items()), key=order)
 

@@ -1,5 +1,6 @@
 """Language models: published results at once, runs as jobs, records with marks, every choice in the address."""
 
+import dataclasses
 import shlex
 import shutil
 
@@ -95,14 +96,24 @@ def test_published_results_open_at_once(published):
     assert says(sound(at), "lower is better") and at.query_params["measure"] == "BT-FPR"
 
 
-def test_one_seed_stands_behind_several_and_without_an_interval(monkeypatch):
+@pytest.mark.parametrize(("seeds", "half"), [(1, None), (2, 0.4)])
+def test_few_seeds_stand_behind_more_and_one_without_an_interval(seeds, half, monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(publish.RESULTS))
+    scales = app_published.scales
+
+    def desk_of_few(name):
+        found = scales(name)
+        table = found["desk"].table.assign(n_seeds=seeds, ci95=half).astype({"ci95": float})
+        return {**found, "desk": dataclasses.replace(found["desk"], table=table)}
+
+    monkeypatch.setattr(app_published, "scales", desk_of_few)
     at = sound(support.open("language_models", task="conditional_backdoor"))
     scale = at.segmented_control(key="choice:scale")
     assert [title.rpartition(" · ")[2] for title in scale.options] == ["embedded", "desk", "small"]
     assert scale.value == "embedded" and says(at, "half width of its 95% interval")
     at = sound(scale.set_value("desk").run())
-    assert says(at, "One seed has no interval") and not says(at, "half width of its 95% interval")
+    assert says(at, "One seed has no interval") == (half is None)
+    assert says(at, "half width of its 95% interval") == says(at, "say next to nothing") == (half is not None)
 
 
 def test_a_clicked_cell_chooses_estimator_and_behavior(published):
