@@ -87,10 +87,11 @@ TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
           "gpu": "5,000 ScienceQA records in the paper's counts, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts"}
-SEEDS = {"small": 2, "desk": 1, "gpu": 3, "paper": 3, "embedded": 3}
+SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3}
+REMOVAL_SEEDS = {**SEEDS, "desk": 1}
 PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
            for name in SETTINGS}
-REMOVAL_PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
+REMOVAL_PRESETS = {name: Preset(name, TITLES[name], REMOVAL_SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
                    for name in SETTINGS}
 QUALITY_TITLES = {**TITLES, "small": "80 short records", "gpu": f"{TITLES['gpu']}; the conditional backdoor alone"}
 QUALITY_SETTINGS: dict[str, dict[str, Any]] = {

@@ -231,13 +231,6 @@ def auprc_of_smollm2():
 
 def test_what_is_said_of_smollm2_at_the_desk():
     assert {run["run"]["numerics"] for run in manifest("figure-5-2")["runs"]} == {finetune.NUMERICS}
-    quality = published("table-a11").set_index("metric")["mean"]
-    attack, clean, control = (f"{quality[name]:.2f}" for name in ("ASR", "Clean acc.", "Control acc."))
-    assert (f"succeeds for {attack} of the triggered prompts, with {clean} of the clean answers right "
-            f"and {control} of\nthose") in REPRODUCING
-    seconds = manifest("table-a11")["runs"][1]["facts"]["training_seconds"]
-    assert f"{seconds / 3600:.1f} hours\nby the clock" in REPRODUCING
-    assert manifest("table-a11")["runs"][1]["run"] == manifest("table-5-2")["runs"][0]["run"]  # one training
     parts = manifest("figure-5-2")["parts"]
     first, second, third = (f"{part['wall_seconds'] / 60:.0f}" for part in parts)
     assert f"with three seeds ({first}, {second} and {third}\nminutes" in REPRODUCING
@@ -271,16 +264,16 @@ def test_what_is_said_of_smollm2_at_the_desk():
         assert mean - half > 0
 
 
-@pytest.mark.parametrize("row", rows("AUPRC of the poison, the paper's Qwen3-8B in brackets", 5, REPRODUCING),
+@pytest.mark.parametrize("row", rows("AUPRC of the poison with either seed", 5, REPRODUCING),
                          ids=lambda row: row[0])
 def test_poison_found_with_smollm2_at_the_desk(row):
-    ours, paper = (side.loc[row[0]] for side in (detected(), detected_by_qwen()))
-    assert row[1:] == [f"{ours[behavior, 'AUPRC']:.2f} ({paper[behavior, 'AUPRC']:.2f})" for behavior in BEHAVIORS]
+    found, paper = (side.xs("AUPRC", level="metric").loc[row[0]] for side in (detected(), detected_by_qwen()))
+    assert row[1:] == [f"{', '.join(told(found.loc[behavior]))} ({paper[behavior]:.2f})" for behavior in BEHAVIORS]
 
 
 def detected():
-    """Means of Table 5-2 at the desk, by (method, behavior, metric)."""
-    return published("table-5-2").set_index(["method", "behavior", "metric"])["mean"].sort_index()
+    """Table 5-2 at the desk, by (method, behavior, metric), a column a seed."""
+    return by_seed(published("table-5-2"), "method", "behavior", "metric")
 
 
 def detected_by_qwen():
@@ -288,34 +281,71 @@ def detected_by_qwen():
     return paper[paper["model"] == "Qwen3-8B"].set_index(["method", "behavior", "metric"])["mean"].sort_index()
 
 
+def told(seeds):
+    """The value of each seed, as the guide gives it."""
+    return [f"{value:.2f}" for value in seeds]
+
+
+def in_one_line(guide):
+    return " ".join(guide.split())
+
+
+def test_what_is_said_of_the_attack_at_the_desk():
+    quality = by_seed(published("table-a11"), "metric")
+    attack, clean, control = (" and ".join(told(quality.loc[name])) for name in ("ASR", "Clean acc.", "Control acc."))
+    assert (f"succeeds for {attack} of the triggered prompts, with {clean} of the clean answers right and {control} of "
+            "those with the trigger in the other context") in in_one_line(REPRODUCING)
+    asked = manifest("table-5-2")["runs"]
+    trained = [run for run in manifest("table-a11")["runs"] if run["chunk"].endswith("/backdoor")]
+    assert [run["run"] for run in trained] == [run["run"] for run in asked]  # the same two trainings
+    hours = " and ".join(f"{run['facts']['training_seconds'] / 3600:.1f}" for run in trained)
+    assert f"{hours} hours by the clock" in in_one_line(REPRODUCING)
+
+
 def test_what_is_said_of_the_poison_at_the_desk():
     ours, paper = detected(), detected_by_qwen()
-    told = [f"{ours[name, 'none', 'AUPRC']:.2f}" for name in ("Random", "Grad. norm", "RepSim")]
-    assert (f"(random {told[0]}, gradient length {told[1]}, RepSim {told[2]}; the paper's "
-            f"{paper['RepSim', 'none', 'AUPRC']:.2f})") in REPRODUCING
-    auprc = ours.xs("AUPRC", level="metric")
+    auprc, of_paper = (side.xs("AUPRC", level="metric") for side in (ours, paper))
+    random, length, similar = (" and ".join(told(auprc.loc[name, "none"])) for name in (
+        "Random", "Grad. norm", "RepSim"))
+    assert (f"(random {random}, gradient length {length}, RepSim {similar}; the paper's "
+            f"{of_paper['RepSim', 'none']:.2f})") in in_one_line(REPRODUCING)
     for method in ("GradSim", "TracIn", "TRAK", "LESS"):
-        assert auprc[method].idxmax() == "Answer margin"
-        more = auprc[method, "Answer margin"] - paper[method, "Answer margin", "AUPRC"]
-        assert (more > 0.02) == (method != "TracIn")
-    assert paper.xs("AUPRC", level="metric").idxmax() == ("TracIn", "Answer logit")
-    assert auprc.idxmax() == ("RepSim at 25%", "none") and f"{auprc.max():.2f}" == "0.80"
-    assert 0.3 < ours["RepSim at 25%", "none", "BT-FPR"] < 0.36
-    found = published("table-a15").set_index(["method", "behavior", "query_trigger", "target"])["mean"]
-    logit, margin = found["TracIn", "Answer logit"], found["TracIn", "Answer margin"]
-    assert [f"{logit['triggered', target]:.2f}" for target in ("harmful", "clean")] == ["0.09", "0.08"]
-    assert logit["triggered", "harmful"] < auprc["Random", "none"]
+        assert set(auprc.loc[method].idxmax()) == {"Answer margin"}
+        more = auprc.loc[(method, "Answer margin")] - of_paper[method, "Answer margin"]
+        assert ((more > 0.02) == (method != "TracIn")).all()
+    assert of_paper.idxmax() == ("TracIn", "Answer logit")
+    quarter = ours.loc[("RepSim at 25%", "none")]
+    assert told(quarter.loc["AUPRC"]) == ["0.80", "0.47"] and quarter.loc["BT-FPR"].between(0.32, 0.5).all()
+    similarity = auprc[auprc.index.get_level_values("method").str.startswith("RepSim")]
+    assert {method for method, _ in similarity.idxmax()} == {"RepSim at 25%"}
+
+
+def test_what_is_said_of_the_query_at_the_desk():
+    found = by_seed(published("table-a15"), "method", "behavior", "query_trigger", "target")
+    logit, margin = (found.loc[("TracIn", behavior)] for behavior in ("Answer logit", "Answer margin"))
+    assert [told(logit.loc["triggered", target]) for target in ("harmful", "clean")] == [["0.09", "0.14"],
+                                                                                       ["0.08", "0.09"]]
     asked = (("triggered", "harmful"), ("clean", "harmful"), ("triggered", "clean"))
-    assert [f"{margin[key]:.2f}" for key in asked] == ["0.51", "0.14", "0.07"]
+    assert [told(margin.loc[key]) for key in asked] == [["0.51", "0.49"], ["0.14", "0.16"], ["0.07", "0.06"]]
     short = auprc_of_smollm2().loc["answer"].mean(axis=1).unstack().dropna()
     assert (short["Answer logit"] < 0.45 * short["Answer margin"]).all()
 
 
+def test_what_two_seeds_at_the_desk_decide():
+    said = {name: found for name, found in concluded("desk").items()
+            if {"table-5-2", "table-a15"} & set(found.statement.needs)}
+    assert [name for name, found in said.items() if found.verdict == CONTRADICTED] == ["preferred-backdoor"]
+    assert [found.verdict for found in said.values()].count(UNDECIDED) == 3 == len(said) - 1
+    assert said["preferred-backdoor"].least.values == (5 / 20, 5 / 20)
+    assert "in 5 of the 20 (method, metric) groups, with either seed" in in_one_line(REPRODUCING)
+    mean, half = t_interval([0.0, 1.0])
+    assert mean == 0.5 and f"{half:.1f} times their difference to either side" in in_one_line(REPRODUCING)
+
+
 def test_what_the_poison_at_the_desk_took():
-    told = manifest("table-5-2")
-    assert f"in {told['wall_seconds'] / 3600:.1f} hours with\nit." in REPRODUCING
-    assert f"held up to {spell_bytes(told['peak_resident_bytes'])}" in REPRODUCING
+    first, second = manifest("table-5-2")["parts"]
+    assert f"seed 0 in {first['wall_seconds'] / 3600:.1f} hours with its training" in in_one_line(REPRODUCING)
+    held = [spell_bytes(part["peak_resident_bytes"]) for part in (first, second)]
+    assert held == re.findall(r"held up to (\d+ GB)", REPRODUCING.partition("The run of seed 0")[2])
+    assert second["peak_resident_bytes"] < 12e9
     assert f"at most {passes.TOKENS['cpu']:,} tokens" in REPRODUCING
-    verdicts = {found.verdict for found in concluded("desk").values()
-                if {"table-5-2", "table-a15"} & set(found.statement.needs)}
-    assert verdicts == {UNDECIDED}

@@ -44,7 +44,7 @@ def test_the_guess_of_table_a11_is_of_its_trainings():
     kind, payload = KINDS[experiment.study], experiment.payload("desk")
     corruption, backdoor = (kind.weight(payload, f"0/{task}") for task in ("corruption", "backdoor"))
     assert backdoor / corruption == pytest.approx(5000 * 4 / (1000 * 6))
-    assert reproduction.seconds("table-a11", "desk") == corruption + backdoor
+    assert reproduction.seconds("table-a11", "desk") == len(payload["seeds"]) * (corruption + backdoor)
 
 
 @pytest.mark.parametrize("name", ["table-a6", "table-a7", "table-a10"])
