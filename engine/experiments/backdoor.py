@@ -87,6 +87,8 @@ TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
           "gpu": "5,000 ScienceQA records in the paper's counts, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts"}
+TRAINING = {"corruption": 1.0, "backdoor": 0.9}
+"""The tasks of Table A-11, and what a training takes of the time until its model is measured."""
 SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3}
 REMOVAL_SEEDS = {**SEEDS, "desk": 1}
 PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
@@ -230,12 +232,18 @@ def quality_plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def _measured_tasks(payload: Mapping[str, Any]) -> list[str]:
-    return [task for task in ("corruption", "backdoor") if task in payload["settings"]]
+    return [task for task in TRAINING if task in payload["settings"]]
 
 
 def quality_weight(payload: Mapping[str, Any], key: str) -> float:
-    """A training each; what another study left on disk is found when the chunk begins."""
+    """A training each."""
     return language.seconds(_of_task(payload, key.partition("/")[2]), "train", 0, 0)
+
+
+def quality_on_disk(payload: Mapping[str, Any], key: str, context: Context) -> float:
+    """What a training takes of its chunk, if it lies on this machine."""
+    seed, _, task = key.partition("/")
+    return TRAINING[task] if stages.is_trained(_of_task(payload, task), int(seed), context) else 0.0
 
 
 def _of_task(payload: Mapping[str, Any], task: str) -> dict[str, Any]:
@@ -248,9 +256,8 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
     check(payload)
     seed, _, task = key.partition("/")
     chosen = _of_task(payload, task)
-    alone = task == "corruption"
-    found = stages.trained(stages.attribution(chosen, int(seed), context), context, 1.0 if alone else 0.9)
-    if alone:
+    found = stages.trained(stages.attribution(chosen, int(seed), context), context, TRAINING[task])
+    if task == "corruption":
         measured = {("Response corruption", "Loss"): found.points[-1].facts["loss"]}
     else:
         measured = {("Conditional backdoor", *name): value
@@ -271,11 +278,12 @@ def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
         "device": next(iter(manifests.values()))["device"]})
 
 
-STUDY = JobKind("conditional_backdoor", plan, run_chunk, finish, weight,
+STUDY = JobKind("conditional_backdoor", plan, run_chunk, finish, weight, on_disk=language.on_disk,
                 after=lambda payload, key: language.after(plan(payload), key))
-REMOVAL = JobKind("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight,
+REMOVAL = JobKind("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight, on_disk=language.on_disk,
                   after=lambda payload, key: language.after(removal_plan(payload), key))
-QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight)
+QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight,
+                  on_disk=quality_on_disk)
 TABLE_5_2 = Experiment(
     "table-5-2", "Table 5-2: conditional backdoor, who taught it", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("method", "behavior", "metric"),

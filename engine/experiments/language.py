@@ -45,6 +45,12 @@ def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> flo
     return 0.5 * length * passes.get(key.split("/")[0], n) * stages.share(chosen, key)
 
 
+def on_disk(payload: Mapping[str, Any], key: str, context: Context) -> float:
+    """Of a study whose chunks are called by seed and part: 1 for a training that lies on this machine, else 0."""
+    seed, _, part = key.partition("/")
+    return float(part == "train" and stages.is_trained(payload["settings"], int(seed), context))
+
+
 def after(plan: Sequence[str], key: str) -> list[str]:
     """Of a study whose chunks are called by seed and part: which have to be stored before chunk `key`."""
     seed, _, part = key.partition("/")

@@ -137,7 +137,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
                   manifest=language.told(payload, chosen, chunks, context))
 
 
-STUDY = JobKind("response_corruption", plan, run_chunk, finish, weight,
+STUDY = JobKind("response_corruption", plan, run_chunk, finish, weight, on_disk=language.on_disk,
                 after=lambda payload, key: language.after(plan(payload), key))
 FIGURE_5_2 = Experiment(
     "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,

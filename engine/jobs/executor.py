@@ -70,6 +70,10 @@ class ChunkWork:
             return None  # set aside by now
         return Took(float(manifest["seconds"]), float(manifest.get(FOUND, 0.0)))
 
+    def on_disk(self, key: str) -> float:
+        """The fraction of chunk `key` that another job has left on this machine."""
+        return self.kind.on_disk(self.payload, key, self.context()) if self.kind.on_disk else 0.0
+
     def __call__(self, key: str, tell: Tell = unheard, check: Callable[[], None] = lambda: None,
                  begin: Callable[[Context], None] = with_nothing) -> Took:
         """Compute chunk `key` and store it; return how long it took. It tells how far it is, and may be asked
@@ -94,11 +98,16 @@ class Ledger:
         self._took: dict[str, Took] = {}
         self._within: dict[str, float] = {}  # key: fraction done
         self._found: dict[str, float] = {}  # key: of that, the fraction that lay there
+        self._on_disk: dict[str, float] = {}  # key: the fraction that will be found, where it has not begun
         self._since = 0.0  # when the last chunk was finished, or the first one began
 
     def recall(self, key: str, took: Took) -> None:
         """Chunk `key` was stored by an earlier attempt; nothing is reported."""
         self._took[key] = took
+
+    def expect(self, key: str, found: float) -> None:
+        """The fraction `found` of chunk `key` will be found when it begins; nothing is reported."""
+        self._on_disk[key] = found
 
     def begin(self, key: str) -> None:
         """Chunk `key` is being computed from now on."""
@@ -131,7 +140,12 @@ class Ledger:
                 + sum(self.weights[key] * fraction for key, fraction in self._within.items()))
         self.watch.report(Progress(
             done=len(self._took), total=len(self.weights), message=message, share=done / total if total else 1.0,
-            seconds_left=time_left(*self._paced(), total - done)))
+            seconds_left=time_left(*self._paced(), total - done - self._to_find())))
+
+    def _to_find(self) -> float:
+        """The work that chunks will find when they begin."""
+        return sum(self.weights[key] * max(0.0, found - self._within.get(key, 0.0))
+                   for key, found in self._on_disk.items() if key not in self._took)
 
     def _paced(self) -> tuple[float, float]:
         """(seconds, work) of what was computed, without what lay there."""

@@ -169,6 +169,8 @@ class JobKind:
         versions and wall seconds are added.
     sketch(result) -> what a small picture of the finished result is drawn from, or None.
     weight(payload, key) -> relative duration of a chunk, for the time that is left (default: all alike).
+    on_disk(payload, key, context) -> the fraction of a chunk's work that another job has left on this machine, for the
+        time that is left before the chunk begins and tells it (default: none).
     memory(payload, key) -> bytes that a process holds while it computes a chunk, roughly: what a cluster reserves for
         it (default: not known, nothing is reserved).
     shares: what chunks have in common (default: nothing).
@@ -185,6 +187,7 @@ class JobKind:
     shares: Shares | None = None
     after: Callable[[Mapping[str, Any], str], Sequence[str]] | None = None
     sketch: Callable[[Result], Sketch | None] = of_table
+    on_disk: Callable[[Mapping[str, Any], str, Context], float] | None = None
 
 
 KINDS: Registry[JobKind] = Registry("job kind")

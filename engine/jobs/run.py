@@ -116,6 +116,8 @@ def _compute(work: ChunkWork, ledger: Ledger, executor: Executor) -> None:
             ledger.recall(key, took)
         else:
             missing.append(key)
+    for key in missing[1:]:  # the first one begins at once, and tells it
+        ledger.expect(key, work.on_disk(key))
     for key, took in executor.run(missing, work, ledger):
         ledger.finish(key, took)
         ledger.watch.between_chunks()

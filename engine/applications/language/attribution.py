@@ -134,6 +134,11 @@ class Attribution:
         other = {**own, "device": "cuda"}
         return other if not self._finished(own) and self._finished(other) else own
 
+    @property
+    def is_trained(self) -> bool:
+        """Whether the training lies on this machine, at its end."""
+        return self._finished(self.identity)
+
     def _finished(self, identity: Mapping[str, Any]) -> bool:
         return bool(finetune.finished(finetune.folder_of(digest_of(identity)), self.setting.recipe,
                                       len(self.train_records)))

@@ -16,7 +16,7 @@ import numpy as np
 from engine.applications.language import shards, width
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.contents import contents as files_content
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.provenance import device_name, versions_of
 from engine.data import questions
 from engine.jobs import Context, Output
@@ -99,6 +99,14 @@ def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribu
     choice = width.choose(found, context.check)
     found.projection, found.tried = choice.projection, choice.tried
     return found
+
+
+def is_trained(chosen: Mapping[str, Any], seed: int, context: Context) -> bool:
+    """Whether the training of a seed lies on this machine; False where that cannot be told, as its chunk will say."""
+    try:
+        return attribution(chosen, seed, context).is_trained
+    except WhichfluenceError:
+        return False
 
 
 def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Context) -> Output:

@@ -12,7 +12,7 @@ from engine.cli.reproduce_text import report, truncation
 from engine.data.records import Record
 from engine.experiments import EXPERIMENTS, backdoor, language, publish, reproduction, response_corruption
 from engine.experiments.language_asked import Asked
-from engine.jobs import Watch, run_job
+from engine.jobs import Context, Watch, run_job
 from engine.models.causal import catalogue
 from engine.runs import language as language_run
 from tests.engine import tiny
@@ -188,6 +188,17 @@ def test_quality_is_measured_on_what_the_other_studies_trained(place, corruption
     assert rows[rows.metric != "Loss"]["mean"].between(0, 1).all()
     assert keys(paper("table-a11"), ("task", "metric")) == keys(rows, ("task", "metric"))
     assert "Table A-11" in report(rows, EXPERIMENTS["table-a11"], "small")
+
+
+def test_trainings_that_lie_here_are_not_left(place, poisoned):
+    settings, context = chosen(place, BACKDOOR), Context(None, {})
+    kind, asked = backdoor.STUDY, {"settings": settings}
+    assert [kind.on_disk(asked, key, context) for key in ("0/train", "1/train", "99/train", "0/records/0")] == [
+        1.0, 1.0, 0.0, 0.0]
+    both = {"settings": {"model": settings["model"], "backdoor": settings}}
+    assert [backdoor.QUALITY.on_disk(both, key, context) for key in ("0/backdoor", "99/backdoor")] == [0.9, 0.0]
+    gone = {"settings": {**settings, "model": str(place / "nowhere")}}
+    assert kind.on_disk(gone, "0/train", context) == 0.0  # its chunk says why
 
 
 def test_flags_do_not_reach_the_scores(place, poisoned, monkeypatch):

@@ -208,6 +208,39 @@ def test_what_lay_there_is_done_and_says_nothing_of_the_pace():
     assert watch.seen[-1].seconds_left == pytest.approx(200.0)
 
 
+def test_what_will_be_found_is_not_left():
+    watch = Recorder()
+    ledger = Ledger({"computed": 10.0, "trained": 50.0, "measured": 40.0}, watch)
+    ledger.expect("trained", 1.0)
+    ledger.expect("measured", 0.75)
+    ledger.begin("computed")
+    ledger.finish("computed", Took(20.0))
+    assert watch.seen[-1].share == 0.1 and watch.seen[-1].seconds_left == 20.0  # two seconds for each of the last ten
+    ledger.begin("trained")
+    ledger.tell("trained", 0.6, found=0.6)
+    assert watch.seen[-1].share == 0.4 and watch.seen[-1].seconds_left == 20.0
+    ledger.finish("trained", Took(0.5, found=1.0))
+    ledger.begin("measured")
+    ledger.tell("measured", 0.75, found=0.75)
+    assert watch.seen[-1].share == 0.9 and watch.seen[-1].seconds_left == pytest.approx(20.0)
+
+
+def test_a_kind_tells_what_lies_on_disk_of_the_chunks_ahead(root):
+    asked = []
+
+    def on_disk(payload, key, context):
+        asked.append((key, context.device))
+        return 1.0 if key == "c" else 0.0
+
+    KINDS.add("ahead", JobKind("ahead", lambda _: list("abc"), lambda *_: {}, lambda *_: Output(), on_disk=on_disk))
+    watch = Recorder()
+    run_job("ahead", {}, root, options={"device": "meta"}, watch=watch)
+    KINDS.remove("ahead")
+    assert asked == [("b", "meta"), ("c", "meta")]  # the first one begins at once, and tells it itself
+    left = {seen.done: seen.seconds_left for seen in watch.seen}
+    assert left[1] > 0 == left[2]
+
+
 def test_a_chunk_says_what_lay_there(root, finding_kind):
     watch = Recorder()
     run_job("finds", {}, root, watch=watch)
