@@ -44,6 +44,7 @@ def test_shares_of_the_way_between_two_methods(row):
     assert sum(said) == pytest.approx(sum(errors), abs=0.011)
 
 
+IN_ONE_LINE = " ".join(REPRODUCING.split())
 SOUGHT = {"wrong answers": ("figure-5-2", "answer"), "foreign explanations": ("figure-5-2", "rationale"),
           "poison": ("table-5-2", "")}
 BEHAVIORS = ("Response loss", "Explanation loss", "Answer logit", "Answer margin")
@@ -268,7 +269,7 @@ def test_what_is_said_of_smollm2_at_the_desk():
                          ids=lambda row: row[0])
 def test_poison_found_with_smollm2_at_the_desk(row):
     found, paper = (side.xs("AUPRC", level="metric").loc[row[0]] for side in (detected(), detected_by_qwen()))
-    assert row[1:] == [f"{', '.join(told(found.loc[behavior]))} ({paper[behavior]:.2f})" for behavior in BEHAVIORS]
+    assert row[1:] == [f"{', '.join(each(found.loc[behavior]))} ({paper[behavior]:.2f})" for behavior in BEHAVIORS]
 
 
 def detected():
@@ -281,41 +282,37 @@ def detected_by_qwen():
     return paper[paper["model"] == "Qwen3-8B"].set_index(["method", "behavior", "metric"])["mean"].sort_index()
 
 
-def told(seeds):
+def each(seeds):
     """The value of each seed, as the guide gives it."""
     return [f"{value:.2f}" for value in seeds]
 
 
-def in_one_line(guide):
-    return " ".join(guide.split())
-
-
 def test_what_is_said_of_the_attack_at_the_desk():
     quality = by_seed(published("table-a11"), "metric")
-    attack, clean, control = (" and ".join(told(quality.loc[name])) for name in ("ASR", "Clean acc.", "Control acc."))
+    attack, clean, control = (" and ".join(each(quality.loc[name])) for name in ("ASR", "Clean acc.", "Control acc."))
     assert (f"succeeds for {attack} of the triggered prompts, with {clean} of the clean answers right and {control} of "
-            "those with the trigger in the other context") in in_one_line(REPRODUCING)
+            "those with the trigger in the other context") in IN_ONE_LINE
     asked = manifest("table-5-2")["runs"]
     trained = [run for run in manifest("table-a11")["runs"] if run["chunk"].endswith("/backdoor")]
     assert [run["run"] for run in trained] == [run["run"] for run in asked]  # the same two trainings
     hours = " and ".join(f"{run['facts']['training_seconds'] / 3600:.1f}" for run in trained)
-    assert f"{hours} hours by the clock" in in_one_line(REPRODUCING)
+    assert f"{hours} hours by the clock" in IN_ONE_LINE
 
 
 def test_what_is_said_of_the_poison_at_the_desk():
     ours, paper = detected(), detected_by_qwen()
     auprc, of_paper = (side.xs("AUPRC", level="metric") for side in (ours, paper))
-    random, length, similar = (" and ".join(told(auprc.loc[name, "none"])) for name in (
+    random, length, similar = (" and ".join(each(auprc.loc[name, "none"])) for name in (
         "Random", "Grad. norm", "RepSim"))
     assert (f"(random {random}, gradient length {length}, RepSim {similar}; the paper's "
-            f"{of_paper['RepSim', 'none']:.2f})") in in_one_line(REPRODUCING)
+            f"{of_paper['RepSim', 'none']:.2f})") in IN_ONE_LINE
     for method in ("GradSim", "TracIn", "TRAK", "LESS"):
         assert set(auprc.loc[method].idxmax()) == {"Answer margin"}
         more = auprc.loc[(method, "Answer margin")] - of_paper[method, "Answer margin"]
         assert ((more > 0.02) == (method != "TracIn")).all()
     assert of_paper.idxmax() == ("TracIn", "Answer logit")
     quarter = ours.loc[("RepSim at 25%", "none")]
-    assert told(quarter.loc["AUPRC"]) == ["0.80", "0.47"] and quarter.loc["BT-FPR"].between(0.32, 0.5).all()
+    assert each(quarter.loc["AUPRC"]) == ["0.80", "0.47"] and quarter.loc["BT-FPR"].between(0.32, 0.5).all()
     similarity = auprc[auprc.index.get_level_values("method").str.startswith("RepSim")]
     assert {method for method, _ in similarity.idxmax()} == {"RepSim at 25%"}
 
@@ -323,10 +320,17 @@ def test_what_is_said_of_the_poison_at_the_desk():
 def test_what_is_said_of_the_query_at_the_desk():
     found = by_seed(published("table-a15"), "method", "behavior", "query_trigger", "target")
     logit, margin = (found.loc[("TracIn", behavior)] for behavior in ("Answer logit", "Answer margin"))
-    assert [told(logit.loc["triggered", target]) for target in ("harmful", "clean")] == [["0.09", "0.14"],
+    assert [each(logit.loc["triggered", target]) for target in ("harmful", "clean")] == [["0.09", "0.14"],
                                                                                        ["0.08", "0.09"]]
     asked = (("triggered", "harmful"), ("clean", "harmful"), ("triggered", "clean"))
-    assert [told(margin.loc[key]) for key in asked] == [["0.51", "0.49"], ["0.14", "0.16"], ["0.07", "0.06"]]
+    assert [each(margin.loc[key]) for key in asked] == [["0.51", "0.49"], ["0.14", "0.16"], ["0.07", "0.06"]]
+    margins = found.xs("Answer margin", level="behavior")
+    for method in ("GradSim", "TracIn", "TRAK", "LESS"):
+        assert set(margins.loc[method].idxmax()) == {("triggered", "harmful")}
+    similar = found.loc["GradSim"].xs("harmful", level="target")[1]
+    assert f"{similar['Answer margin', 'clean']:.2f} with the answer margin" in IN_ONE_LINE
+    assert f"with the response loss, {similar['Response loss', 'clean']:.2f}, more than with it" in IN_ONE_LINE
+    assert similar["Response loss", "clean"] > similar["Response loss", "triggered"]
     short = auprc_of_smollm2().loc["answer"].mean(axis=1).unstack().dropna()
     assert (short["Answer logit"] < 0.45 * short["Answer margin"]).all()
 
@@ -337,14 +341,14 @@ def test_what_two_seeds_at_the_desk_decide():
     assert [name for name, found in said.items() if found.verdict == CONTRADICTED] == ["preferred-backdoor"]
     assert [found.verdict for found in said.values()].count(UNDECIDED) == 3 == len(said) - 1
     assert said["preferred-backdoor"].least.values == (5 / 20, 5 / 20)
-    assert "in 5 of the 20 (method, metric) groups, with either seed" in in_one_line(REPRODUCING)
+    assert "in 5 of the 20 (method, metric) groups, with either seed" in IN_ONE_LINE
     mean, half = t_interval([0.0, 1.0])
-    assert mean == 0.5 and f"{half:.1f} times their difference to either side" in in_one_line(REPRODUCING)
+    assert mean == 0.5 and f"{half:.1f} times their difference to either side" in IN_ONE_LINE
 
 
 def test_what_the_poison_at_the_desk_took():
     first, second = manifest("table-5-2")["parts"]
-    assert f"seed 0 in {first['wall_seconds'] / 3600:.1f} hours with its training" in in_one_line(REPRODUCING)
+    assert f"seed 0 in {first['wall_seconds'] / 3600:.1f} hours with its training" in IN_ONE_LINE
     held = [spell_bytes(part["peak_resident_bytes"]) for part in (first, second)]
     assert held == re.findall(r"held up to (\d+ GB)", REPRODUCING.partition("The run of seed 0")[2])
     assert second["peak_resident_bytes"] < 12e9
