@@ -29,13 +29,15 @@ def adam_update(gradients: Tensor, first: Tensor, second: Tensor, steps: int) ->
 
     m̂ = (β₁ m + (1 − β₁) ∇)/(1 − β₁ᵗ) and v̂ = (β₂ v + (1 − β₂) ∇²)/(1 − β₂ᵗ), with the moments after t − 1 `steps`.
     """
-    moved = gradients.mul(1 - BETAS[0]).add_(first, alpha=BETAS[0]).div_(1 - BETAS[0] ** (steps + 1))
+    whole = 1 - BETAS[0] ** (steps + 1)
+    moved = torch.add(first * (BETAS[0] / whole), gradients, alpha=(1 - BETAS[0]) / whole)
     return moved.div_(adam_spread(gradients, second, steps))
 
 
 def adam_spread(gradients: Tensor, second: Tensor, steps: int) -> Tensor:
     """√v̂ + ε, as in `adam_update`."""
-    spread = gradients.square().mul_(1 - BETAS[1]).add_(second, alpha=BETAS[1]).div_(1 - BETAS[1] ** (steps + 1))
+    whole = 1 - BETAS[1] ** (steps + 1)
+    spread = torch.addcmul(second * (BETAS[1] / whole), gradients, gradients, value=(1 - BETAS[1]) / whole)
     return spread.sqrt_().add_(EPSILON)
 
 

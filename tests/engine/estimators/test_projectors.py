@@ -59,13 +59,13 @@ def test_parts_together_are_the_sum_of_their_projections(name, sizes):
 
 
 @pytest.mark.parametrize("rows", [0, 1, 5])
-def test_a_count_sketch_is_the_same_by_counting_adding_and_multiplying(rows):
-    """A CPU counts, a GPU multiplies, and what is differentiated is added."""
+def test_a_count_sketch_is_the_same_by_adding_and_multiplying_in_either_order_of_memory(rows):
+    """What is differentiated is added."""
     torch.manual_seed(2)
     x = torch.randn(rows, 900, dtype=torch.float64)
     sketch = CountSketch.draw((700, 200), 64, (3, 4), x.device)
     expected = x @ torch.zeros(900, 64, dtype=torch.float64).scatter_(
         1, sketch.bucket[:, None], sketch.sign[:, None].double())
-    for found in (sketch.counted(x), sketch.multiplied(x), sketch(x.clone().requires_grad_()).detach(), sketch(x)):
+    for found in (sketch(x), sketch(x.T.contiguous().T), sketch(x.clone().requires_grad_()).detach()):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
-    assert sketch.multiplied(x.float()).dtype == torch.float32
+    assert sketch(x.float()).dtype == torch.float32
