@@ -26,7 +26,8 @@ def passes(mode, folder, precision="full", device="cpu", records=RECORDS):
 
 
 def test_caching_gradients_costs_little_more_than_training(tmp_path):
-    """Least processor seconds over rounds; memory as the process's peak. Both projections of a record are written."""
+    """Least processor seconds over rounds; memory as the process's peak, which holds two draws of the projection and
+    the optimizer's moments besides. Both projections of a record are written."""
     rounds = [[passes(mode, tmp_path / str(number)) for mode in ("train", "cache")] for number in range(ROUNDS)]
     train, cache = (min(run[place][1] for run in rounds) for place in range(2))
     memory = [max(run[place][0] for run in rounds) for place in range(2)]
@@ -36,18 +37,20 @@ def test_caching_gradients_costs_little_more_than_training(tmp_path):
           f"{cache:.1f} ({cache / train:.2f} times; {wall[0]:.1f} and {wall[1]:.1f} s on the clock); peak "
           f"{memory[0]:.2f} and {memory[1]:.2f} GiB, of which the cache {size:.3f} GiB")
     if not SMALL:
-        assert cache <= 1.3 * train and memory[1] <= memory[0] + size
+        assert cache <= 1.3 * train and memory[1] <= 1.1 * memory[0] + size
 
 
 def test_tokens_a_second_in_mixed_precision(tmp_path):
-    """Of training and of caching, least processor seconds over rounds, in turn."""
-    rounds = [{(precision, mode): passes(mode, tmp_path / f"{number}{precision}", precision)[1]
+    """Of training and of caching, least processor seconds over rounds, in turn, and seconds on the clock."""
+    rounds = [{(precision, mode): passes(mode, tmp_path / f"{number}{precision}", precision)[1:3]
                for precision in ("full", "mixed") for mode in ("train", "cache")} for number in range(ROUNDS)]
-    least = {key: min(run[key] for run in rounds) for key in rounds[0]}
+    least = {key: np.min([run[key] for run in rounds], 0) for key in rounds[0]}
     for mode in ("train", "cache"):
-        full, mixed = (RECORDS * TOKENS / least[precision, mode] for precision in ("full", "mixed"))
-        print(f"\n{mode}: {full:.0f} tokens/s in float32, {mixed:.0f} in mixed precision, {mixed / full:.2f} times as "
-              f"many, where matrix products gain {gain().matrices:.1f}")
+        (full, full_clock), (mixed, clock) = (RECORDS * TOKENS / least[precision, mode]
+                                              for precision in ("full", "mixed"))
+        print(f"\n{mode}: {full:.0f} tokens a processor second in float32, {mixed:.0f} in mixed precision, "
+              f"{mixed / full:.2f} times as many, where matrix products gain {gain().matrices:.1f}; on the clock, by "
+              f"{torch.get_num_threads()} threads, {full_clock:.0f} and {clock:.0f} tokens/s")
         assert SMALL or gain().matrices < ENOUGH or mixed > full
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.gradients import taps
-from engine.models.causal import lora, passes
+from engine.models.causal import adapted, lora, passes
 from engine.models.causal.encoding import Batch
 from engine.models.causal.padding import Padding
 
@@ -45,22 +45,27 @@ class Tap:
                                "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
         if self.receiver is None:
             return
-        before, after = x.float(), g.float()
         if len(x) == len(self.padding.lengths):
-            self.receiver(name, torch.bmm(after.transpose(1, 2), before))
+            self.receiver(name, torch.bmm(g.float().transpose(1, 2), x.float()))
         else:
-            self.receiver(name, products(before[0], after[0], self.padding, together=x.device.type != "cpu"))
+            self.receiver(name, products(x[0], g[0], self.padding, together=x.device.type != "cpu"))
 
 
 def products(before: Tensor, after: Tensor, padding: Padding, *, together: bool) -> Tensor:
-    """Σ_t after_t before_tᵀ of every record, (b, out, in), of (N, in) and (N, out) of all their tokens.
+    """Σ_t after_t before_tᵀ of every record, (b, out, in) float32, of (N, in) and (N, out) of all their tokens.
 
     together: in one product of padded records, which a GPU is faster at, and not one by one.
     """
     if together:
-        return torch.bmm(padding.padded(after).transpose(1, 2), padding.padded(before))
-    own = zip(after.split(padding.lengths), before.split(padding.lengths), strict=True)
-    return torch.stack([one.T @ other for one, other in own])
+        return torch.bmm(padding.padded(after.float()).transpose(1, 2), padding.padded(before.float()))
+    found = torch.empty(len(padding.lengths), after.shape[1], before.shape[1])
+    if after.shape[1] < before.shape[1]:  # the smaller at once; of the larger, what is widened stays at hand
+        after = after.float()
+    else:
+        before = before.float()
+    for own, one, other in zip(found, after.split(padding.lengths), before.split(padding.lengths), strict=True):
+        torch.mm(one.float().T, other.float(), out=own)
+    return found
 
 
 @contextmanager
@@ -74,7 +79,7 @@ def tapped(model) -> Iterator[Tap]:
         parameter.requires_grad_(False)
     try:
         with (taps.tapped([("embeddings", model.get_input_embeddings())], _needs_gradient),
-              taps.streamed(adapters(model), tap.arrived)):
+              taps.streamed(adapters(model), tap.arrived), adapted.streamed(model, tap.arrived)):
             yield tap
     finally:
         for parameter, state in zip(parameters, states, strict=True):

@@ -7,6 +7,9 @@ r"""An adapted linear map (Hu et al. 2021) as PEFT has it, by fewer and smaller 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,9 +21,15 @@ from torch.nn import functional
 
 from engine.models.outputs_only import is_outputs_only
 
+Arrived = Callable[[str, Tensor, Tensor], None]
+"""(name, input, output gradient) of A or B of a map that a backward pass has reached: `NAME.a`, `NAME.b`."""
+
 
 class Adapted(Linear):
-    """W x + s·B(A x), the same to rounding, in the precision of all three or in that of autocast."""
+    """W x + s·B(A x), the same to rounding, in the precision of all three or in that of autocast. arrived: as
+    `streamed` sets it."""
+
+    arrived: Arrived | None = None
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         own, names = self.base_layer.weight, self.active_adapters
@@ -28,8 +37,8 @@ class Adapted(Linear):
             return super().forward(x, *args, **kwargs)
         a, b, scale = self.lora_A[names[0]], self.lora_B[names[0]], self.scaling[names[0]]
         if torch.is_autocast_enabled(x.device.type):
-            if self.training and not own.requires_grad:
-                return _Trained.apply(x, own, self.base_layer.bias, a.weight, b.weight, scale)
+            if (self.training or self.arrived) and not own.requires_grad:
+                return _Trained.apply(x, own, self.base_layer.bias, a.weight, b.weight, scale, self.arrived)
             return self.base_layer(x) + b(scale * a(x))
         if not x.dtype == own.dtype == a.weight.dtype:
             return super().forward(x)
@@ -39,33 +48,61 @@ class Adapted(Linear):
 
 
 class _Trained(Function):
-    """W x + bias + s·B(A x) in the precision of autocast, of which x, A and B have derivatives.
+    """W x + bias + s·B(A x) in the precision of autocast, of which x, A and B have derivatives: those of A and B where
+    they are not frozen. arrived: told of what these are products of.
 
     Products add to what is there and scale it: fewer operations, which are what a GPU waits for with a small model,
     than those that autograd would call one by one.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, a: Tensor, b: Tensor, scale: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, a: Tensor, b: Tensor, scale: float,
+                arrived: Arrived | None) -> Tensor:
         narrow = torch.get_autocast_dtype(x.device.type)
         rows, w, a, b = (part.to(narrow) for part in (x.flatten(0, -2), weight, a, b))
         low = rows @ a.T
         out = functional.linear(rows, w, None if bias is None else bias.to(narrow)).addmm_(low, b.T, alpha=scale)
         ctx.save_for_backward(rows, w, a, b, low)
-        ctx.scale, ctx.kinds = scale, (x.dtype, ctx.needs_input_grad[0])
+        ctx.scale, ctx.kind, ctx.arrived = scale, x.dtype, arrived
         return out.view(*x.shape[:-1], -1)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, None, None, Tensor, Tensor, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         rows, w, a, b, low = ctx.saved_tensors
-        scale, (kind, asked) = ctx.scale, ctx.kinds
+        scale, (to_x, _, _, to_a, to_b, *_) = ctx.scale, ctx.needs_input_grad
         slope = gradient.flatten(0, -2)
         back = slope @ b
-        to_x = (slope @ w).addmm_(back, a, alpha=scale).to(kind).view(*gradient.shape[:-1], -1) if asked else None
-        to_a, to_b = (torch.addmm(like, after.T, before, beta=0, alpha=scale).float()  # beta: nothing is added
-                      for like, after, before in ((a, back, rows), (b, slope, low)))
-        return to_x, None, None, to_a, to_b, None
+        if ctx.arrived:
+            calls = (("a", rows, scale * back), ("b", scale * low, slope))
+            for part, before, after in calls:
+                ctx.arrived(part, *(side.view(*gradient.shape[:-1], -1) for side in (before, after)))
+        return ((slope @ w).addmm_(back, a, alpha=scale).to(ctx.kind).view(*gradient.shape[:-1], -1) if to_x else None,
+                None, None, _summed(a, back, rows, scale) if to_a else None,
+                _summed(b, slope, low, scale) if to_b else None, None, None)
+
+
+def _summed(like: Tensor, after: Tensor, before: Tensor, scale: float) -> Tensor:
+    """s·Σ_t after_t before_tᵀ, as large as `like`, float32."""
+    return torch.addmm(like, after.T, before, beta=0, alpha=scale).float()  # beta: nothing is added
+
+
+@contextmanager
+def streamed(model: nn.Module, arrived: Arrived) -> Iterator[None]:
+    """Within it `arrived` is told of adapted maps that are computed without a call of their A and B, which hooks on
+    these would be told of."""
+    maps = [(name, module) for name, module in model.named_modules() if isinstance(module, Adapted)]
+    for name, module in maps:
+        module.arrived = partial(_named, arrived, name)
+    try:
+        yield
+    finally:
+        for _, module in maps:
+            module.arrived = None
+
+
+def _named(arrived: Arrived, name: str, part: str, x: Tensor, g: Tensor) -> None:
+    arrived(f"{name}.{part}", x, g)
 
 
 def with_short_passes(model: nn.Module) -> nn.Module:

@@ -1,6 +1,7 @@
 """Passes without padding and without logits that nothing reads, against those of the whole batch."""
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from transformers import (
 )
 
 from engine.applications.language import gradients, tokens
-from engine.models.causal import lora, passes
+from engine.models.causal import adapted, lora, passes
 from engine.models.causal.narrow import narrow_matrices
 from engine.models.causal.padding import Padding
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
@@ -129,19 +130,48 @@ def test_a_training_step_is_that_of_the_padded_batch_within_rounding(rounded, mo
     assert torch.cosine_similarity(short, step(), 0) > 0.99
 
 
-def test_slopes_of_tokens_add_up_to_that_of_their_record(rounded):
-    """Derivatives along a direction of the adapters, forwards token by token and backwards as a whole."""
-    encoded = [cases.encoder().encode(record) for record in cases.TRAIN]
-    draw = torch.Generator().manual_seed(2)
-    towards = {name: torch.randn(weight.shape, generator=draw) for name, weight in lora.trained(rounded).items()}
-    whole = torch.zeros(len(encoded))
-    with gradients.tapped(rounded) as tap:
+def differentiated(model, towards):
+    """⟨∇, towards⟩ of every record's loss, and the names that arrived."""
+    found, names = torch.zeros(len(BATCH)), []
+
+    def receive(name, value):
+        names.append(name)
+        found.add_((value * towards[name]).sum((1, 2)))
+
+    with gradients.tapped(model) as tap:
         gradients.record_gradients(
-            rounded, tap, BATCH, [lambda logits, batch: -mean_response_likelihood(logits, batch)],
-            [lambda name, value: whole.add_((value * towards[name]).sum((1, 2)))])
-    found = torch.tensor([part.sum() for part in tokens.contributions(rounded, cases.encoder(), encoded, towards)])
-    assert whole.abs().median() > 0.5
-    torch.testing.assert_close(found.float(), whole, rtol=0.05, atol=0.05)
+            model, tap, BATCH, [lambda logits, batch: -mean_response_likelihood(logits, batch)], [receive])
+    return found, names
+
+
+def directions(model, seed=2):
+    draw = torch.Generator().manual_seed(seed)
+    return {name: torch.randn(weight.shape, generator=draw) for name, weight in lora.trained(model).items()}
+
+
+@pytest.mark.parametrize(("kind", "error"), [("model", 1e-5), ("rounded", 0.06)])
+def test_slopes_of_tokens_add_up_to_that_of_their_record(kind, error, request):
+    """Derivatives along a direction of the adapters, forwards token by token and backwards as a whole."""
+    model = request.getfixturevalue(kind)
+    encoded, towards = [cases.encoder().encode(record) for record in cases.TRAIN], directions(model)
+    whole, _ = differentiated(model, towards)
+    found = torch.tensor([part.sum() for part in tokens.contributions(model, cases.encoder(), encoded, towards)])
+    assert whole.abs().median() > 0.5 and (found.float() - whole).norm() < error * whole.norm()
+
+
+def test_gradients_of_adapters_without_calls_of_them_are_those_of_hooks_within_rounding(model, monkeypatch):
+    """Each arrives once, on either way; both are as far from those of float32."""
+    towards = directions(model)
+    exact, _ = differentiated(copy.deepcopy(model), towards)
+    narrow_matrices(model.get_base_model())
+    short, names = differentiated(model, towards)
+    assert sorted(names) == sorted(towards)
+    assert all(part.arrived is None for part in model.modules() if isinstance(part, adapted.Adapted))
+    monkeypatch.setattr(adapted, "streamed", lambda *_: nullcontext())
+    hooked, again = differentiated(model, towards)
+    assert sorted(again) == sorted(names) and not torch.equal(short, hooked)
+    for found in (short, hooked):
+        assert (found - exact).norm() < 0.06 * exact.norm()
 
 
 @pytest.mark.parametrize("count", (0, 1, CHUNK, 2 * CHUNK + 3))
