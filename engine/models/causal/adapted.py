@@ -2,7 +2,8 @@ r"""An adapted linear map (Hu et al. 2021) as PEFT has it, by fewer and smaller 
 
     W x + B(s·A x)      the scale on the r numbers of A x, not on all outputs
     (W + s·B A) x       one product instead of three, where outputs alone count
-    three products, and five for the derivatives, where A and B are trained in bfloat16
+    three products in bfloat16, five for the derivatives, and three where A and B are frozen and somebody is told of
+    what their derivatives are products of
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Adapted(Linear):
         a, b, scale = self.lora_A[names[0]], self.lora_B[names[0]], self.scaling[names[0]]
         if torch.is_autocast_enabled(x.device.type):
             if (self.training or self.arrived) and not own.requires_grad:
-                return _Trained.apply(x, own, self.base_layer.bias, a.weight, b.weight, scale, self.arrived)
+                return _InAutocast.apply(x, own, self.base_layer.bias, a.weight, b.weight, scale, self.arrived)
             return self.base_layer(x) + b(scale * a(x))
         if not x.dtype == own.dtype == a.weight.dtype:
             return super().forward(x)
@@ -47,7 +48,7 @@ class Adapted(Linear):
         return self.base_layer(x) + b(scale * a(x))
 
 
-class _Trained(Function):
+class _InAutocast(Function):
     """W x + bias + s·B(A x) in the precision of autocast, of which x, A and B have derivatives: those of A and B where
     they are not frozen. arrived: told of what these are products of.
 
@@ -74,11 +75,10 @@ class _Trained(Function):
         slope = gradient.flatten(0, -2)
         back = slope @ b
         if ctx.arrived:
-            calls = (("a", rows, scale * back), ("b", scale * low, slope))
-            for part, before, after in calls:
+            for part, before, after in (("a", rows, scale * back), ("b", scale * low, slope)):
                 ctx.arrived(part, *(side.view(*gradient.shape[:-1], -1) for side in (before, after)))
-        return ((slope @ w).addmm_(back, a, alpha=scale).to(ctx.kind).view(*gradient.shape[:-1], -1) if to_x else None,
-                None, None, _summed(a, back, rows, scale) if to_a else None,
+        through = (slope @ w).addmm_(back, a, alpha=scale).to(ctx.kind).view(*gradient.shape[:-1], -1) if to_x else None
+        return (through, None, None, _summed(a, back, rows, scale) if to_a else None,
                 _summed(b, slope, low, scale) if to_b else None, None, None)
 
 
