@@ -42,7 +42,7 @@ def _value(mean: float, half: float) -> str:
     if mean != mean:
         return '<span class="wf-quiet">not run</span>'
     spread = "" if half != half else f' <span class="wf-quiet">± {half:.3f}</span>'
-    return f"{mean:.3f}{spread}".replace("-", "−")
+    return f"{mean:.3f}".replace("-", "−") + spread
 
 
 def _signed(number: float) -> str:

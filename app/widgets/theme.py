@@ -229,7 +229,9 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   [data-testid="stMainBlockContainer"] { padding: 3.2rem 1rem 4rem; }
   .st-key-wf-heatmap-wide { overflow-x: auto; } .st-key-wf-heatmap-wide > div { min-width: 580px; }
   [data-testid="stHeading"] h1 { font-size: 2.25rem; } .wf-lead { font-size: 1.05rem; } .wf-chip { font-size: .8rem; }
-  .wf-table th, .wf-table td { padding: .38rem .45rem; } .wf-table th:first-child { min-width: 9rem; }
+  .wf-table th, .wf-table td { padding: .38rem .3rem; } .wf-table thead th { white-space: normal; }
+  .wf-table { font-size: .86rem; } .wf-table th:first-child { min-width: 6.6rem; padding-left: 0; }
+  .wf-table td .wf-quiet { display: block; }
   .wf-statements th:first-child { min-width: 0; width: 6.2rem; } .wf-second { display: block; margin-left: 0; }
   .wf-scoreboard th:first-child { width: 38%; } .wf-scoreboard { font-size: .85rem; }
   .wf-glossary { grid-template-columns: 1fr; gap: 0; } .wf-glossary dd { margin-bottom: .5rem; }

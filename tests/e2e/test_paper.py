@@ -83,12 +83,17 @@ def test_the_table_and_the_manifest_can_be_kept(paper, settle):
     assert manifest.value.suggested_filename == "table-a6-paper-manifest.json"
 
 
-def test_on_a_phone_only_the_table_scrolls(open_page):
-    page = open_page("/paper?preset=small", size=PHONE)
+def test_on_a_phone_all_columns_are_in_sight(open_page):
+    """At the scale of the paper, where the table says which values lie within their tolerance. What spread there is
+    stands below its value."""
+    page = open_page("/paper?preset=paper", size=PHONE)
     wide = page.evaluate("() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(part => "
-                         "!part.closest('.wf-scroll, [data-testid=stCode]') && "
+                         "!part.closest('[data-testid=stCode]') && "
                          "part.getBoundingClientRect().right > window.innerWidth + 1).length")
     assert wide == 0
+    value = page.locator(".wf-scroll .wf-table:not(.wf-scoreboard) tbody tr").first.locator("td").first
+    number, spread = value.inner_text().split("\n")
+    assert float(number) > 0 and spread.startswith("± ")
 
 
 def test_another_table_is_no_fault_of_the_address(open_page, settle, alerts):
