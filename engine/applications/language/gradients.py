@@ -58,14 +58,8 @@ def products(before: Tensor, after: Tensor, padding: Padding, *, together: bool)
     """
     if together:
         return torch.bmm(padding.padded(after.float()).transpose(1, 2), padding.padded(before.float()))
-    found = torch.empty(len(padding.lengths), after.shape[1], before.shape[1])
-    if after.shape[1] < before.shape[1]:  # the smaller at once; of the larger, what is widened stays at hand
-        after = after.float()
-    else:
-        before = before.float()
-    for own, one, other in zip(found, after.split(padding.lengths), before.split(padding.lengths), strict=True):
-        torch.mm(one.float().T, other.float(), out=own)
-    return found
+    own = zip(after.split(padding.lengths), before.split(padding.lengths), strict=True)
+    return torch.stack([one.float().T @ other.float() for one, other in own])
 
 
 @contextmanager

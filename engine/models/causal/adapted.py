@@ -23,7 +23,8 @@ from torch.nn import functional
 from engine.models.outputs_only import is_outputs_only
 
 Arrived = Callable[[str, Tensor, Tensor], None]
-"""(name, input, output gradient) of A or B of a map that a backward pass has reached: `NAME.a`, `NAME.b`."""
+"""(name, input, output gradient) of A or B of a map that a backward pass has reached: `NAME.a` or `NAME.b`, and to
+the map itself, which knows no name of its own, `a` or `b`."""
 
 
 class Adapted(Linear):

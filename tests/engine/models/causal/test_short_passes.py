@@ -144,19 +144,22 @@ def differentiated(model, towards):
     return found, names
 
 
-def directions(model, seed=2):
-    draw = torch.Generator().manual_seed(seed)
+def directions(model):
+    draw = torch.Generator().manual_seed(2)
     return {name: torch.randn(weight.shape, generator=draw) for name, weight in lora.trained(model).items()}
 
 
-@pytest.mark.parametrize(("kind", "error"), [("model", 1e-5), ("rounded", 0.06)])
-def test_slopes_of_tokens_add_up_to_that_of_their_record(kind, error, request):
-    """Derivatives along a direction of the adapters, forwards token by token and backwards as a whole."""
+@pytest.mark.parametrize(("kind", "error"), [("model", 1e-4), ("rounded", 0.05)])
+def test_slopes_of_tokens_add_up_to_that_of_their_record(kind, error, request, monkeypatch):
+    """Derivatives along a direction of the adapters, forwards token by token and backwards as a whole, of passes that
+    round alike."""
+    monkeypatch.setattr(adapted, "streamed", lambda *_: nullcontext())
     model = request.getfixturevalue(kind)
     encoded, towards = [cases.encoder().encode(record) for record in cases.TRAIN], directions(model)
     whole, _ = differentiated(model, towards)
     found = torch.tensor([part.sum() for part in tokens.contributions(model, cases.encoder(), encoded, towards)])
-    assert whole.abs().median() > 0.5 and (found.float() - whole).norm() < error * whole.norm()
+    assert whole.abs().median() > 0.5
+    torch.testing.assert_close(found.float(), whole, rtol=error, atol=error)
 
 
 def test_gradients_of_adapters_without_calls_of_them_are_those_of_hooks_within_rounding(model, monkeypatch):
