@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -63,13 +62,12 @@ def blockwise(entries: Callable[[tuple[int, int], torch.Generator], Tensor]) -> 
 class CountSketch:
     """Every coordinate is added, with a random sign, to one random bucket (Charikar et al. 2002): O(b·P).
 
-    bucket, sign (P,): where, and ±1. It is the product with a sparse matrix, which reads the b numbers of a coordinate
-    together: gradients (b, P) that lie in memory coordinate after coordinate need not be copied for it.
+    matrix (k, P): by compressed rows, one ±1 in every column; 8 bytes a coordinate. The product with it reads the b
+    numbers of a coordinate together: gradients (b, P) that lie in memory coordinate after coordinate need not be copied
+    for it.
     """
 
-    bucket: Tensor
-    sign: Tensor
-    k: int
+    matrix: Tensor
 
     @classmethod
     def draw(cls, sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> CountSketch:
@@ -78,24 +76,26 @@ class CountSketch:
         for size, seed in zip(sizes, seeds, strict=True):
             generator = torch.Generator(device).manual_seed(seed)
             buckets.append(torch.randint(k, (size,), generator=generator, device=device))
-            signs.append(torch.randint(2, (size,), generator=generator, device=device).mul_(2).sub_(1).to(torch.int8))
-        return cls(torch.cat(buckets), torch.cat(signs), k)
+            signs.append(torch.randint(2, (size,), generator=generator, device=device).mul_(2).sub_(1))
+        return cls(_compressed(torch.cat(buckets), torch.cat(signs), k))
 
     def __call__(self, gradients: Tensor) -> Tensor:
-        if gradients.requires_grad:
-            return gradients.new_zeros(len(gradients), self.k).index_add_(1, self.bucket, gradients * self.sign)
-        return torch.sparse.mm(self.matrix.to(gradients.dtype), gradients.T.contiguous()).T
+        if not gradients.requires_grad:
+            return torch.sparse.mm(self.matrix.to(gradients.dtype), gradients.T.contiguous()).T
+        signed = gradients[:, self.matrix.col_indices()] * self.matrix.values()
+        bucket = torch.repeat_interleave(self.matrix.crow_indices().diff())
+        return gradients.new_zeros(len(gradients), len(self.matrix)).index_add_(1, bucket, signed)
 
-    @cached_property
-    def matrix(self) -> Tensor:
-        """(k, P) by compressed rows, one ±1 in every column."""
-        ends = torch.bincount(self.bucket, minlength=self.k).cumsum(0)
-        order = self.bucket.argsort(stable=True)
-        with warnings.catch_warnings():
-            # that torch may still change the layout, and that checks are off where none are asked for
-            warnings.filterwarnings("ignore", "Sparse (CSR|invariant)", UserWarning)
-            return torch.sparse_csr_tensor(functional.pad(ends, (1, 0)).int(), order.int(), self.sign[order].float(),
-                                           (self.k, len(order)), check_invariants=True)
+
+def _compressed(bucket: Tensor, sign: Tensor, k: int) -> Tensor:
+    """The matrix (k, P) that adds coordinate p, times sign_p, to bucket_p."""
+    ends = torch.bincount(bucket, minlength=k).cumsum(0)
+    order = bucket.argsort(stable=True)
+    with warnings.catch_warnings():
+        # that torch may still change the layout, and that checks are off where none are asked for
+        warnings.filterwarnings("ignore", "Sparse (CSR|invariant)", UserWarning)
+        return torch.sparse_csr_tensor(functional.pad(ends, (1, 0)).int(), order.int(), sign[order].float(),
+                                       (k, len(order)), check_invariants=True)
 
 
 def identity(sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> Map:

@@ -26,8 +26,8 @@ def passes(mode, folder, precision="full", device="cpu", records=RECORDS):
 
 
 def test_caching_gradients_costs_little_more_than_training(tmp_path):
-    """Least processor seconds over rounds; memory as the process's peak, which holds two draws of the projection and
-    the optimizer's moments besides. Both projections of a record are written."""
+    """Least processor seconds over rounds; memory as the process's peak, which holds two draws of the projection, the
+    optimizer's moments and the gradients of a few layers besides. Both projections of a record are written."""
     rounds = [[passes(mode, tmp_path / str(number)) for mode in ("train", "cache")] for number in range(ROUNDS)]
     train, cache = (min(run[place][1] for run in rounds) for place in range(2))
     memory = [max(run[place][0] for run in rounds) for place in range(2)]
@@ -37,7 +37,7 @@ def test_caching_gradients_costs_little_more_than_training(tmp_path):
           f"{cache:.1f} ({cache / train:.2f} times; {wall[0]:.1f} and {wall[1]:.1f} s on the clock); peak "
           f"{memory[0]:.2f} and {memory[1]:.2f} GiB, of which the cache {size:.3f} GiB")
     if not SMALL:
-        assert cache <= 1.3 * train and memory[1] <= 1.1 * memory[0] + size
+        assert cache <= 1.3 * train and memory[1] <= 1.06 * memory[0] + size
 
 
 def test_tokens_a_second_in_mixed_precision(tmp_path):

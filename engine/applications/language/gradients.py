@@ -98,10 +98,15 @@ def record_gradients(model, tap: Tap, batch: Batch, readers, receivers) -> Tenso
     Returns the values, (b, len(readers)).
     """
     tap.padding = Padding(batch.mask.sum(1).tolist(), batch.mask.device)
-    logits, _ = passes.forward(model, batch)
-    values = [reader(logits, batch) for reader in readers]
+    values = _read(model, batch, readers)
     for place, (value, receiver) in enumerate(zip(values, receivers, strict=True)):
         tap.receiver = receiver
         value.sum().backward(retain_graph=place + 1 < len(values))
     tap.receiver = None
     return torch.stack([value.detach() for value in values], 1)
+
+
+def _read(model, batch: Batch, readers) -> list[Tensor]:
+    """What every reader says of the batch; the logits are given up, of which slopes need no more than readers keep."""
+    logits, _ = passes.forward(model, batch)
+    return [reader(logits, batch) for reader in readers]

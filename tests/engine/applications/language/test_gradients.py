@@ -118,6 +118,9 @@ def test_parts_wait_for_each_other_and_none_is_lost(monkeypatch):
                                torch.cat([part.flatten(1) for part in parts.values()], 1))
     torch.testing.assert_close(torch.cat([joined for _, joined in handed[1::2]], 1), torch.cat(
         [adam_update(part, first[name], second[name], 3).flatten(1) for name, part in parts.items()], 1))
+    for kind, given in ((adam.first, first), (adam.second, second)):
+        assert all(torch.equal(kind[name], given[name]) for name in sizes)
+    assert adam.first["y"].untyped_storage().data_ptr() == adam.first["x"].untyped_storage().data_ptr(), "held twice"
 
 
 def test_every_map_is_drawn_once(monkeypatch):
