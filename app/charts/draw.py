@@ -31,8 +31,12 @@ def plot(figure: dict[str, Any], alt: str, key: str, **options: Any) -> Any:
 
 CONFIG = {"displayModeBar": True, "displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d", "toImage"]}
 
+ROWS = {"axisYDiscrete": {"labelFlush": False}}
+"""Vega-Lite's configuration: names stand beside their rows, of which Streamlit's would push the first one down."""
+
 
 @st.cache_data(show_spinner=False, max_entries=60)
 def _specification(name: str, _build: Callable[..., alt.TopLevelMixin], *arguments: Any) -> dict[str, Any]:
     with alt.theme.enable("none"):
-        return _build(*arguments).to_dict(validate=False)
+        spec = _build(*arguments).to_dict(validate=False)
+    return {**spec, "config": {**ROWS, **spec.get("config", {})}}
