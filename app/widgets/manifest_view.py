@@ -11,6 +11,7 @@ from typing import Any
 from app.widgets import downloads, glossary
 from app.widgets.times import spell
 from engine import data
+from engine.applications.noisy_labels.origin import IN_TURN
 from engine.basics import resident
 from engine.basics.sizes import spell_bytes
 from engine.curvature.solution import RELATIVE
@@ -70,9 +71,12 @@ def _sizes(manifest: Mapping[str, Any]) -> str:
 
 
 def _source(source: Mapping[str, Any], candidates: int | None) -> str:
-    counts = [(source.get("n_train"), "training examples"), (source.get("n_queries"), "queries"),
-              (candidates or source.get("n_candidates"), "candidates")]
-    parts = [f"{count:,} {noun}" for count, noun in counts if count]
+    trusted = 0 if source.get("trusted_from") == IN_TURN else source.get("trusted", 0)
+    train = (f"{source['n_train']:,} training examples" if source.get("n_train") else
+             "all other training examples" if trusted else "all training examples")
+    counts = [(source.get("n_queries"), "queries"), (candidates or source.get("n_candidates"), "candidates")]
+    parts = [*([f"{trusted:,} trusted examples of every class"] if trusted else []), train,
+             *(f"{count:,} {noun}" for count, noun in counts if count)]
     pool = source.get("pool", 1)
     pooled = f", pixels averaged in {pool}×{pool} squares" if pool > 1 else ""
     return f"{data.title(source['dataset'])}: {', '.join(parts)}{pooled}"

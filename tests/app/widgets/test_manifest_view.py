@@ -23,6 +23,19 @@ def test_an_approximation_alone_is_not_said_to_have_converged():
     assert not any("converge" in term or "gradient norm" in term for term in facts(APPROXIMATE))
 
 
+def test_sizes_are_told_where_all_there_is_was_taken():
+    def told(**source):
+        return dict(manifest_view.facts({"payload": {"source": {"dataset": "digits", **source}}}))["Sizes"]
+
+    assert told(n_train=None).endswith(": all training examples")
+    assert told(n_train=None, trusted=500).endswith(
+        ": 500 trusted examples of every class, all other training examples")
+    assert told(n_train=1000, trusted=50, pool=2).endswith(
+        ": 50 trusted examples of every class, 1,000 training examples, pixels averaged in 2×2 squares")
+    assert told(n_train=None, trusted=20, trusted_from="cross-validation").endswith(": all training examples")
+    assert told(n_train=None, n_queries=10).endswith(": all training examples, 10 queries")
+
+
 def test_the_most_memory_of_all_runs_and_how_many_do_not_say_it():
     def told(*peaks):
         parts = [{"peak_resident_bytes": peak} if peak else {} for peak in peaks]
