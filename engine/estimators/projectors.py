@@ -80,11 +80,12 @@ class CountSketch:
         return cls(_compressed(torch.cat(buckets), torch.cat(signs), k))
 
     def __call__(self, gradients: Tensor) -> Tensor:
+        matrix = self.matrix.to(gradients.dtype)
         if not gradients.requires_grad:
-            return torch.sparse.mm(self.matrix.to(gradients.dtype), gradients.T.contiguous()).T
-        signed = gradients[:, self.matrix.col_indices()] * self.matrix.values()
-        bucket = torch.repeat_interleave(self.matrix.crow_indices().diff())
-        return gradients.new_zeros(len(gradients), len(self.matrix)).index_add_(1, bucket, signed)
+            return torch.sparse.mm(matrix, gradients.T.contiguous()).T
+        bucket = torch.repeat_interleave(matrix.crow_indices().diff())
+        signed = gradients[:, matrix.col_indices()] * matrix.values()
+        return gradients.new_zeros(len(gradients), len(matrix)).index_add_(1, bucket, signed)
 
 
 def _compressed(bucket: Tensor, sign: Tensor, k: int) -> Tensor:
