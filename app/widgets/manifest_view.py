@@ -72,11 +72,11 @@ def _sizes(manifest: Mapping[str, Any]) -> str:
 
 def _source(source: Mapping[str, Any], candidates: int | None) -> str:
     trusted = 0 if source.get("trusted_from") == IN_TURN else source.get("trusted", 0)
-    train = (f"{source['n_train']:,} training examples" if source.get("n_train") else
-             "all other training examples" if trusted else "all training examples")
+    train = source.get("n_train")
     counts = [(source.get("n_queries"), "queries"), (candidates or source.get("n_candidates"), "candidates")]
-    parts = [*([f"{trusted:,} trusted examples of every class"] if trusted else []), train,
-             *(f"{count:,} {noun}" for count, noun in counts if count)]
+    parts = [f"{trusted:,} trusted examples of every class"] if trusted else []
+    parts.append(f"{train:,} training examples" if train else f"all {'other ' if trusted else ''}training examples")
+    parts += [f"{count:,} {noun}" for count, noun in counts if count]
     pool = source.get("pool", 1)
     pooled = f", pixels averaged in {pool}×{pool} squares" if pool > 1 else ""
     return f"{data.title(source['dataset'])}: {', '.join(parts)}{pooled}"
