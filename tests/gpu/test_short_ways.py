@@ -21,7 +21,7 @@ def test_a_sketch_is_the_same_sum(device):
     here = CountSketch.draw((5_000, 300), 64, (1, 2), torch.device("cpu"))
     there = CountSketch(here.matrix.to(device))
     x = torch.randn(7, 5_300)
-    added = here(x.clone().requires_grad_()).detach()
+    added = sum(map(CountSketch.once, x.split((5_000, 300), 1), (64, 64), (1, 2)))
     for found in (here(x), there(x.to(device)).cpu()):
         torch.testing.assert_close(found, added, rtol=1e-5, atol=1e-4)
 

@@ -60,7 +60,7 @@ def test_parts_together_are_the_sum_of_their_projections(name, sizes):
 
 @pytest.mark.parametrize("rows", [0, 1, 5])
 def test_a_count_sketch_is_the_same_by_adding_and_multiplying_in_either_order_of_memory(rows):
-    """What is differentiated is added. Every part is drawn with its own seed, buckets before signs."""
+    """Every part is drawn with its own seed, buckets before signs. What is used once is added."""
     torch.manual_seed(2)
     x, expected = torch.randn(rows, 900, dtype=torch.float64), torch.zeros(rows, 64, dtype=torch.float64)
     for part, seed in zip(x.split((700, 200), 1), (3, 4), strict=True):
@@ -68,6 +68,7 @@ def test_a_count_sketch_is_the_same_by_adding_and_multiplying_in_either_order_of
         bucket, sign = (torch.randint(most, (part.shape[1],), generator=generator) for most in (64, 2))
         expected.index_add_(1, bucket, part * (2 * sign - 1))
     sketch = CountSketch.draw((700, 200), 64, (3, 4), x.device)
-    for found in (sketch(x), sketch(x.T.contiguous().T), sketch(x.clone().requires_grad_()).detach()):
+    added = sum(map(PROJECTORS["count_sketch"].project, x.split((700, 200), 1), (64, 64), (3, 4)))
+    for found in (sketch(x), sketch(x.T.contiguous().T), sketch(x.clone().requires_grad_()).detach(), added):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
     assert sketch(x.float()).dtype == torch.float32
