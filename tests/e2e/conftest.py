@@ -62,6 +62,7 @@ new MutationObserver(() => document.querySelectorAll('[data-testid="stAlert"]').
 
 
 _OPEN = []  # pages, the closed ones among them
+_LOGS = []  # what the server says
 
 
 class ByVisit(LoadScopeScheduling):
@@ -79,10 +80,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log) -> ByVisit:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
-    """What the open pages said, and the runs, beside a failure."""
+    """What the open pages and the server said, and the runs, beside a failure."""
     report = yield
     if report.failed and call.when == "call":
-        report.sections += [(page.url, page.locator("body").inner_text()) for page in _OPEN if not page.is_closed()]
+        for page in (page for page in _OPEN if not page.is_closed()):
+            report.sections += [(page.url, page.locator("body").inner_text()),
+                                ("console", "\n".join(page.console_errors))]
+        report.sections += [("server", _end_of(log)) for log in _LOGS]
         if "home" in item.funcargs:
             report.sections.append(("runs", "\n".join(map(repr, JobQueue(item.funcargs["home"]).jobs()))))
     return report
@@ -100,6 +104,7 @@ def server(home, tmp_path_factory):
     port, log = _free_port(), tmp_path_factory.mktemp("server") / "server.log"
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port),
                "--server.headless", "true", "--server.fileWatcherType", "none", "--server.enableAgentApi", "true"]
+    _LOGS.append(log)
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out,
                                    env={**os.environ, "WHICHFLUENCE_HOME": str(home), "WHICHFLUENCE_DEBUG": "1"})
@@ -249,7 +254,11 @@ def _wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
             if answer.status == 200:
                 return
         time.sleep(0.2)
-    raise RuntimeError(f"the dashboard did not start:\n{log.read_text(errors='replace')[-2000:]}")
+    raise RuntimeError(f"the dashboard did not start:\n{_end_of(log)}")
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text(errors="replace")[-2000:]
 
 
 def _workers(home: Path) -> list[int]:

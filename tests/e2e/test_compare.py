@@ -139,11 +139,13 @@ def test_the_keyboard_reaches_a_pair(four, settle):
     assert page.console_errors == []
 
 
-def test_the_downloaded_table_holds_every_pair_and_metric(four, tmp_path):
+def test_the_downloaded_table_holds_every_pair_and_metric(four, settle, tmp_path):
     page = four
-    page.get_by_text("Table, downloads and the command").first.click()
+    panel = page.get_by_test_id("stExpander").filter(has_text="Table, downloads and the command").first
+    panel.get_by_text("Table, downloads and the command").click()
+    settle(page)
     with page.expect_download() as waited:
-        page.get_by_test_id("stDownloadButton").filter(has_text="CSV").first.click()
+        panel.get_by_test_id("stDownloadButton").get_by_role("button", name="CSV").click()
     path = Path(tmp_path / "agreement.csv")
     waited.value.save_as(path)
     table = pd.read_csv(path)
