@@ -15,6 +15,7 @@ from engine.applications.noisy_labels.origin import IN_TURN
 from engine.basics import resident
 from engine.basics.sizes import spell_bytes
 from engine.curvature.solution import RELATIVE
+from engine.jobs import FOUND
 from engine.models.causal.finetune import TOOK
 
 Facts = list[tuple[str, str]]
@@ -38,7 +39,7 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Sizes", _sizes(manifest)),
         ("Seeds", ", ".join(map(str, manifest.get("seeds", [])))),
         ("Device", "; ".join(dict.fromkeys(str(part.get("device", "")) for part in parts))),
-        ("Computing time", spell(manifest["wall_seconds"]) if manifest.get("wall_seconds") else ""),
+        ("Computing time", _computing(manifest)),
         ("Training of the models", _training(runs)),
         ("Most memory of the process", _memory(parts)),
         ("Computed", ", ".join(str(part.get("written", "")).replace("T", " ").replace("Z", " UTC") for part in parts)),
@@ -48,6 +49,17 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Digest of the run", str(manifest.get("study_digest") or manifest.get("digest") or "")),
     ]
     return [(term, text) for term, text in found if text]
+
+
+def _computing(manifest: Mapping[str, Any]) -> str:
+    took = manifest.get("wall_seconds")
+    return spell(took) + found_on_disk(manifest) if took else ""
+
+
+def found_on_disk(manifest: Mapping[str, Any]) -> str:
+    """What is added to the time of a run that found a part of its work, which it does not count."""
+    found = manifest.get(FOUND, 0.0)
+    return f", with {found:.0%} of the work found on disk" if found >= 0.005 else ""
 
 
 def _training(runs: Sequence[Mapping[str, Any]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.widgets import guesses, published
+from app.widgets import guesses, manifest_view, published
 from app.widgets.desk import desk
 from app.widgets.times import spell
 from engine.experiments import EXPERIMENTS, FULL, reproduction
@@ -13,27 +13,30 @@ from engine.jobs import Job
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds that a run takes; `device`: where they were measured, empty where they are guessed."""
+    """Seconds that a run takes; `device`: where they were measured, empty where they are guessed; `without`: what
+    they leave out."""
 
     seconds: float
     device: str = ""
+    without: str = ""
     language: bool = False
 
     @property
     def text(self) -> str:
         if self.device:
-            return f"it took {spell(self.seconds)} on {self.device}"
+            return f"it took {spell(self.seconds)} on {self.device}{self.without}"
         text = f"it takes {guesses.between(self.seconds)} on two processor cores"
         return f"{text} with a model of 135 million parameters, and larger models want a GPU" if self.language else text
 
 
 def cost(name: str, preset: str, model: str | None = None) -> Cost:
     """What a run takes: as measured where it was published or computed here, and no less than its trainings, which
-    another run may have left on disk; else guessed."""
+    another run may have left on disk; else guessed. Other work that lay on disk is said to be left out."""
     done = published.reproduction(name, preset) if model is None else None
     if done is not None and (wall := done.manifest.get("wall_seconds")):
         trainings = sum(run.get("facts", {}).get("training_seconds", 0.0) for run in done.manifest.get("runs") or ())
-        return Cost(max(float(wall), trainings), str(done.manifest.get("device") or "another machine"))
+        without = manifest_view.found_on_disk(done.manifest) if wall > trainings else ""
+        return Cost(max(float(wall), trainings), str(done.manifest.get("device") or "another machine"), without)
     return Cost(reproduction.seconds(name, preset), language=reproduction.trains_language_model(name, preset))
 
 

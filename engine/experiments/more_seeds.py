@@ -15,13 +15,14 @@ import pandas as pd
 
 from engine.basics import resident
 from engine.basics.errors import InvalidInput
+from engine.jobs import FOUND, found_part
 from engine.metrics import seed_means
 from engine.metrics.intervals import t_interval
 
 SUMMARY = ("mean", "ci95", "n_seeds", "n_dropped", "seed_means", "wrong_removed")
 """The columns that depend on the seeds; all others say what a row is."""
 OF_A_RUN = ("seeds", "command", "written", "wall_seconds", "versions", "device", "passes", "study_digest",
-            resident.KEY)
+            resident.KEY, FOUND)
 LISTS = ("runs", "factual")
 """What a manifest holds once a seed."""
 DECIDING = ("study", "preset", "settings", "contents")
@@ -82,8 +83,9 @@ def _manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     seeds = [seed for part in parts for seed in part["seeds"]]
     lists = {key: [*old[key], *new[key]] for key in LISTS if key in old and key in new}
     peaks = [part.get(resident.KEY) for part in parts]
-    return {**{key: value for key, value in new.items() if key != resident.KEY}, **lists,
-            **resident.manifest_part(*peaks), "seeds": seeds,
+    found = sum(len(part["seeds"]) * part.get(FOUND, 0.0) for part in parts) / len(seeds)
+    return {**{key: value for key, value in new.items() if key not in (resident.KEY, FOUND)}, **lists,
+            **resident.manifest_part(*peaks), **found_part(found), "seeds": seeds,
             "wall_seconds": sum(part["wall_seconds"] for part in parts),
             "payload": {**new["payload"], "seeds": seeds}, "parts": parts}
 

@@ -1,14 +1,23 @@
 """Long work: jobs in chunks that survive a crash, a queue that browsers share, and workers that run it."""
 
 from engine.jobs.bar import Bar
-from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor, Took, time_left
+from engine.jobs.executor import (
+    FOUND,
+    ChunkWork,
+    Executor,
+    Ledger,
+    LocalExecutor,
+    Took,
+    found_part,
+    time_left,
+)
 from engine.jobs.kinds import KINDS, Context, Handed, JobKind, Output, Progress, Shares, Watch, job_digest
 from engine.jobs.queue import Job, JobLost, JobQueue
 from engine.jobs.run import run_job
 from engine.jobs.workers import Workers, ensure_worker
 
 __all__ = [
-    "KINDS", "Bar", "ChunkWork", "Context", "Executor", "Handed", "Job", "JobKind", "JobLost", "JobQueue", "Ledger",
-    "LocalExecutor", "Output", "Progress", "Shares", "Took", "Watch", "Workers", "ensure_worker", "job_digest",
-    "run_job", "time_left",
+    "FOUND", "KINDS", "Bar", "ChunkWork", "Context", "Executor", "Handed", "Job", "JobKind", "JobLost", "JobQueue",
+    "Ledger", "LocalExecutor", "Output", "Progress", "Shares", "Took", "Watch", "Workers", "ensure_worker",
+    "found_part", "job_digest", "run_job", "time_left",
 ]

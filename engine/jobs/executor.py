@@ -21,8 +21,13 @@ def with_nothing(context: Context) -> None:
 
 
 FOUND = "found_fraction"
-"""What a chunk's manifest calls the part of its work that lay there."""
+"""What a manifest calls the part of the work that lay there, whose time it does not tell."""
 ROUNDING = 1e-6
+
+
+def found_part(fraction: float) -> dict[str, float]:
+    """`{"found_fraction": …}` for a manifest; empty where nothing lay there."""
+    return {FOUND: round(fraction, 6)} if fraction > ROUNDING else {}
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class ChunkWork:
         seconds = time.perf_counter() - started
         facts = {**manifest_part(told), **resident.manifest_part(resident.peak_resident()), **output.manifest,
                  "kind": self.kind.name, "payload": self.payload, "chunk": key, "seconds": seconds,
-                 **({FOUND: context.lay_there} if context.lay_there else {})}
+                 **found_part(context.lay_there)}
         self.chunks.write(self.name(key), facts, output.tables, output.arrays)
         return Took(seconds, context.lay_there)
 
@@ -133,6 +138,12 @@ class Ledger:
     def spent(self) -> float:
         """Seconds that the finished chunks took, those of earlier attempts included."""
         return sum(took.seconds for took in self._took.values())
+
+    @property
+    def found(self) -> float:
+        """The fraction of the finished chunks' work that lay there, of those of earlier attempts too."""
+        work = sum(self.weights[key] for key in self._took)
+        return sum(self.weights[key] * took.found for key, took in self._took.items()) / work if work else 0.0
 
     def _report(self, message: str) -> None:
         total = sum(self.weights.values())

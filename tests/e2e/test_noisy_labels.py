@@ -37,6 +37,7 @@ def test_from_the_search_to_the_decision(open_page, settle, screenshot):
     assert "1 wrong label" in page.locator(MAIN).inner_text()
     screenshot(page, "noisy-labels-desk")
     page.get_by_text("downloads and import").click()
+    settle(page)
     with page.expect_download() as review:
         page.get_by_role("button", name="Review (CSV)").click()
     rows = list(csv.DictReader(review.value.path().open(encoding="utf-8")))

@@ -46,6 +46,15 @@ def test_the_most_memory_of_all_runs_and_how_many_do_not_say_it():
     assert told(None) is None
 
 
+def test_time_that_another_run_spent_is_said_to_be_left_out():
+    def told(**manifest):
+        return dict(manifest_view.facts(manifest)).get("Computing time")
+
+    assert told(wall_seconds=7200) == told(wall_seconds=7200, found_fraction=0.001) == "2 h"
+    assert told(wall_seconds=7200, found_fraction=0.375) == "2 h, with 38% of the work found on disk"
+    assert told(found_fraction=0.375) is None
+
+
 def test_trainings_that_were_found_on_disk_are_said_beside_the_run_s_own_time():
     term = "Training of the models"
     runs = [{"facts": {"training_seconds": 3000.0}}, {"facts": {"training_seconds": 600.0}}]

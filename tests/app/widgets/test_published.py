@@ -30,7 +30,7 @@ def study_table(shift=0.0):
                         seed_means="0.5 0.5 0.5")
 
 
-def stored(preset="paper", shift=0.01, root=None):
+def stored(preset="paper", shift=0.01, root=None, **more):
     """A finished run in the store, as the worker leaves it."""
     payload = A6.payload(preset)
     figure = study_table(shift).assign(curve="", behavior="query_loss")
@@ -39,7 +39,7 @@ def stored(preset="paper", shift=0.01, root=None):
     figure = pd.concat([figure, curve], ignore_index=True)
     facts = {"kind": A6.study, "payload": payload, "seeds": payload["seeds"], "device": "a test", "wall_seconds": 100.0,
              "runs": [{"factual": {"gradient_norm": 1e-13, "test_accuracy": 0.8},
-                       "convergence": {"flagged": 2, "largest_gradient_norm": 1e-11}}]}
+                       "convergence": {"flagged": 2, "largest_gradient_norm": 1e-11}}], **more}
     return Store(root).write(job_digest(A6.study, payload), facts, {"table_a6": study_table(shift), "figure_4": figure})
 
 
@@ -128,6 +128,8 @@ def test_what_a_run_takes_is_guessed_then_measured(results):
     assert " to " in guess.text and 600 < guess.seconds < 7200
     stored()
     assert reproductions.cost("table-a6", "paper").text == "it took 2 min on a test"
+    stored("small", found_fraction=0.6)
+    assert reproductions.cost("table-a6", "small").text == "it took 2 min on a test, with 60% of the work found on disk"
 
 
 def test_a_run_takes_its_trainings_too_where_another_run_left_them(monkeypatch):

@@ -199,6 +199,7 @@ def test_trainings_that_lie_here_are_not_left(place, poisoned):
     assert [backdoor.QUALITY.on_disk(both, key, context) for key in ("0/backdoor", "99/backdoor")] == [0.9, 0.0]
     gone = {"settings": {**settings, "model": str(place / "nowhere")}}
     assert kind.on_disk(gone, "0/train", context) == 0.0  # its chunk says why
+    assert "found_fraction" not in poisoned.manifest  # what its own chunks hand on is not found
 
 
 def test_flags_do_not_reach_the_scores(place, poisoned, monkeypatch):

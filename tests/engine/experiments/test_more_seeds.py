@@ -46,6 +46,18 @@ def test_the_most_memory_is_that_of_all_parts_and_unknown_where_one_is_silent():
     assert added(None, 7)["parts"][1]["peak_resident_bytes"] == 7
 
 
+def test_what_was_found_on_disk_is_a_mean_over_all_seeds():
+    old, new = published([0, 1, 2]), published([3], found_fraction=0.8)
+    found = more_seeds.together(old, new)[1]
+    assert found["found_fraction"] == 0.2
+    assert [part.get("found_fraction") for part in found["parts"]] == [None, 0.8]
+    table, manifest = more_seeds.together(published([0], found_fraction=0.5), published([1]))
+    assert manifest["found_fraction"] == 0.25
+    again = more_seeds.together((table, manifest), published([2], found_fraction=0.25))[1]
+    assert again["found_fraction"] == 0.25
+    assert "found_fraction" not in more_seeds.together(published([0]), published([1]))[1]
+
+
 def test_shares_of_what_was_removed_are_means_over_all_seeds():
     (before, old), (after, new) = published([0, 1]), published([2])
     found, _ = more_seeds.together((before.assign(wrong_removed="0.2"), old), (after.assign(wrong_removed="0.5"), new))

@@ -202,7 +202,7 @@ def test_what_lay_there_is_done_and_says_nothing_of_the_pace():
     assert watch.seen[-1].share == 0.6 and watch.seen[-1].seconds_left is None
     ledger.finish("resumed", Took(100.0, found=0.5))
     assert watch.seen[-1].seconds_left == pytest.approx(300.0)  # ten seconds for each of its ten, and thirty are left
-    assert ledger.spent == 100.5
+    assert ledger.spent == 100.5 and ledger.found == pytest.approx(60 / 70)
     ledger.begin("left")
     ledger.tell("left", 1 / 3, found=1 / 3 - 1e-12)  # a sum of parts
     assert watch.seen[-1].seconds_left == pytest.approx(200.0)
@@ -243,7 +243,7 @@ def test_a_kind_tells_what_lies_on_disk_of_the_chunks_ahead(root):
 
 def test_a_chunk_says_what_lay_there(root, finding_kind):
     watch = Recorder()
-    run_job("finds", {}, root, watch=watch)
+    assert run_job("finds", {}, root, watch=watch).manifest["found_fraction"] == 0.75
     before = [p for p in watch.seen if p.done < 2]
     assert [p.seconds_left for p in before if p.message == "b"] == [None]  # all of `a` lay there
     half, later = (p for p in before if p.message.startswith("at "))
@@ -251,7 +251,7 @@ def test_a_chunk_says_what_lay_there(root, finding_kind):
     with pytest.raises(Cancelled):
         run_job("finds", {"another": True}, root, watch=Recorder(stop_after=1))
     watch = Recorder()
-    run_job("finds", {"another": True}, root, watch=watch)
+    assert run_job("finds", {"another": True}, root, watch=watch).manifest["found_fraction"] == 0.75
     assert watch.seen[0].share == 0.5 and watch.seen[0].seconds_left is None  # of the stored chunk too
 
 
