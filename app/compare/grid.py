@@ -78,9 +78,13 @@ _mounted = st.components.v2.component("whichfluence_matrix", js=_SCRIPT, isolate
 
 def show(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame | None = None, metric: str = "",
          chance: float = 0.0, pair: tuple[int, int] | None = None) -> None:
-    """Draw the list, with `cells` as `app.compare.data.matrix` gives them once they are there."""
+    """Draw the list, with `cells` as `app.compare.data.matrix` gives them once they are there.
+
+    Until the browser has the script that draws it, about its height is kept free.
+    """
     content = html(scorings, names, cells, metric, chance, pair)
     listed = _digest(scorings)
+    st.html(f"<style>.st-key-compare-grid {{ --wf-rows: {len(scorings)} }}</style>")
     _mounted(key=KEY, data={"html": content, "list": listed}, on_act_change=lambda: _take(listed, len(scorings)))
 
 

@@ -55,6 +55,8 @@ STYLE = """
 .wf-matrix .wf-diagonal { min-width: var(--cell); border-radius: 4px;
   background: color-mix(in srgb, currentColor 7%, transparent); }
 .wf-shade { background: light-dark(var(--l), var(--d)); }
+.st-key-compare-grid { --row: 3.8rem; }
+.st-key-compare-grid:not(:has(.wf-matrix)) { min-height: calc(var(--wf-rows) * var(--row) + 3.5rem); }
 .wf-matrix details { position: relative; }
 .wf-matrix summary { list-style: none; cursor: pointer; padding: 0 .4rem; border-radius: 4px; line-height: 1.2; }
 .wf-matrix summary::-webkit-details-marker { display: none; }
@@ -199,7 +201,7 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   color: light-dark(#005c91, #8fd0f5); }
 [data-testid="stMain"] [data-testid="stPageLink"] a span { color: light-dark(#0072B2, #56B4E9); }
 [data-testid="stMainBlockContainer"] { padding: 3.2rem 3rem 4rem; }
-@media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } }
+@media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } .st-key-compare-grid { --row: 6.2rem; } }
 @media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
 @media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; }
   :is(.st-key-wf-paper-lead, .st-key-wf-card-lead) { min-height: 6.5rem; }
@@ -222,7 +224,7 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   .wf-sheet > * { display: block; } .wf-sheet:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); }
   .st-key-wf-dock { position: static; scroll-margin-top: 4rem; }
   [data-testid="stButtonGroup"] button { padding-inline: .6rem; }
-  .st-key-compare-preset { min-height: 6.5rem; }
+  .st-key-compare-preset { min-height: 6.5rem; } .st-key-compare-grid { --row: 6.8rem; }
   .st-key-choice-detail [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
   .st-key-choice-show { min-height: 4.25rem; } .st-key-wf-map-asked { flex-direction: column; align-items: stretch; }
   [class*="st-key-run-"] { min-height: 13.5rem; }

@@ -1,7 +1,8 @@
 """A real server and a real browser: the fixtures of every end-to-end test.
 
     server       base URL of `python -m streamlit run app/main.py` with its own WHICHFLUENCE_HOME
-    open_page    open_page(path, theme="light" | "dark", size=(1440, 900)) -> a Playwright page, once the app is idle
+    open_page    open_page(path, theme="light" | "dark", size=(1440, 900)) -> a Playwright page, once the app is idle;
+                 `late` is a pattern of addresses whose answers come `LATE` seconds late
     settle       settle(page): wait until the app is idle again, after a click
     shifts       shifts(page) -> (cumulative layout shift, its largest parts with what moved)
     alerts       alerts(page) -> texts of the alerts that stood on it at any time
@@ -37,6 +38,7 @@ BROWSERS = ("/usr/bin/chromium-headless-shell", "/usr/bin/chromium")  # the firs
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
              "--disable-component-update", "--disable-sync", "--no-first-run"]
 PATIENCE = 120_000  # milliseconds; the machine may be busy
+LATE = 4  # seconds, more than a page waits before it shows itself
 QUIET = 400  # milliseconds without work after which the app counts as idle
 VISIT = re.compile(r"\[(?:(?:light|dark)-)?([\w-]+@\w+)\]$")  # the name of a visit in that of its test
 IDLE = """quiet => {
@@ -144,9 +146,11 @@ def opening(server, browser):
     def opening_():
         contexts = []
 
-        def open_(path: str = "/", theme: str = "light", size: tuple[int, int] = (1440, 900)):
+        def open_(path: str = "/", theme: str = "light", size: tuple[int, int] = (1440, 900), late: str = ""):
             contexts.append(browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme,
                                                 reduced_motion="reduce", accept_downloads=True))
+            if late:
+                contexts[-1].route(late, _come_late)
             return _opened(contexts[-1].new_page(), f"{server}/{path.lstrip('/')}")
 
         try:
@@ -225,6 +229,11 @@ def _opened(page, url: str):
     page.goto(url)
     _wait_until_idle(page)
     return page
+
+
+def _come_late(route) -> None:
+    time.sleep(LATE)
+    route.continue_()
 
 
 def _is_fault(said) -> bool:

@@ -80,6 +80,14 @@ def test_the_first_screen_holds_matrix_verdict_and_way(opening):
         assert page.console_errors == []
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (1000, 800), (390, 844)])
+def test_nothing_jumps_where_the_script_of_the_matrix_comes_late(open_page, shifts, size):
+    page = open_page("/compare", size=size, late="**/BidiComponent*.js")
+    page.locator(".wf-matrix").wait_for()
+    page.wait_for_timeout(500)
+    assert shifts(page)[0] <= 0.1, shifts(page)
+
+
 def test_on_a_phone_the_verdict_follows_the_matrix(open_page, settle):
     page = answered(open_page(link(), size=(390, 844)))
     sheet = page.locator(".wf-sheet")
