@@ -84,8 +84,8 @@ def show(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame 
     """
     content = html(scorings, names, cells, metric, chance, pair)
     listed = _digest(scorings)
-    st.html(f"<style>.st-key-compare-grid {{ --wf-rows: {len(scorings)} }}</style>")
-    _mounted(key=KEY, data={"html": content, "list": listed}, on_act_change=lambda: _take(listed, len(scorings)))
+    with st.container(key=f"wf-rows-{len(scorings)}"):
+        _mounted(key=KEY, data={"html": content, "list": listed}, on_act_change=lambda: _take(listed, len(scorings)))
 
 
 def _take(listed: str, count: int) -> None:

@@ -73,7 +73,8 @@ def preset_picker(scorings: Sequence[Scoring]) -> None:
     inputs.pills("Start from", list(offered), key=PILLS, format_func=lambda key: offered[key].title,
                  on_change=_picked, label_visibility="collapsed", wrap=True)
     if name:
-        glossary.caption(offered[name].note)
+        with st.container(key="wf-preset-note"):
+            glossary.caption(offered[name].note)
 
 
 def _presets() -> Mapping[str, Preset]:

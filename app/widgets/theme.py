@@ -55,8 +55,11 @@ STYLE = """
 .wf-matrix .wf-diagonal { min-width: var(--cell); border-radius: 4px;
   background: color-mix(in srgb, currentColor 7%, transparent); }
 .wf-shade { background: light-dark(var(--l), var(--d)); }
-.st-key-compare-grid { --row: 3.8rem; }
-.st-key-compare-grid:not(:has(.wf-matrix)) { min-height: calc(var(--wf-rows) * var(--row) + 3.5rem); }
+[class*="st-key-wf-rows-"] { --rows: 12; --row: 3.8rem; }
+.st-key-wf-rows-1 { --rows: 1; } .st-key-wf-rows-2 { --rows: 2; } .st-key-wf-rows-3 { --rows: 3; }
+.st-key-wf-rows-4 { --rows: 4; } .st-key-wf-rows-5 { --rows: 5; } .st-key-wf-rows-6 { --rows: 6; }
+.st-key-wf-rows-7 { --rows: 7; } .st-key-wf-rows-8 { --rows: 8; } .st-key-wf-rows-9 { --rows: 9; }
+[class*="st-key-wf-rows-"]:not(:has(.wf-matrix)) { min-height: calc(var(--rows) * var(--row) + 3.5rem); }
 .wf-matrix details { position: relative; }
 .wf-matrix summary { list-style: none; cursor: pointer; padding: 0 .4rem; border-radius: 4px; line-height: 1.2; }
 .wf-matrix summary::-webkit-details-marker { display: none; }
@@ -149,6 +152,8 @@ STYLE = """
 .st-key-wf-map-asked > div { min-height: 4rem; }
 .st-key-choice-show { min-height: 2rem; } .st-key-wf-start { min-height: 2.5rem; }
 .st-key-compare-preset { min-height: 4.25rem; }
+.st-key-wf-preset-note:has([data-testid="stSkeleton"]) { min-height: 2.8rem; }
+.st-key-choice-metric:has([data-testid="stSkeleton"]) { max-height: 2rem; overflow: hidden; }
 [class*="st-key-run-"] { min-height: 9.5rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li) { max-width: 54rem; }
 .st-key-wf-guide [data-testid="stMarkdownContainer"] :is(p, li, td code) { overflow-wrap: anywhere; }
@@ -201,7 +206,8 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   color: light-dark(#005c91, #8fd0f5); }
 [data-testid="stMain"] [data-testid="stPageLink"] a span { color: light-dark(#0072B2, #56B4E9); }
 [data-testid="stMainBlockContainer"] { padding: 3.2rem 3rem 4rem; }
-@media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; } .st-key-compare-grid { --row: 6.2rem; } }
+@media (max-width: 1200px) { .st-key-wf-first-look { min-height: 49rem; }
+  [class*="st-key-wf-rows-"] { --row: 6.2rem; } }
 @media (max-width: 900px) { .st-key-wf-first-look { min-height: 79rem; } }
 @media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; }
   :is(.st-key-wf-paper-lead, .st-key-wf-card-lead) { min-height: 6.5rem; }
@@ -224,7 +230,9 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
   .wf-sheet > * { display: block; } .wf-sheet:focus-visible { outline: 2px solid light-dark(#0072B2, #56B4E9); }
   .st-key-wf-dock { position: static; scroll-margin-top: 4rem; }
   [data-testid="stButtonGroup"] button { padding-inline: .6rem; }
-  .st-key-compare-preset { min-height: 6.5rem; } .st-key-compare-grid { --row: 6.8rem; }
+  .st-key-compare-preset { min-height: 6.5rem; } .st-key-wf-preset-note:has([data-testid="stSkeleton"]) {
+    min-height: 4.2rem; }
+  [class*="st-key-wf-rows-"] { --row: 6.8rem; }
   .st-key-choice-detail [data-testid="stButtonGroup"] > div { flex-wrap: wrap; }
   .st-key-choice-show { min-height: 4.25rem; } .st-key-wf-map-asked { flex-direction: column; align-items: stretch; }
   [class*="st-key-run-"] { min-height: 13.5rem; }
