@@ -34,7 +34,7 @@ def guide(server):
 @pytest.fixture(scope="module")
 def compared(guide):
     """Compare with its first look computed."""
-    return guide["interact"](page="compare", query_params={
+    return guide["opened"]("compare:first", page="compare", query_params={
         "s": [STEP, STEP.replace("loss", "logit")], "data": ["digits"], "train": ["200"], "queries": ["10"],
         "candidates": ["40"]})
 
