@@ -126,6 +126,7 @@ def browser():
     if not found:
         pytest.skip(f"no browser at {named or ' or '.join(BROWSERS)}; name one with CHROMIUM")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
         yield chromium

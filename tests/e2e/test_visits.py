@@ -99,6 +99,7 @@ def test_the_pages_stand_above_the_data_in_the_sidebar(visit):
 
 @on(visits(["learn"], "desk"))
 def test_the_keyboard_reaches_every_step_and_answers(visit):
+    visit.page.locator('[aria-label^="Show data"]').first.wait_for(state="attached")  # the chart has been drawn
     reached = {}
     for _ in range(40):
         visit.page.keyboard.press("Tab")

@@ -38,6 +38,9 @@ OPERATED = {  # view: (control to operate, keys, what then holds in the address)
     "runs": (".st-key-choice-preset button", "ArrowRight Enter", "preset=paper"),
 }
 
+STILL = """() => !document.getAnimations().some(
+  each => each.playState === 'running' && each.effect.getComputedTiming().endTime < Infinity)"""
+
 
 def address(page: str) -> str:
     """Where a page lies as a reader first opens it."""
@@ -81,6 +84,7 @@ class Visit:
         if theme != self.theme:
             self.page.emulate_media(color_scheme=theme)
             self.settle(self.page)
+            self.page.wait_for_function(STILL)
         self.theme = theme
         self.grounds[theme] = self.page.evaluate(
             "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
