@@ -14,6 +14,7 @@ from engine.basics.errors import InvalidInput
 from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
+from engine.question.interventions import Upweight
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
@@ -80,8 +81,8 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     parts = [Together.of(arrays) for arrays in seeds]
     lost = tuple(map(LeftOut.of, seeds))
     if not all(part.kept.any() for part in parts):
-        raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; raise l2 or the damping, "
-                           "lower α, or, where a network reaches no optimum, ask for a `local_search`.")
+        raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; "
+                           f"{_remedies([scores.scoring for scores in seeds[0]])}.")
     if not all((part.known.sum(1) > 1).any() for part in parts):
         raise InvalidInput("No query has two scores above resolution under all specifications; use the precision "
                            "`float64`, or a larger intervention.")
@@ -122,6 +123,16 @@ def measured(stacks: Sequence[np.ndarray], taus: np.ndarray | None) -> Measured:
 def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
     """What a reader must know of how one scoring was computed, over all seeds."""
     return Convergence.joined([scores.convergence for scores in seeds]).remarks(seeds[0].scoring.route.title)
+
+
+def _remedies(scorings: Sequence[Scoring]) -> str:
+    """What may make these scorings converge, and nothing that they do not have."""
+    linear = any(scoring.process.linear for scoring in scorings)
+    found = ["raise l2 or the damping" if linear else "raise l2"]
+    found += ["lower α"] if any(isinstance(scoring.intervention, Upweight) for scoring in scorings) else []
+    if any(scoring.process.optimum and scoring.exact for scoring in scorings):
+        found.append("where a network reaches no optimum, ask for a `local_search`")
+    return ", or ".join(found)
 
 
 def _pairwise(stack: np.ndarray, *, metrics: Sequence[str], fraction: float) -> dict[str, np.ndarray]:
