@@ -122,8 +122,9 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
     candidates = chosen.candidates or chosen.sources[0].n_train
     chance = metric.chance(candidates, 0.05)
     glossary.caption(
-        f"{metric.title} between approximate and exact scores: 1 is full agreement, unrelated scores give "
-        f"{chance:.2f}. Lines: means over draws; bands: 95% over draws; small dots: single draws. {how}")
+        f"{metric.title} between approximate and exact scores: 1 is full agreement, scores in random "
+        f"order reach {chance:.2f} on average. Lines: means over draws; bands: 95% over draws; small dots: single "
+        f"draws. {how}")
     downloads.chart_extras(f"approximation-{chosen.panel}", means.drop(columns=["low", "high"]), scorings,
                            chosen.scored)
 

@@ -92,7 +92,7 @@ def show(found: FirstLook) -> None:
     st.html(glossary.explained_html(f'<div class="wf-cards">{query}{"".join(cards)}</div>'))  # drawn after what follows
     chips.verdict_badge(found.verdict)
     chips.note(f"Both are exact. Over all {found.queries} queries their rankings agree with Kendall's τ = "
-               f"{found.agreement} (1 the same order, 0 unrelated, ± 95% interval over queries); this query is the one "
+               f"{found.agreement} (1 the same order, −1 reversed, ± 95% interval over queries); this query is the one "
                "where they disagree most about the best example.")
 
 

@@ -3,8 +3,8 @@ r"""How well an approximation ranks: measured against the exact answer to *the s
 Of the problem's candidates and queries a few are drawn with a fixed seed, none of them chosen for its score. The exact
 answer is computed there, and the approximation is compared with it:
 
-    τ              Kendall's τ-b of every query, mean over queries, ± 95% t interval over them; and, since other candidates
-                   give another τ, ± 1.96 standard errors of the delete-one jackknife over the drawn candidates,
+    τ              Kendall's τ-b of every query, mean over queries, ± 95% t interval over them; and, since other
+                   candidates give another τ, ± 1.96 standard errors of the delete-one jackknife over those drawn,
 
                      se² = (1 − k/K) · (k − 1)/k · Σ_j (τ_(j) − τ̄)²,     τ_(j) without candidate j, k of K drawn
 
@@ -89,8 +89,8 @@ class SpotCheck:
             return (f"All {self.candidates:,} candidates and {self.queries:,} queries of the comparison; ± is a 95% "
                     "interval over queries.")
         return (f"Spot check: {self.candidates:,} of {self.of_candidates:,} candidates and {self.queries:,} of "
-                f"{self.of_queries:,} queries, drawn at random (seed {self.seed}); ± is a 95% interval over queries, of "
-                "τ over the draw of candidates, too.")
+                f"{self.of_queries:,} queries, drawn at random (seed {self.seed}); ± is a 95% interval over queries, "
+                "that of τ over the draw of candidates, too.")
 
     @property
     def reference_said(self) -> str:
@@ -201,7 +201,8 @@ def drawn(rng: np.random.Generator, count: int, of: int) -> np.ndarray:
 
 def too_dear(scoring: Scoring, seconds: float, candidates: int) -> NotMeasured:
     """That the exact answer for so many candidates takes too long, and how long."""
-    return NotMeasured(scoring, f"the exact answer for {candidates:,} candidates takes about {_spelled(seconds)}", seconds)
+    why = f"the exact answer for {candidates:,} candidates takes about {_spelled(seconds)}"
+    return NotMeasured(scoring, why, seconds)
 
 
 def refused(error: InvalidInput | str) -> str:

@@ -39,9 +39,8 @@ def spot_check(
     with progress("the exact answer") as move:
         found = checked.spot_check(problem, scoring, candidates=candidates, queries=queries, seed=seed,
                                    most_seconds=most_seconds, options=setting.options(move))
-    measured = isinstance(found, checked.SpotCheck)
-    record = {"spec": scoring.canonical(), "measured": measured, "sentence": found.sentence, "data": problem.fingerprint,
-              **(_record(found) if isinstance(found, checked.SpotCheck) else {"why": found.why}),
+    told = _record(found) if isinstance(found, checked.SpotCheck) else {"measured": False, "why": found.why}
+    record = {"spec": scoring.canonical(), "sentence": found.sentence, **told, "data": problem.fingerprint,
               "command": command_line("spot-check", "--data", data, "--spec", spec, "--out", out, "--candidates",
                                       str(candidates), "--queries", str(queries), "--seed", str(seed),
                                       "--most-seconds", repr(most_seconds), *setting.arguments)}
@@ -53,7 +52,7 @@ def spot_check(
 
 
 def _record(found: SpotCheck) -> dict[str, Any]:
-    return {"reference": found.reference.canonical(), "reference_bounded": found.bounded,
+    return {"measured": True, "reference": found.reference.canonical(), "reference_bounded": found.bounded,
             "reference_computed": found.convergence.summary,
             "kendall_tau": {**_agreement(found.tau), "ci95_of_the_draw": _number(found.drawn_ci95),
                             "ci95_together": _number(found.ci95)},

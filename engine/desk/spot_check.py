@@ -1,4 +1,4 @@
-"""How well an approximation ranks, for a page: out of exact scores that are at hand, computed now, or what to wait for."""
+"""How well an approximation ranks, for a page: by exact scores at hand, or computed now, or what to wait for."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from engine.problems import ProblemSource
 from engine.scoring import cost
 from engine.scoring.scoring import Scoring
 
-AFFORDABLE = 60.0
-"""Seconds up to which a comparison asks for the exact answer by itself."""
+QUICK, AFFORDABLE = 1.5, 60.0
+"""Seconds up to which the exact answer is computed at once, and up to which a comparison asks for it by itself."""
 
 
 def spot_checked(desk: Desk, found: Compared, place: int, most_seconds: float = AFFORDABLE
@@ -48,13 +48,13 @@ def _drawn(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, 
            ) -> SpotCheck | NotMeasured | Waiting:
     of = (source.n_queries, source.n_candidates or source.n_train)
     try:
-        if not desk.at_once(source, [scoring, exact], count, source.problem_class.live_seconds):
+        if not desk.at_once(source, [scoring, exact], count, QUICK):
             dear = _cost(desk, source, scoring, exact, count)
             if isinstance(dear, Waiting):
                 return dear
             if dear.seconds > most_seconds and not runs.finished(desk.jobs, source, [exact], count):
                 return dear
-        scores = desk.scores(source, [scoring, exact], count)
+        scores = desk.scores(source, [scoring, exact], count, QUICK)
     except InvalidInput as error:
         return NotMeasured(scoring, refused(error))
     if isinstance(scores, Waiting):
