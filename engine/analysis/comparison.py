@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from math import inf, nan
 
 import numpy as np
 import pandas as pd
@@ -113,11 +114,23 @@ def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: n
 
 
 def measured(stacks: Sequence[np.ndarray], taus: np.ndarray | None) -> Measured:
-    """What two scorings' arrays (2, m, k) of each seed show, with τ of every query: equal to rounding, ranked alike."""
+    """What two scorings' arrays (2, m, k) of each seed show, with τ of every query: equal to rounding, ranked alike,
+    how far apart."""
     equal = all(bool((np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)).max(-1, keepdims=True)).all())
                 for a, b in stacks)
     defined = np.array([]) if taus is None else taus[~np.isnan(taus)]
-    return Measured(equal, equal or bool(defined.size and (defined > 1 - 1e-12).all()))
+    return Measured(equal, equal or bool(defined.size and (defined > 1 - 1e-12).all()), distance=_distance(stacks),
+                    least=float(defined.min()) if defined.size else nan)
+
+
+def _distance(stacks: Sequence[np.ndarray]) -> float:
+    """The largest difference of two scores over the larger standard deviation of their query's, over all queries; of
+    queries where both are constant 0 where they are equal, else ∞."""
+    each = []
+    for a, b in stacks:
+        apart, spread = np.abs(a - b).max(-1), np.maximum(a.std(-1), b.std(-1))
+        each.append(np.divide(apart, spread, out=np.where(apart > 0, inf, 0.0), where=spread > 0))
+    return float(max(one.max() for one in each))
 
 
 def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:

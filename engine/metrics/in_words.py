@@ -78,7 +78,7 @@ def chance_tau(candidates: int) -> float:
 
 def expected_overlap(tau: float, share: float) -> float:
     """The overlap of the top `share` under a normal copula with this τ."""
-    if share >= 1:
+    if share >= 1 or tau >= 1:
         return 1.0
     z, angle = float(ndtri(1 - share)), math.pi * min(max(tau, -1.0), 1.0) / 2
     at = np.linspace(0.0, angle, POINTS)

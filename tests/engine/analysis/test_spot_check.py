@@ -110,7 +110,7 @@ def test_what_has_no_reference_says_why(scoring, why):
 def test_what_costs_too_much_says_how_much(problem, monkeypatch):
     monkeypatch.setattr("engine.analysis.spot_check.cost.guess", lambda scorings, part, count: 7200.0)
     found = spot_check(problem, APPROXIMATE, candidates=20, most_seconds=60)
-    assert found.seconds == 7200 and "20 candidates takes about 2 h" in found.sentence
+    assert found.seconds == pytest.approx(7200) and "20 candidates takes about 2 h" in found.sentence
     assert isinstance(spot_check(problem, APPROXIMATE, candidates=20), SpotCheck)
 
 

@@ -55,6 +55,10 @@ def test_both_are_said_where_the_whole_and_the_top_differ():
     assert "unrelated" not in found.sentence.lower()
 
 
+def test_equal_rankings_without_any_spread_have_their_word():
+    assert said(1.0, 0.0, 1.0, 0.0).word == said(1.0, 0.0, 1.0, 0.0, candidates=40).word == "nearly the same order"
+
+
 def test_few_candidates_reach_far_by_chance():
     """τ of 8 unrelated candidates is up to 0.57 in 95% of the queries."""
     assert said(0.45, 0.02, 0.5, 0.3, candidates=8).word == ""
