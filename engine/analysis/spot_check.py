@@ -86,7 +86,9 @@ class SpotCheck:
     def basis(self) -> str:
         """What was compared, and what the intervals run over."""
         if self.seed is None:
-            return (f"All {self.candidates:,} candidates and {self.queries:,} queries of the comparison; ± is a 95% "
+            count = f"{self.candidates:,} of {self.of_candidates:,}"
+            count = f"All {self.candidates:,}" if self.candidates == self.of_candidates else count
+            return (f"{count} candidates and {self.queries:,} queries of the comparison's first draw; ± is a 95% "
                     "interval over queries.")
         return (f"Spot check: {self.candidates:,} of {self.of_candidates:,} candidates and {self.queries:,} of "
                 f"{self.of_queries:,} queries, drawn at random (seed {self.seed}); ± is a 95% interval over queries, "
