@@ -70,7 +70,7 @@ class SpotCheck:
 
     @property
     def chance(self) -> float:
-        """The overlap of unrelated rankings."""
+        """The overlap of rankings in random order, on average."""
         return self.top / self.candidates
 
     @property
@@ -103,8 +103,9 @@ class SpotCheck:
     @property
     def sentence(self) -> str:
         """How well the approximation ranks, in one sentence with its numbers."""
-        title = self.scoring.route.title
-        return f"{title[0].upper()}{title[1:]} against the exact answer to its question: {_lower(self.words.sentence)}"
+        against = ("the exact answer to its question" if self.bounded else
+                   "a search for the answer to its question, which is not known to be right")
+        return f"{_opened(self.scoring.route.title)} against {against}: {_lower(self.words.sentence)}"
 
 
 @dataclass(frozen=True)
@@ -117,8 +118,7 @@ class NotMeasured:
 
     @property
     def sentence(self) -> str:
-        title = self.scoring.route.title
-        return f"{title[0].upper()}{title[1:]} against the exact answer to its question: not measured; {self.why}."
+        return f"{_opened(self.scoring.route.title)} against the exact answer to its question: not measured; {self.why}."
 
 
 def reference(scoring: Scoring) -> Scoring | NotMeasured:
@@ -180,9 +180,9 @@ def against(approximate: Scores, exact: Scores, *, of: tuple[int, int] | None = 
 
 
 def bounded(exact: Scores) -> bool:
-    """Whether the error of a reference is bounded: it was computed to a tolerance, which every candidate met."""
-    told = exact.convergence
-    return exact.scoring.exact and not told.searched and told.kept == told.of
+    """Whether the error of a reference is bounded: it was computed to a tolerance, and the candidates that missed it are
+    left out, as in every comparison; or as defined, but for rounding. Some iterations, wherever they end, have none."""
+    return exact.scoring.exact and not exact.convergence.searched
 
 
 def jackknife(together: Together, of: int) -> float:
@@ -227,6 +227,10 @@ def _spelled(seconds: float) -> str:
     size, unit = next(pair for pair in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= 1.5 * pair[0] or
                       pair[0] == 1.0)
     return f"{max(1.0, seconds / size):,.0f} {unit}"
+
+
+def _opened(title: str) -> str:
+    return f"{title[0].upper()}{title[1:]}"
 
 
 def _lower(sentence: str) -> str:
