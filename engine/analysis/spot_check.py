@@ -118,7 +118,8 @@ class NotMeasured:
 
     @property
     def sentence(self) -> str:
-        return f"{_opened(self.scoring.route.title)} against the exact answer to its question: not measured; {self.why}."
+        title = _opened(self.scoring.route.title)
+        return f"{title} against the exact answer to its question: not measured; {self.why}."
 
 
 def reference(scoring: Scoring) -> Scoring | NotMeasured:
@@ -180,8 +181,9 @@ def against(approximate: Scores, exact: Scores, *, of: tuple[int, int] | None = 
 
 
 def bounded(exact: Scores) -> bool:
-    """Whether the error of a reference is bounded: it was computed to a tolerance, and the candidates that missed it are
-    left out, as in every comparison; or as defined, but for rounding. Some iterations, wherever they end, have none."""
+    """Whether the error of a reference is bounded: it was computed to a tolerance, and the candidates that missed it
+    are left out, as in every comparison; or as defined, but for rounding. Iterations, wherever they end, have no bound.
+    """
     return exact.scoring.exact and not exact.convergence.searched
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import ceil, floor, log10, nan
 
+from engine.basics.values import short
 from engine.question.runs import other_runs
 from engine.question.specification import AXIS_NAMES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
@@ -127,13 +128,19 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
 
 def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], measured: Measured) -> Verdict:
     """Two answers to one question that no error tells apart, although one or both may be approximate."""
-    to = f"{measured.distance:.1g}" if measured.distance >= 1e-16 else "the last digit"
+    to = short(_up(measured.distance)) if measured.distance >= 1e-16 else "the last digit"
     changes = _changes(a, b, a.differing_axes(b))
     read = f"The two are one question, written differently ({changes}). " if changes else ""
     far = (f"No two of their scores differ by more than {to} of the standard deviation of a query's scores, and "
-           f"Kendall's τ is {measured.least:.4f} or more for every query")
+           f"Kendall's τ is {floor(measured.least * 1e4) / 1e4:.4f} or more for every query")
     rest = " How far both are from the exact answer is another measure." if len(approximate) == 2 else ""
     return Verdict(SAME, (), f"Same question, same scores to {to}", f"{read}{far}.{rest}")
+
+
+def _up(value: float) -> float:
+    """A positive number rounded up to one digit, so that it bounds what it was."""
+    unit = 10.0 ** floor(log10(value))
+    return float(f"{ceil(value / unit) * unit:.0e}")
 
 
 def _another_run(a: Scoring, b: Scoring) -> Verdict:

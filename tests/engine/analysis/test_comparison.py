@@ -169,7 +169,8 @@ def test_two_answers_to_one_question_are_the_same_to_the_distance_that_was_measu
     assert (found.headline == "Same question, both answers are approximate") != same
     if same:
         said = found.headline.removeprefix("Same question, same scores to ")
-        assert said == "the last digit" if not noise else float(said) == pytest.approx(noise, rel=0.5)
+        far = (np.abs(moved - values).max(1) / np.maximum(moved.std(1), values.std(1))).max()
+        assert said == "the last digit" if not noise else far <= float(said) <= 2 * far
         assert "exact answer is another measure" in found.reason and f"more than {said} of" in found.reason
 
 
