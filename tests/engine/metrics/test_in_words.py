@@ -2,6 +2,7 @@
 
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,3 +117,15 @@ def test_no_word_contradicts_a_number(tau, half, overlap, of_overlap, k):
     assert not following or max(sign * low, sign * high) <= following[0], "and no stronger one"
     if sign > 0 and least >= 0.3:
         assert overlap + of_overlap > top_size(k, 0.05) / k - 1e-9, "the top agrees more than by chance"
+
+
+def test_the_guide_has_these_ranges_and_words():
+    guide = (Path(__file__).parents[3] / "assets" / "guides" / "explaining.md").read_text()
+    bounds = [*NAMES, 1.0]
+    for least, most in zip(bounds[1:-1], bounds[2:], strict=True):
+        low, high = (50 * (1 + bound) for bound in (least, most))
+        between, shares = (f"{least:g} and more", f"{low:g}% and more") if most == 1 else (
+            f"{least:g} to {most:g}", f"{low:g} to {high:g}%")
+        assert f"| {between} | {shares} | {NAMES[least].format('the same')} |" in guide
+    assert f"| −{bounds[1]:g} to {bounds[1]:g} | 45 to 55% | {NAMES[0.0]} |" in guide
+    assert said(0.027, 0.010, 0.357).sentence.rstrip(".") in guide
