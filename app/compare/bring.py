@@ -36,7 +36,7 @@ from engine.scoring import codes
 from engine.scoring.named import NAMED
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
-from engine.scoring.verdict import Verdict, verdict
+from engine.scoring.verdict import Verdict
 
 CORNER = 8
 CLAIM, CALLED, AXIS, SIGN, AGAINST, ORDER = "claim", "called", "axes", "sign", "against", "stand"
@@ -106,7 +106,7 @@ def _panel(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerat
     agreement = _agreement(reference, brought)
     place = _against(names)
     other = found.scores[0][place]
-    judged = verdict(brought.scoring, other.scoring, found.facts)
+    judged = brought_row.judged(found, brought, other)
     why = _explained(found, brought, other, judged)
     if why is None:
         return None

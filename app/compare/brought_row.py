@@ -12,11 +12,13 @@ import streamlit as st
 from app.compare.grid import shading
 from app.widgets import chips, downloads
 from app.widgets.agreements import plus_minus, signed
+from engine.analysis.comparison import compare
+from engine.basics.errors import InvalidInput
 from engine.brought.claim import agreement_with
 from engine.desk.compared import Compared
 from engine.metrics.agreement import METRICS
 from engine.scoring.scores import Scores
-from engine.scoring.verdict import verdict
+from engine.scoring.verdict import Verdict, verdict
 
 
 def cells(found: Compared, brought: Scores, names: Sequence[str], metric: str) -> pd.DataFrame:
@@ -25,8 +27,17 @@ def cells(found: Compared, brought: Scores, names: Sequence[str], metric: str) -
     for name, other in zip(names, found.scores[0], strict=True):
         agreement = agreement_with(other, brought, [metric])[metric]
         rows.append({"specification": name, "mean": agreement.mean, "ci95": agreement.ci95,
-                     "verdict": verdict(brought.scoring, other.scoring, found.facts).headline})
+                     "verdict": judged(found, brought, other).headline})
     return pd.DataFrame(rows)
+
+
+def judged(found: Compared, brought: Scores, other: Scores) -> Verdict:
+    """The verdict on brought scores and those of the list, by what the two arrays show where they can be compared."""
+    try:
+        return compare([[brought, other]], metrics=("kendall_tau",), problem=found.sources[0].problem_class
+                       ).verdicts[0][1]
+    except InvalidInput:  # no candidate is left in both
+        return verdict(brought.scoring, other.scoring, found.facts)
 
 
 def show(found: Compared, brought: Scores, names: Sequence[str], metric: str) -> None:

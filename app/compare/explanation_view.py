@@ -52,8 +52,8 @@ def _columns(table: pd.DataFrame) -> dict:
 def _whole(found: Explanation) -> str:
     if not found.links:
         return ""
-    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance (unrelated rankings: 0.5), and the way is "
-            f"{found.path:.3f} long: slack {found.slack:.3f}.")
+    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance (rankings in random order: 0.5 on "
+            f"average), and the way is {found.path:.3f} long: slack {found.slack:.3f}.")
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
     return text + (f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else "")

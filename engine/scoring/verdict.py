@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil, floor, log10, nan
 
+from engine.basics.values import short
 from engine.question.runs import other_runs
 from engine.question.specification import AXIS_NAMES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
@@ -21,17 +23,32 @@ BOTH = "both"
 NO_SPECIFICATION = "no specification"
 ANOTHER_RUN = "another run"
 
+CLOSE = 1e-5
+"""Of the standard deviation of a query's scores: about a hundred units in the last place of single precision, which is
+what an inner product over many parameters is left with; two programs for one estimator differ by that."""
+CLOSE_ORDER = 1 - 1e-3
+"""τ where as few as 5 of 10,000 pairs change places, which ties within `CLOSE` can make."""
+
 
 @dataclass(frozen=True)
 class Measured:
     """What the two arrays at hand show.
 
     equal: to rounding. alike: every query ranks the candidates the same. remarks: sentences on how they were computed.
+    distance: the most by which two oriented scores differ, over the standard deviation of their query's scores. least:
+    the smallest τ of a query. NaN where they were not measured.
     """
 
     equal: bool
     alike: bool
     remarks: tuple[str, ...] = ()
+    distance: float = nan
+    least: float = nan
+
+    @property
+    def close(self) -> bool:
+        """Whether the two arrays are the same but for what single precision leaves of a score."""
+        return self.distance <= CLOSE and self.least >= CLOSE_ORDER
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,8 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
     axes = a.differing_axes(b)
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
     asked = _asked(a, b, facts)
+    if asked and asked.gives is Gives.EQUAL and measured and measured.close:
+        return _same_to_a_distance(a, b, approximate, measured)
     if asked and asked.gives is Gives.EQUAL:
         return _approximate(a, b, approximate, asked.reasons, _tail(known, measured))
     if not approximate and axes == ("T",) and other_runs(a.process, b.process):
@@ -105,6 +124,23 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
     changes = _changes(a, b, a.differing_axes(b))
     written = f"They are written differently ({changes}), and their" if changes else "Their"
     return Verdict(SAME, (), "Same question, same answer", f"{written} scores are equal: {_because(known)}.")
+
+
+def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], measured: Measured) -> Verdict:
+    """Two answers to one question that no error tells apart, although one or both may be approximate."""
+    to = short(_up(measured.distance)) if measured.distance >= 1e-16 else "the last digit"
+    changes = _changes(a, b, a.differing_axes(b))
+    read = f"The two are one question, written differently ({changes}). " if changes else ""
+    far = (f"No two of their scores differ by more than {to} of the standard deviation of a query's scores, and "
+           f"Kendall's τ is {floor(measured.least * 1e4) / 1e4:.4f} or more for every query")
+    rest = " How far both are from the exact answer is another measure." if len(approximate) == 2 else ""
+    return Verdict(SAME, (), f"Same question, same scores to {to}", f"{read}{far}.{rest}")
+
+
+def _up(value: float) -> float:
+    """A positive number rounded up to one digit, so that it bounds what it was."""
+    unit = 10.0 ** floor(log10(value))
+    return float(f"{ceil(value / unit) * unit:.0e}")
 
 
 def _another_run(a: Scoring, b: Scoring) -> Verdict:

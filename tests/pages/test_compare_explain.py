@@ -137,6 +137,17 @@ def test_the_verdict_on_brought_scores_knows_the_problem(home):
     assert says(at, "Same question, one answer is approximate") and not says(at, "Both: the training process differs")
 
 
+def test_another_program_s_scores_two_millionths_away_are_the_same_scores(home):
+    """Our GradSim beside another program's, in single precision: no approximation error parts them."""
+    ours = Scoring.of(STEP.behavior, STEP.intervention, STEP.process, "first_order")
+    values = compute(SOURCE.build().problem, ours)[0].values
+    theirs = values + 2e-6 * values.std(1, keepdims=True) * np.sign(np.random.default_rng(0).normal(size=values.shape))
+    listed = specification_list.address_of([ours, STEP], (0, 1))
+    at = upload(sound(open("compare", **SMALL, **listed, against=1)), theirs)
+    assert says(at, "Same question, same scores to 3e-6")
+    assert not says(at, "Same question, both answers are approximate")
+
+
 def test_a_table_of_another_problem_is_a_sentence(home):
     at = upload(opened(), scores(rows=7))
     assert any("The table is 7 × 60, but the problem has 20 queries" in error.value for error in at.error)
