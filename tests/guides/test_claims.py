@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.guides.claims import predicates, scan
+from tests.guides.claims import predicates, scan, settings  # noqa: F401
 from tests.guides.claims.table import REASONS, Claim, claims, exists
 
 TEXTS = scan.texts()

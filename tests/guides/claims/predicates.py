@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import pandas as pd
 
-from engine.experiments.statements.statement import CONFIRMED, UNDECIDED
+from engine.experiments.statements.statement import CONFIRMED, UNDECIDED, Finding
 from engine.metrics.intervals import t_interval
-from tests.guides.published import ROOT, by_seed, concluded, manifest, published
+from tests.guides import published as told
+from tests.guides.published import ROOT, by_seed, manifest, published
 
 Found = bool | list[str]
 PREDICATES: dict[str, Callable[[], Found]] = {}
@@ -19,6 +21,12 @@ STEPS = ("GradSim", "EK-FAC", "DataInf")
 def claim(predicate: Callable[[], Found]) -> Callable[[], Found]:
     PREDICATES[predicate.__name__] = predicate
     return predicate
+
+
+@cache
+def concluded(scale: str) -> dict[str, Finding]:
+    """What a scale says of every statement."""
+    return told.concluded(scale)
 
 
 def paper(name: str) -> pd.DataFrame:
@@ -405,3 +413,18 @@ def benign_triggers_in_the_paper() -> Found:
     found = table[(table["metric"] == "BT-FPR") & (table["model"] == "Qwen3-8B")]
     own = beside(removed, found, "method", "behavior")
     return ["500"] if len(own) == 19 and (own["mean"].astype(float) == own["mean_paper"].astype(float)).all() else False
+
+
+@claim
+def first_order_of_a_network_over_eta() -> Found:
+    table = taus("figure-a2", "desk")
+    own = table[table["curve"] == "eta"].assign(eta=lambda rows: rows["parameter"].str.partition("=")[2].astype(float))
+    curves = own.pivot(index="behavior", columns="eta", values="mean")
+    return bool("query_logit" in curves.index and (curves.diff(axis=1).iloc[:, 1:] < 0).all(axis=None))
+
+
+@claim
+def inverse_hessian_beside_a_step() -> Found:
+    soft, cnn = (table[table["comparison"].str.contains("one-step vs. inverse-Hessian")]["mean"].item()
+                 for table in (taus("table-a6", "paper"), taus("table-a7", "desk")))
+    return max(soft, cnn) < 0.1
