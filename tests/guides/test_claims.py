@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.guides.claims import predicates, scan, settings  # noqa: F401
-from tests.guides.claims.table import REASONS, Claim, claims, exists
+from tests.guides.claims.table import REASONS, TABLES, Claim, claims, exists
 
 TEXTS = scan.texts()
 TABLE = claims()
@@ -64,6 +64,28 @@ def uncovered(file: str) -> list[scan.Trigger]:
 def test_nothing_is_claimed_beside_the_table(file):
     left = Counter(f"{found.sentence}  [{found.word}]" for found in uncovered(file))
     assert not left, "write what proves it into tests/guides/claims/claims.txt, or take it back:\n" + "\n".join(left)
+
+
+def test_every_table_of_numbers_has_its_evidence():
+    found = {head for path in sorted(scan.GUIDES.glob("*.md")) for head in scan.tables(path.read_text("utf-8"))}
+    assert found == set(TABLES)
+    for evidence in TABLES.values():
+        kind, _, name = evidence.partition(" ")
+        assert exists(name) if kind == "test" else name in REASONS
+
+
+@pytest.mark.parametrize(("text", "found", "fits"), [
+    ("It falls from 0.65 ± 0.11 to −0.23 for 5 of the 20 groups.", ["0.65", "0.11", "−0.23", "5", "20"], True),
+    ("It falls from 0.65 to 0.24.", ["0.65", "0.23"], False), ("It falls to 0.23.", ["0.65", "0.23"], False),
+    ("It is best.", True, True), ("It is best.", False, False)])
+def test_a_claim_that_does_not_fit_is_caught(text, found, fits, monkeypatch):
+    monkeypatch.setitem(predicates.PREDICATES, "made", lambda: found)
+    claim = Claim("README", text, "holds", "made")
+    if fits:
+        test_what_is_claimed_holds(claim)
+    else:
+        with pytest.raises(AssertionError):
+            test_what_is_claimed_holds(claim)
 
 
 def test_most_of_the_table_is_evidence():

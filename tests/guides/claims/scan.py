@@ -94,3 +94,11 @@ def texts() -> dict[str, str]:
     read = {name_of(path): prose(path.read_text("utf-8")) for path in guides}
     modules = (*sorted((ROOT / "app").rglob("*.py")), *sorted((ROOT / "pages").glob("*.py")))
     return {**read, **{name_of(path): found for path in modules if (found := strings(path.read_text("utf-8")))}}
+
+
+def tables(markdown: str) -> Iterator[str]:
+    """The head of every table of a guide that holds a decimal number."""
+    for found in re.finditer(r"(?:^\|.*\n)+", re.sub(r"^```.*?^```$", "", markdown, flags=re.M | re.S), flags=re.M):
+        head, _, *rows = found[0].splitlines()
+        if re.search(r"\d\.\d", " ".join(rows)):
+            yield head.strip("| ")

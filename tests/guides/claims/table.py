@@ -30,6 +30,45 @@ REASONS = {
     "template": "the value is computed where it is shown, and is no part of the sentence",
 }
 
+LANGUAGE, PICTURES = (f"tests/guides/test_published_{kind}.py::" for kind in ("language", "pictures"))
+LABELS = "estimator | trusted loss | target logit | hard margin"
+TABLES = {
+    "method | replay, own run | replay, other runs | leave-one-out, own run | leave-one-out, other runs":
+        f"test {LANGUAGE}test_agreement_with_exact_answers_about_a_training",
+    "benchmark | exact leave-one-out | influence function, exact | one exact step | nearest neighbour | gradient "
+    "length": f"test {LANGUAGE}test_a_published_scorecard",
+    "method | `lds` | `planted` answers | `planted` explanations | `stability`":
+        f"test {LANGUAGE}test_the_card_of_the_embedded_model",
+    "method | τ, exact step | linear datamodeling score":
+        f"test {LANGUAGE}test_agreement_with_the_exact_step_and_with_models_on_subsets",
+    "pair | distance | behavior | intervention | process | errors":
+        f"test {LANGUAGE}test_shares_of_the_way_between_two_methods",
+    "part | operations, 10⁶ | hours | bytes | operations, 10⁹ | hours | bytes":
+        "test tests/engine/applications/language/test_at_scale.py::test_the_guide_tells_what_is_counted",
+    "comparison | training examples | candidates | Kendall τ | top-5% overlap | sign agreement":
+        f"test {PICTURES}test_the_cnn_at_the_desk",
+    LABELS: f"test {PICTURES}test_noisy_labels_at_the_papers_scale",
+    LABELS.replace("estimator", "method"): f"test {PICTURES}test_noisy_labels_at_the_desk",
+    "rate | TracIn, target logit | LiSSA, trusted loss | GradSim, trusted loss":
+        f"test {PICTURES}test_rates_of_wrong_labels_at_the_desk",
+    "network | learned | TracIn, target logit | LiSSA, trusted loss | GradSim, trusted loss | RepSim":
+        f"test {PICTURES}test_networks_at_the_desk",
+    "removed by | wrong among the removed | change | beside random removal":
+        f"test {PICTURES}test_removal_of_pictures_at_the_desk",
+    "sought | estimator | response loss | explanation loss | answer logit | answer margin":
+        f"test {LANGUAGE}test_corruption_with_smollm2_at_the_desk",
+    "removed by | poison among the removed | attack success":
+        f"test {LANGUAGE}test_removal_with_the_embedded_model",
+    "estimator | response loss | explanation loss | answer logit | answer margin":
+        f"test {LANGUAGE}test_poison_found_with_smollm2_at_the_desk",
+    "ε | scales held | + no lag | + batches | + EK-FAC | + segments, a flow: SOURCE | its τ":
+        "test tests/engine/analysis/test_run_errors.py::test_what_source_costs_under_adamw",
+    "names | what is trained | operations | hours at 20 TFLOP/s": "exempt timing",
+    "Program | What it computes | Claims | Softmax | Network": "exempt timing",
+    "measured": "exempt timing",
+}
+"""The head of every table of the guides with decimal numbers -> its evidence, as in `claims.txt`."""
+
 
 @dataclass(frozen=True)
 class Claim:
