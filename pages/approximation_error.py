@@ -16,12 +16,12 @@ from engine.desk import Waiting
 
 def main() -> None:
     st.title("Approximation error", help=glossary.hint("Approximation error"))
-    glossary.lead("Same question, worse and worse answer, as the step leaves the tangent point.", "wf-error-lead")
+    glossary.lead("Same question: how an approximate answer leaves the exact one as the step grows.", "wf-error-lead")
     with st.container(key="wf-same-question"):
         glossary.caption(
             "An approximation follows the tangent at the trained model where the exact answer follows the curve. "
             "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
-            "this page is approximation error, never a different question.")
+            "this page is approximation error, not a different question.")
     panel = state.panel_choice()
     try:
         if panel == "run":

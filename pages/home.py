@@ -11,7 +11,7 @@ from engine.desk import Waiting
 ROOMS = (
     ("compare", "Compare", ":material/grid_on:", "Put specifications side by side: where rankings part, and why."),
     ("approximation_error", "Approximation error", ":material/show_chart:",
-     "How far cheap estimates drift from the exact answer to the same question."),
+     "How far approximations are from the exact answer to the same question."),
     ("examples", "Examples", ":material/photo_library:",
      "See the training examples themselves, ranked under up to three specifications."),
     ("map", "Map", ":material/bubble_chart:",
@@ -41,7 +41,7 @@ st.title("Which influence do you mean?")
 glossary.lead("“Which training examples influenced this prediction?” has no answer until you say what is measured "
               "(<b>B</b>, the behavior), what is done to the example (<b>P</b>, the intervention) and how training "
               "responds (<b>T</b>, the training process). Whichfluence computes the answer for the question you "
-              "choose, and says why two answers differ: another question, or a worse approximation.")
+              "choose, and says in what two answers differ: in the question, in the approximation, or in both.")
 if st.button("Start a first comparison", type="primary", icon=":material/play_arrow:"):
     st.switch_page("../pages/compare.py", query_params=specification_list.address("first"))
 figure = st.container(key="wf-first-look").empty()

@@ -44,8 +44,8 @@ OPTIMUM = ("For a tiny weight the optimum moves along its tangent, and an exact 
            "adds an error of its own: its linear systems are not solved to the end.")
 NO_OPTIMUM = ("A network that stochastic gradient descent has trained is at no optimum. Here 20 L-BFGS "
               "iterations are taken from it, with damping 0.01, with and without the weight α, and the difference is "
-              "compared with the inverse Hessian's answer. That the iterations end before an optimum blurs the "
-              "smallest weights; the bend of the loss, the largest.")
+              "compared with the inverse Hessian's answer. The iterations end before an optimum, and the loss bends: "
+              "both part them from it.")
 
 
 def note(chosen: Chosen) -> None:

@@ -73,5 +73,5 @@ def _shade_it(wanted: Asked, row: int, more: Attributed | Waiting | None) -> Non
         job_panel.watch(more)
     else:
         st.button("Shade its tokens", key=f"language:shade:{row}", icon=":material/gradient:", on_click=job_panel.act,
-                  args=(data.shade, wanted, row), help="A run of about a minute for a model of 135 million "
-                  "parameters; its training and gradients are there already.")
+                  args=(data.shade, wanted, row), help="A run of its own; its training and gradients are there "
+                  "already.")

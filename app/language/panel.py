@@ -38,8 +38,8 @@ def question() -> tuple[str, str]:
     estimator, behavior = state.question()
     if estimator == REPSIM.name:
         glossary.caption(
-            "RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Early "
-            "ones stay close to the words, late ones to what is said next; no layer is best for every task.")
+            "RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Table "
+            "A-17 on the Paper page compares layers.")
     language_question.show(METHODS[estimator], behavior)
     return estimator, behavior
 

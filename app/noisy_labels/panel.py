@@ -54,7 +54,7 @@ def origin(drawn: NoisyData) -> None:
 
 
 def judged(drawn: NoisyData, scored: Scored) -> None:
-    """How good the model is that judges; a warning where it hardly beats chance."""
+    """How good the model is that judges; a warning where that may be little above chance."""
     found = judge(drawn, scored.facts["test_accuracy"])
     if found is None:
         return

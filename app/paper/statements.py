@@ -19,9 +19,7 @@ HEIGHT = 460
 def show(found: Sequence[Finding]) -> None:
     """The list, or a sentence where nothing is published."""
     st.subheader("What the paper concludes")
-    glossary.caption(f"{told.summary(found)} A statement is confirmed where the 95% interval over seeds of every "
-                     "comparison lies on its side, and contradicted where one lies on the other side. `python -m "
-                     "engine statements` prints the same.")
+    glossary.caption(f"{told.summary(found)} {told.ADJUSTMENT} `python -m engine statements` prints the same.")
     if found:
         rows = "".join(_row(finding) for finding in found)
         with st.container(height=HEIGHT, border=True, key="wf-concluded"):
@@ -31,7 +29,8 @@ def show(found: Sequence[Finding]) -> None:
 
 def _row(finding: Finding) -> str:
     quiet = '<span class="wf-second wf-quiet">too small to show the effect</span>' if finding.short else ""
-    lines = "".join(f"<p>{escape(line)}</p>" for line in (told.measured(finding), finding.why) if line)
+    said = (told.measured(finding), *told.comparisons(finding), finding.why)
+    lines = "".join(f"<p>{escape(line)}</p>" for line in said if line)
     address = cells_address(finding.statement.needs[0], finding.preset)
     return (f'<tr><th scope="row">{MARKS[finding.verdict]} {finding.verdict}{quiet}</th>'
             f"<td>{escape(finding.statement.sentence)}<details><summary>{escape(_short(finding))}</summary>{lines}"
@@ -39,4 +38,4 @@ def _row(finding: Finding) -> str:
 
 
 def _short(finding: Finding) -> str:
-    return " · ".join(filter(None, (finding.figure, told.origin(finding))))
+    return " · ".join(filter(None, (told.interval(finding), told.origin(finding))))

@@ -8,17 +8,26 @@ from typing import Annotated
 import typer
 
 from engine.basics.errors import InvalidInput
+from engine.basics.files import atomic_write
 
 
 def statements(
     results: Annotated[Path | None, typer.Option(help="Folder of published results, as `reproduce --out` writes it "
                                                       "(default: assets/results).", metavar="DIR")] = None,
+    out: Annotated[Path | None, typer.Option(help="The same as numbers: every comparison with its seeds, its raw and "
+                                                  "its adjusted interval.", metavar="JSON")] = None,
 ) -> None:
     """What the paper concludes: confirmed, contradicted or undecided by the published results."""
-    from engine.cli.statements_text import listed
+    from engine.cli.score_files import check_output, json_text
+    from engine.cli.statements_text import as_data, listed
     from engine.experiments.statements import STATEMENTS
     from engine.experiments.statements.findings import findings
 
     if results is not None and not results.is_dir():
         raise InvalidInput(f"There is no folder `{results}`; name one that `reproduce --out` has written.")
-    print(listed(findings(STATEMENTS.values(), results)))
+    if out is not None:
+        check_output(out, ".json", inputs=())
+    found = findings(STATEMENTS.values(), results)
+    if out is not None:
+        atomic_write(out, json_text(as_data(found)))
+    print(listed(found))

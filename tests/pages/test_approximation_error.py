@@ -173,7 +173,7 @@ def test_a_behavior_of_this_page_is_no_fault_of_the_address_on_another():
 
 def test_plain_words():
     said = " ".join(texts(sound(open("approximation_error", draws=1, **SMALL))))
-    assert "Same question, worse and worse answer, as the step leaves the tangent point" in said
+    assert "Same question: how an approximate answer leaves the exact one as the step grows" in said
     assert "query logit** is linear" in said
 
 

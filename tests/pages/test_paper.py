@@ -119,11 +119,13 @@ def test_the_page_opens_with_the_statements_of_the_command(monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(publish.RESULTS))
     at = sound(support.open("paper", settle=False))
     shown, found = unescape(html(at)), findings(STATEMENTS.values())
-    assert says(at, in_words.summary(found)) and shown.count('<th scope="row">') >= len(found)
+    assert says(at, in_words.summary(found)) and says(at, in_words.ADJUSTMENT)
+    assert shown.count('<th scope="row">') >= len(found)
     places = [shown.index(finding.statement.sentence) for finding in found]
     assert places == sorted(places)
     for finding in found:
         assert in_words.measured(finding) in shown and finding.why in shown and in_words.origin(finding) in shown
+        assert in_words.interval(finding) in shown and all(line in shown for line in in_words.comparisons(finding))
         assert f"experiment={finding.statement.needs[0]}&preset={finding.preset}" in shown
 
 

@@ -10,8 +10,8 @@ from engine.applications.noisy_labels.source import NoisyData
 
 Z = 1.959964
 WORTH = 0.1
-"""The part of the way from chance to perfect below which a model hardly beats chance."""
-REMEDY = ("Its suspicions say little. Train for more epochs, read the pictures larger or in colour, bring more "
+"""The part of the way from chance to perfect below which a warning stands."""
+REMEDY = ("Train for more epochs, read the pictures larger or in colour, bring more "
           "examples, or merge classes that look alike; then search again.")
 
 
@@ -43,7 +43,10 @@ class Judge:
         labels = "verified labels" if self.verified else "labels as they came, right or wrong"
         said = (f"The model that judges agrees with {self.accuracy:.1%} of {self.examples:,} {labels}, of examples it "
                 f"has not seen; always saying the most frequent class would agree with {self.chance:.1%}.")
-        return f"{said} It hardly beats chance. {REMEDY}" if self.is_weak else said
+        if not self.is_weak:
+            return said
+        return (f"{said} The lower end of its 95% interval, {self.lowest:.1%}, is less than a tenth of the way from "
+                f"there to 100%. {REMEDY}")
 
 
 def judge(drawn: NoisyData, accuracy: float) -> Judge | None:

@@ -61,9 +61,10 @@ def _fall(line: Rows) -> np.ndarray:
     return line.where(parameter=order[0]).mean() - line.where(parameter=order[-1]).mean()
 
 
-_MISMATCH = ("Rankings that differ in B, in P or in T disagree more than an approximation of one specification does"
-             " ({model}).")
-_GROWS = "The error of an approximation grows with the distance from the point where it is taken ({model})."
+_MISMATCH = ("Rankings that differ in B, in P or in T disagree more on average than an approximation and the exact "
+             "answer of one specification do ({model}).")
+_GROWS = ("An approximation agrees less with the exact answer at the largest step or weight than at the smallest "
+          "({model}).")
 _SCALES = {"softmax": ("softmax regression", ("figure-4",)), "cnn": ("a CNN", ("figure-a1", "figure-a2"))}
 
 STATEMENTS = tuple(

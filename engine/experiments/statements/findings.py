@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -47,10 +47,19 @@ def _finding(statement: Statement, scale: str, read: Callable[[str, str], Eviden
     preset = str(given[statement.needs[0]].manifest["preset"])
     short = next(filter(None, (too_small(name, found) for name, found in given.items())), "")
     try:
-        clauses = statement.clauses({name: Rows.of(found.table) for name, found in given.items()})
+        clauses = statement.clauses(_rows(given))
     except Missing as error:
         return Finding(statement, scale, preset, short=short, lacks=str(error))
     return Finding(statement, scale, preset, tuple(clauses), short)
+
+
+def _rows(given: Mapping[str, Evidence]) -> dict[str, Rows]:
+    """The rows of each experiment. Raises `Missing` where they are not all of the same seeds."""
+    rows = {name: Rows.of(found.table) for name, found in given.items()}
+    seeds = {tuple(found.manifest["seeds"]) for found in given.values()} if len(given) > 1 else set()
+    if len(seeds) > 1 or len(set[int]().union(*(own.seed_counts for own in rows.values()))) > 1:
+        raise Missing("Not all of its rows are of the same seeds, so that no difference can be taken within a seed.")
+    return rows
 
 
 def _is_quick(finding: Finding) -> bool:

@@ -52,7 +52,7 @@ def similarity_takes_benign(experiments: Mapping[str, Rows]) -> list[Clause]:
 
 
 def best_pair_cuts_attack(experiments: Mapping[str, Rows]) -> list[Clause]:
-    """Attack reduction of the pair with the largest poison recall − that of each other estimator's best pair.
+    """Attack reduction of the pair with the largest poison recall − that of each other method's pair with its largest.
 
     Raises `Missing` where only one estimator was run.
     """
@@ -87,18 +87,21 @@ def both_signals_help(experiments: Mapping[str, Rows]) -> list[Clause]:
 
 _AUPRC = "difference of AUPRC"
 STATEMENTS = (
-    Statement("reversed-by-corruption", "Wrong answers are found with the answer logit, foreign explanations with the "
-              "explanation loss.", ("figure-5-2",), _AUPRC, reversed_by_corruption),
-    Statement("preferred-backdoor", "Each estimator finds the poison best with the behavior that the paper names for "
-              "it.", ("table-5-2",), "share of (method, metric) groups that prefer it", preferred),
-    Statement("logit-beats-losses", "TracIn finds the poison better with the answer logit than with a loss.",
+    Statement("reversed-by-corruption", "Wrong answers are found better with the answer logit than with the "
+              "explanation loss, foreign explanations better with the explanation loss than with the answer margin.",
+              ("figure-5-2",), _AUPRC, reversed_by_corruption),
+    Statement("preferred-backdoor", "In most (method, metric) groups the poison is found best with the behavior that "
+              "the paper names.", ("table-5-2",), "share of (method, metric) groups that prefer it", preferred),
+    Statement("logit-beats-losses", "TracIn finds the poison better with the answer logit than with either loss.",
               ("table-5-2",), _AUPRC, logit_beats_losses),
     Statement("similarity-takes-benign", "Similarity picks benign triggers more often than chance.", ("table-5-2",),
               "share of benign triggers", similarity_takes_benign),
-    Statement("best-pair-cuts-attack", "Removing what the best pair finds cuts the attack more than any other "
-              "estimator's choice.", ("table-a14",), "attack success", best_pair_cuts_attack),
-    Statement("only-the-matching-query", "Only the triggered query with the harmful target finds the poison.",
+    Statement("best-pair-cuts-attack", "Removing what the pair with the largest recall finds cuts the attack more "
+              "than removing what the best pair of any other method finds.", ("table-a14",), "attack success",
+              best_pair_cuts_attack),
+    Statement("only-the-matching-query", "TracIn with the answer logit finds the poison better by the triggered query "
+              "with the harmful target than by any other query and target.",
               ("table-a15",), _AUPRC, only_the_matching_query),
-    Statement("both-signals-help", "Similarity finds corrupted records once it is given both signals.", ("table-a17",),
-              _AUPRC, both_signals_help),
+    Statement("both-signals-help", "Similarity finds corrupted records better once it is given both signals.",
+              ("table-a17",), _AUPRC, both_signals_help),
 )

@@ -43,10 +43,15 @@ class Rows:
         return points(chosen[0])
 
     def mean(self) -> np.ndarray:
-        """(seeds,) averaged over the rows. Raises `Missing` where there are none."""
+        """(seeds,) averaged over the rows, which have the same seeds. Raises `Missing` where there are none."""
         if not self.rows:
             raise Missing("This scale lacks the rows that are compared here.")
         return np.mean([points(row) for row in self.rows], axis=0)
+
+    @property
+    def seed_counts(self) -> set[int]:
+        """How many seeds the rows have; one number where differences within a seed can be taken."""
+        return {len(points(row)) for row in self.rows}
 
     def names(self, column: str) -> list[str]:
         """The words of a column, in order."""

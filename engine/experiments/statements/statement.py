@@ -6,6 +6,9 @@ where two rows are compared. With k clauses, t-intervals over the seeds decide:
     confirmed      the 95% interval of every clause lies above `beyond` (an intersection–union test: Berger 1982)
     contradicted   of some clause the interval at 1 − 0.05/k lies below it (Bonferroni)
     undecided      otherwise, of a single seed, and of a run that is too small to show the effect
+
+The first is called the raw interval, the second the adjusted one; of a single clause they are one. Nothing is adjusted
+across statements.
 """
 
 from __future__ import annotations
@@ -21,6 +24,11 @@ from engine.metrics.intervals import t_interval
 
 CONFIRMED, CONTRADICTED, UNDECIDED = "confirmed", "contradicted", "undecided"
 LEVEL = 0.95
+
+
+def adjusted_level(clauses: int) -> float:
+    """1 − 0.05/k: what each of k intervals has to cover, that by chance all do with 95% at least (Bonferroni)."""
+    return 1 - (1 - LEVEL) / clauses
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,21 @@ class Clause:
         """Mean and half width over the seeds; the half width of one seed is NaN."""
         return t_interval(self.values, level, self.grain)
 
+    def bounds(self, level: float = LEVEL) -> tuple[float, float]:
+        """The ends of the interval; NaN of one seed."""
+        mean, half = self.interval(level)
+        return mean - half, mean + half
+
+    @property
+    def seeds(self) -> int:
+        """How many seeds have a value."""
+        return sum(not math.isnan(value) for value in self.values)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether the seeds lie closer together than values of this grain can tell, so that the grain is the spread."""
+        return self.grain > 0 and self.interval() != t_interval(self.values)
+
     @property
     def margin(self) -> float:
         """How far the mean lies above what it has to exceed."""
@@ -54,7 +77,11 @@ class Clause:
 
     def fails(self, clauses: int) -> bool:
         """Whether the interval at 1 − 0.05/clauses lies below; False where there is none."""
-        return self.margin + self.interval(1 - (1 - LEVEL) / clauses)[1] < 0
+        return self.margin + self.interval(adjusted_level(clauses))[1] < 0
+
+    def outcome(self, clauses: int) -> str:
+        """`holds`, `fails` or `open`, as one of so many."""
+        return "holds" if self.holds else "fails" if self.fails(clauses) else "open"
 
 
 @dataclass(frozen=True)
@@ -100,7 +127,7 @@ class Finding:
     @property
     def seeds(self) -> int:
         """The least number of seeds behind a clause."""
-        return min((len(clause.values) for clause in self.clauses), default=0)
+        return min((clause.seeds for clause in self.clauses), default=0)
 
     @property
     def least(self) -> Clause | None:
@@ -120,14 +147,25 @@ class Finding:
         return f"{mean:+.{digits}f}{spread}".replace("-", "−")
 
     @property
+    def adjusted(self) -> str:
+        """`± 0.29 adjusted for 4`: the half width of the least clause that contradicting takes; empty where that is the
+        raw one, or there is none."""
+        half = math.nan if self.least is None else self.least.interval(adjusted_level(len(self.clauses)))[1]
+        if math.isnan(half) or len(self.clauses) == 1:
+            return ""
+        return f"± {half:.{3 if half < 0.1 else 2}f} adjusted for {len(self.clauses)}"
+
+    @property
     def counted(self) -> str:
-        """How many clauses hold and which is the least; of a single clause its words."""
+        """How many clauses hold and fail, and which has the least mean; of a single clause its words."""
         if self.least is None:
             return ""
         if len(self.clauses) == 1:
             return "; ".join(filter(None, [self.least.title, self.least.note]))
-        holding = sum(clause.holds for clause in self.clauses)
-        return f"{holding} of {len(self.clauses)} comparisons hold; the least is {self.least.title}"
+        outcomes = [clause.outcome(len(self.clauses)) for clause in self.clauses]
+        failing = f", {outcomes.count('fails')} fail" if "fails" in outcomes else ""
+        return (f"{outcomes.count('holds')} of {len(self.clauses)} comparisons hold{failing}; the least is "
+                f"{self.least.title}")
 
     @property
     def why(self) -> str:

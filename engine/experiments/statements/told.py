@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 from engine.experiments import EXPERIMENTS
-from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Finding
+from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding, adjusted_level
 
 VERDICTS = (CONFIRMED, CONTRADICTED, UNDECIDED)
+ADJUSTMENT = ("A statement of k comparisons is confirmed where the 95% interval over seeds of each of them lies on its "
+              "side, and contradicted where one lies on the other side even at 1 − 0.05/k (adjusted by Bonferroni: k "
+              "comparisons have k chances to contradict by accident); nothing is adjusted across statements.")
+"""What decides, in one sentence."""
 
 
 def origin(finding: Finding) -> str:
@@ -21,7 +26,40 @@ def measured(finding: Finding) -> str:
     """What the figure is, the figure, and how many comparisons hold; empty where nothing was computed."""
     if not finding.clauses:
         return ""
-    return "; ".join(filter(None, (f"{finding.statement.figure} {finding.figure}", finding.counted)))
+    return "; ".join(filter(None, (f"{finding.statement.figure} {interval(finding)}", finding.counted)))
+
+
+def interval(finding: Finding) -> str:
+    """`−0.137 ± 0.074 (± 0.15 adjusted for 4)`: the least comparison with its raw and its adjusted half width."""
+    return f"{finding.figure} ({finding.adjusted})" if finding.adjusted else finding.figure
+
+
+def comparisons(finding: Finding) -> list[str]:
+    """A line for each comparison: its mean, its raw and its adjusted interval, what has to be exceeded, the outcome."""
+    return [_compared(clause, finding) for clause in finding.clauses]
+
+
+def _compared(clause: Clause, finding: Finding) -> str:
+    count, mean = len(finding.clauses), clause.interval()[0]
+    title = clause.title or finding.statement.figure
+    if math.isnan(clause.interval()[1]):
+        return f"{title}: {_signed(mean)}; one seed has no interval"
+    level = 100 * adjusted_level(count)
+    adjusted = (f"adjusted for {count} ({level:.4g}%) {_span(clause.bounds(adjusted_level(count)))}" if count > 1
+                else "one comparison, nothing to adjust")
+    beyond = f"; more than {clause.beyond:g} needed" if clause.beyond else ""
+    grain = (f"; its spread over seeds is taken as that of rounding to steps of {clause.grain:.2g}"
+             if clause.is_rounded else "")
+    return (f"{title}: {_signed(mean)}; 95% interval {_span(clause.bounds())}; {adjusted}{beyond}{grain}: "
+            f"{clause.outcome(count)}")
+
+
+def _span(bounds: tuple[float, float]) -> str:
+    return " to ".join(map(_signed, bounds))
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.3f}".replace("-", "−")
 
 
 def summary(findings: Sequence[Finding]) -> str:

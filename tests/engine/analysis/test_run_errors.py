@@ -101,17 +101,25 @@ def test_a_weight_that_all_examples_share_changes_nothing_under_adam():
 
 
 def test_what_source_costs_under_adamw():
-    """The numbers of the guide."""
+    """The numbers of the guide, in its table and below it."""
     table = GUIDE.read_text(encoding="utf-8").partition("trained by AdamW for 60 steps")[2]
+    below = " ".join(table.partition("With ε = 1 ")[2].split())
+    single, others = {}, {}
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `1")]
     told = {row[0].strip("`"): row[1:] for row in rows}
     assert set(told) == {"1e-8", "1"}
     for epsilon, cells in told.items():
         rate = {"1e-8": 0.05, "1": 0.2}[epsilon]
-        found = run_errors(adaptive(epsilon=float(epsilon), learning_rate=rate), "soft_margin").causes
+        whole = run_errors(adaptive(epsilon=float(epsilon), learning_rate=rate), "soft_margin")
+        found, others[epsilon] = whole.causes, whole.methods.set_index("estimator").loc["dvemb", "error"]
+        single[epsilon] = found.set_index("cause")["error"]
         assert list(found["cause"]) == ["scale", "lag", "batches", "curvature", "segments and flow"]
         expected = [*(f"{error:.2f}" for error in found["so_far"]), f"{found['tau'].iloc[-1]:.2f}"]
         assert cells == expected
+    assert single["1"].idxmax() == "curvature"
+    assert below.startswith(f"the largest single cause is EK-FAC in place of the Hessian, {single['1'].max():.2f}.")
+    assert f"falls there from {told['1e-8'][2]} to {told['1e-8'][3]};" in below
+    assert f"in this case they are off by {others['1e-8']:.2f} and by {others['1']:.2f}." in below
 
 
 @pytest.mark.slow

@@ -1,8 +1,11 @@
 """`statements`: every finding with its figure and scale, and how many are which."""
 
+import json
 import re
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from engine.cli import main
 from engine.experiments.statements import STATEMENTS, told
@@ -16,7 +19,32 @@ def test_every_finding_is_printed(capsys):
     for finding in found:
         assert re.search(rf"^{finding.verdict} +{re.escape(finding.statement.sentence)}$", shown, re.M)
         assert told.origin(finding) in shown and told.measured(finding) in shown and finding.why in shown
-    assert shown.rstrip().endswith(told.summary(found))
+        assert all(line in shown for line in told.comparisons(finding))
+    assert shown.rstrip().endswith(f"{told.summary(found)}\n\n{told.ADJUSTMENT}")
+
+
+def test_the_json_has_both_intervals_and_how_many_were_counted(tmp_path):
+    """Half widths by scipy, from the seeds that the file itself holds."""
+    assert main(["statements", "--out", str(tmp_path / "found.json")]) == 0
+    record = json.loads((tmp_path / "found.json").read_text("utf-8"))
+    assert record["adjustment"] == told.ADJUSTMENT and len(record["statements"]) == len(findings(STATEMENTS.values()))
+    for statement in record["statements"]:
+        count = statement["n_comparisons"]
+        assert count == len(statement["comparisons"]) and statement["adjusted_level"] == pytest.approx(1 - 0.05 / count)
+        for one in statement["comparisons"]:
+            if one["n_seeds"] == 1:
+                assert one["interval"] is one["adjusted_interval"] is None
+            elif not one["grain"]:
+                for name, level in (("interval", 0.95), ("adjusted_interval", 1 - 0.05 / count)):
+                    ends = stats.t.interval(level, len(one["values"]) - 1, np.mean(one["values"]),
+                                            stats.sem(one["values"]))
+                    assert one[name] == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("out", ["found.csv", "nowhere/found.json"])
+def test_a_json_that_cannot_be_written_is_refused(out, capsys, tmp_path):
+    assert main(["statements", "--out", str(tmp_path / out)]) == 2
+    assert "--out" in one_line(capsys)
 
 
 def test_a_folder_without_results_says_so(capsys, tmp_path):

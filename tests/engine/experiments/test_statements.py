@@ -111,7 +111,7 @@ def test_steady_means_at_every_rate(tmp_path, last, expected):
                                           ("Hard margin", 0.46, -1))]
     put(tmp_path, "table-a8", rows)
     (found,) = of(tmp_path, "steady-over-rates")
-    assert found.verdict == expected and len(found.clauses) == 2
+    assert found.verdict == expected and len(found.clauses) == 4
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(0.2, CONFIRMED), (0.1, UNDECIDED), (0.03, CONTRADICTED)])

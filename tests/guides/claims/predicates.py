@@ -1,0 +1,430 @@
+"""What proves a claim by published results: predicates that are true, or give the numbers that it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pandas as pd
+
+from engine.experiments.statements.statement import CONFIRMED, UNDECIDED, Finding
+from engine.metrics.intervals import t_interval
+from tests.guides import published as told
+from tests.guides.published import ROOT, by_seed, manifest, published
+
+Found = bool | list[str]
+PREDICATES: dict[str, Callable[[], Found]] = {}
+EXACT = ("Exact replay", "Exact leave-one-out")
+STEPS = ("GradSim", "EK-FAC", "DataInf")
+
+
+def claim(predicate: Callable[[], Found]) -> Callable[[], Found]:
+    PREDICATES[predicate.__name__] = predicate
+    return predicate
+
+
+@cache
+def concluded(scale: str) -> dict[str, Finding]:
+    """What a scale says of every statement."""
+    return told.concluded(scale)
+
+
+def paper(name: str) -> pd.DataFrame:
+    """A table of the paper."""
+    return pd.read_csv(ROOT / "assets" / "paper" / f"{name}.csv", keep_default_na=False)
+
+
+def beside(own: pd.DataFrame, theirs: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Means of ours and of the paper, row by row."""
+    return own.merge(theirs, on=list(columns), suffixes=("", "_paper"))
+
+
+def two(*values: float) -> list[str]:
+    return [f"{value:.2f}".replace("-", "−") for value in values]
+
+
+def three(*values: float) -> list[str]:
+    return [f"{value:.3f}".replace("-", "−") for value in values]
+
+
+def taus(name: str, preset: str = "small") -> pd.DataFrame:
+    table = published(name, preset, keep_default_na=False)
+    return table[table["metric"] == "Kendall tau"]
+
+
+def agreement(preset: str) -> pd.DataFrame:
+    """τ by (reference, run, method), a column a seed."""
+    return by_seed(taus("method-agreement", preset), "reference", "run", "method")
+
+
+@claim
+def trajectory_methods_agree_more() -> Found:
+    own, said = agreement("embedded"), []
+    for reference in EXACT:
+        seeds = own.loc[reference, "own run"]
+        ends = seeds.loc[["GradSim", "DataInf", "Influence function (EK-FAC)"]].mean()
+        mean, half = t_interval(seeds.loc[["LESS", "TracIn"]].mean() - ends)
+        assert mean - half > 0
+        said += two(mean, half)
+    return said
+
+
+@claim
+def exact_answers_of_other_runs() -> Found:
+    own = agreement("small").mean(axis=1)
+    others = [own[reference, "other runs", name] for reference in EXACT for name in EXACT]
+    methods = own.drop(index=list(EXACT), level="method").xs("own run", level="run")
+    return two(min(others), max(others), methods.max())
+
+
+@claim
+def one_step_beside_exact_answers_of_another_run() -> Found:
+    own, gains = agreement("small"), []
+    for reference in EXACT:
+        seeds = own.loc[reference, "other runs"]
+        gains += [t_interval(seeds.loc["Exact step"] - seeds.loc[name]) for name in EXACT]
+    assert all(mean - half > 0 for mean, half in gains)
+    steps = [own.loc[reference, "other runs"].loc["Exact step"].mean() for reference in EXACT]
+    return two(*steps, *min(gains))
+
+
+def of_response(name: str) -> pd.DataFrame:
+    table = published(name, "small", keep_default_na=False)
+    return table[table["behavior"] == "response_loss"].set_index(["metric", "method"])
+
+
+@claim
+def exact_steps_of_other_behaviors() -> Found:
+    own = of_response("language-steps").loc["Kendall tau", "mean"]
+    return two(own["Exact step, explanation loss"], own["Exact step, answer logit"])
+
+
+@claim
+def an_exact_step_predicts_no_better() -> Found:
+    own = of_response("language-lds").loc["LDS"]
+    step = own.loc["Exact step", "mean"]
+    return bool(((own.loc[list(STEPS), "mean"] - step).abs() < own.loc[list(STEPS), "ci95"]).all() and step < 0.5)
+
+
+@claim
+def datainf_has_the_numbers_of_gradsim() -> Found:
+    for name, metric in (("language-steps", "Kendall tau"), ("language-lds", "LDS")):
+        own = of_response(name).loc[metric, "mean"]
+        if abs(own["DataInf"] - own["GradSim"]) > 0.001:
+            return False
+    return True
+
+
+@claim
+def one_removal_under_two_seeds() -> Found:
+    own = of_response("language-removal").loc[("Kendall tau", "Exact removal, another seed")]
+    return three(own["mean"], own["ci95"])
+
+
+@claim
+def no_estimator_agrees_with_one_removal() -> Found:
+    own = of_response("language-removal").loc["Kendall tau"]
+    estimators = own.drop(["Exact removal, another seed", "Gradient length", "BM25", "Random"])
+    return len(estimators) >= 10 and bool((estimators["mean"].abs() < estimators["ci95"]).all())
+
+
+@claim
+def first_order_over_eta() -> Found:
+    table = taus("language-curve")
+    own = table[table["behavior"] == "response_loss"].set_index("eta")["mean"]
+    return [part for eta in (0.01, 1.0, 3.0) for part in (*three(own[eta]), *([f"{eta:g}"] if eta < 1 else []))]
+
+
+def explained() -> pd.DataFrame:
+    return published("language-explained", "small", keep_default_na=False).set_index(["pair", "metric", "link"])
+
+
+@claim
+def shares_of_the_question() -> Found:
+    shares = explained()["mean"].xs("Share of the way", level="metric")
+    asked = shares[shares.index.get_level_values("link").str.match("[BPT]: ")].groupby("pair").sum()
+    assert set(asked.index) == {"GradSim and TRAK", "response loss and answer logit", "RepSim and GradSim"}
+    return [f"{100 * asked.min():.0f}", f"{100 * asked.max():.0f}"]
+
+
+@claim
+def distance_of_gradsim_and_trak() -> Found:
+    ends = explained().loc[("GradSim and TRAK", "Kendall distance of the ends", "the whole way")]
+    mean, half = float(ends["mean"]), float(ends["ci95"])
+    return three(mean, half) if mean + half < 0.5 else False
+
+
+@claim
+def slack_of_gradsim_and_trak() -> Found:
+    return [f"{explained().loc[('GradSim and TRAK', 'Slack', 'the whole way'), 'mean']:.3f}"]
+
+
+@claim
+def table_a6_is_near_the_papers() -> Found:
+    own = beside(published("table-a6", "paper", keep_default_na=False),
+                 paper("table_a6_fashionmnist_specification_mismatch"), "axis", "comparison", "parameter", "metric")
+    off = (own["mean"] - own["mean_paper"]).abs().groupby(own["metric"]).max()
+    ended = [run["convergence"] for run in manifest("table-a6", "paper")["runs"]]
+    assert len(own) == 30 and ended
+    return bool(off["Kendall tau"] <= 0.01 and off["Top-5% overlap"] <= 0.04)
+
+
+@claim
+def table_a7_is_near_the_papers() -> Found:
+    own = beside(published("table-a7", keep_default_na=False), paper("table_a7_cifar10_specification_mismatch"),
+                 "axis", "comparison", "parameter", "metric")
+    own = own[own["metric"] == "Kendall tau"]
+    off = (own["mean"] - own["mean_paper"]).abs().groupby(own["axis"]).max()
+    return bool(len(own) == 7 and max(off["B"], off["T"]) <= 0.02 and off["P"] <= 0.04)
+
+
+@claim
+def statements_on_the_cnn() -> Found:
+    said = concluded("desk")
+    mismatch, grows = said["mismatch-exceeds-error-cnn"], said["error-grows-cnn"]
+    assert mismatch.verdict == grows.verdict == UNDECIDED and mismatch.least.title == "P"
+    assert grows.least.title == "query loss over α" and len(grows.clauses) == 4
+    return [*three(*mismatch.least.interval()), *three(*grows.least.interval()), *two(grows.least.interval(0.9875)[1])]
+
+
+def auprc(name: str, preset: str = "desk") -> pd.DataFrame:
+    table = published(name, preset, keep_default_na=False)
+    return table[table["metric"] == "AUPRC"]
+
+
+@claim
+def preferences_at_the_desk() -> Found:
+    said = concluded("desk")
+    opposite, share = said["opposite-preferences"], said["preferred-noisy-labels"].least.interval()
+    assert opposite.verdict == CONFIRMED == said["preferred-noisy-labels"].verdict
+    return [*two(*opposite.least.interval()), *(f"{100 * value:.0f}" for value in share)]
+
+
+@claim
+def rates_beside_the_paper() -> Found:
+    own = beside(auprc("table-a8").astype({"rho": float}), paper("table_a8_noisy_label_auprc_by_rho").astype(
+        {"rho": float}), "rho", "method", "behavior").set_index(["method", "behavior", "rho"])
+    pairs = [("TracIn", "Target logit"), ("LiSSA", "Trusted loss"), ("GradSim", "Trusted loss")]
+    less = [(*pair, rate) for pair in pairs for rate, row in own.loc[pair].iterrows()
+            if row["mean"] <= row["mean_paper"]]
+    return ["0.4"] if less == [("GradSim", "Trusted loss", 0.4)] else False
+
+
+def networks() -> pd.Series:
+    return auprc("table-a9").set_index(["architecture", "method", "behavior"])["mean"]
+
+
+@claim
+def labels_learned_by_the_networks() -> Found:
+    learned = sorted(run["observed_accuracy"] for run in manifest("table-a9")["runs"])
+    assert len(learned) == 4 and learned[-2] < 0.9
+    return ["16", *two(learned[-1]), "40", "100"]
+
+
+@claim
+def similarity_in_the_other_networks() -> Found:
+    own = networks().drop("ResNet-18", level="architecture")
+    alike = own.xs("RepSim", level="method").droplevel("behavior")
+    for method in ("GradSim", "LiSSA"):
+        if not (own.xs((method, "Target logit"), level=("method", "behavior"))
+                > own.xs((method, "Trusted loss"), level=("method", "behavior"))).all():
+            return False
+    return two(alike.min(), alike.max())
+
+
+@claim
+def removal_by_lissa() -> Found:
+    table = published("table-a10", keep_default_na=False)
+    own = table[table["topk"] == "10%"].set_index(["method", "behavior"]).drop(index="Oracle", level="method")
+    oracle = table[(table["topk"] == "10%") & (table["method"] == "Oracle")]["mean"].item()
+    wrong, gain = own["wrong_removed"], own["mean"].drop(index="Random", level="method")
+    assert wrong.idxmax() == ("LiSSA", "Target logit") and gain.idxmax() == ("LiSSA", "Hard margin")
+    assert abs(oracle - gain.max()) < 0.1
+    return [*two(wrong.max(), wrong["LiSSA", "Hard margin"]), "0.1"]
+
+
+@claim
+def what_holds_at_the_small_scale() -> Found:
+    digits, rates = (auprc(name, "small").set_index([column, "method", "behavior"])["mean"]
+                     for name, column in (("table-a9", "architecture"), ("table-a8", "rho")))
+    for own in (digits, rates):
+        best = own.xs("TracIn", level="method").groupby(level=0).idxmax()
+        assert {behavior for _, behavior in best} == {"Target logit"}
+    table = published("table-a10", "small", keep_default_na=False)
+    ten = table[table["topk"] == "10%"].set_index(["method", "behavior"])
+    assert all(ten.loc[method, "mean"].max() > 0 for method in ("GradSim", "TracIn", "LiSSA"))
+    random = ten.loc[("Random", "none")]
+    cells = [digits["CNN", method, behavior] for method in ("TracIn", "LiSSA")
+             for behavior in ("Target logit", "Trusted loss")]
+    return [*two(*cells), "10", f"{-random['mean']:.1f}", f"{random['ci95']:.1f}"]
+
+
+@claim
+def what_does_not_at_the_small_scale() -> Found:
+    own = auprc("table-5-1", "small").set_index(["method", "behavior"])
+    logit = own.xs("Target logit", level="behavior").loc[["GradSim", "TracIn", "LiSSA"]]
+    similar = own.loc[("RepSim", "none"), "mean"]
+    assert all(own.loc[method, "mean"].idxmax() == "Target logit" for method in logit.index)
+    assert ((logit["mean"] - similar).abs() < logit["ci95"]).all()
+    table = published("table-a10", "small", keep_default_na=False)
+    ten = table[table["topk"] == "10%"].set_index(["method", "behavior"]).drop(index="Random", level="method")
+    assert (ten["mean"] < ten["ci95"]).all()
+    read = [run["test_accuracy"] for run in manifest("table-5-1", "small")["runs"]]
+    margin = ten.loc[("LiSSA", "Hard margin")]
+    return [f"{100 * sum(read) / len(read):.0f}", *two(similar), "10", f"{margin['mean']:.1f}", f"{margin['ci95']:.1f}"]
+
+
+@claim
+def mixed_precision_beside_seeds() -> Found:
+    own = taus("mixed-precision").set_index(["comparison", "method", "behavior"])["mean"]
+    mixed, seeds = own["mixed against full"], own["full, another seed"]
+    assert len(mixed) == 11 and (mixed > seeds).all()
+    return ["2,000", *two(mixed.mean(), seeds.mean())]
+
+
+@claim
+def corruption_with_the_embedded_model() -> Found:
+    said = concluded("embedded")
+    assert said["reversed-by-corruption"].verdict == said["similarity-takes-benign"].verdict == CONFIRMED
+    return two(*said["similarity-takes-benign"].least.interval())
+
+
+@claim
+def the_matching_query_finds_most() -> Found:
+    return concluded("embedded")["only-the-matching-query"].verdict == CONFIRMED
+
+
+@claim
+def gradient_length_finds_explanations() -> Found:
+    own = auprc("figure-5-2", "embedded")
+    own = own[own["corruption"] == "rationale"].set_index("method")["mean"]
+    return two(own["Grad. norm"]) if own.drop("Grad. norm").max() < own["Grad. norm"] else False
+
+
+@claim
+def the_answer_logit_beats_losses() -> Found:
+    return concluded("embedded")["logit-beats-losses"].verdict == CONFIRMED
+
+
+@claim
+def the_best_pair_cuts_the_attack() -> Found:
+    own = published("table-a14", "embedded", keep_default_na=False).set_index(["metric", "method", "behavior"])
+    theirs = paper("table_a14_backdoor_removal_retraining").set_index(["metric", "method", "behavior"])
+    for table, lowest in ((own, "Answer logit"), (theirs, "Answer margin")):
+        mean = table["mean"].astype(float).drop(index="Oracle", level="method", errors="ignore")
+        assert mean["ASR"].idxmin() == ("TracIn", lowest)
+        assert mean["Poison recall"].idxmax() == ("TracIn", "Answer logit")
+    found = concluded("embedded")["best-pair-cuts-attack"]
+    open_ = {clause.title.rpartition(" − ")[2] for clause in found.clauses if not clause.holds}
+    return found.verdict == UNDECIDED and open_ == {"LESS", "GradSim", "RepSim"}
+
+
+@claim
+def what_similarity_removes() -> Found:
+    own = published("table-a14", "embedded", keep_default_na=False).set_index(["metric", "method", "behavior"])["mean"]
+    recall = own["Poison recall"]
+    assert own["Clean frac.", "RepSim", "none"] == 0
+    alike = two(recall["RepSim", "none"]) == two(recall["TracIn", "Response loss"])
+    return two(recall["RepSim", "none"]) if alike else False
+
+
+@claim
+def wrong_answers_of_smollm2() -> Found:
+    own = auprc("figure-5-2")
+    own = own[own["corruption"] == "answer"]
+    seeds = by_seed(own, "method", "behavior")
+    for method in ("GradSim", "TracIn", "LESS", "TRAK"):
+        assert set(seeds.loc[method].idxmax()) == {"Answer margin"}
+    assert seeds.xs("Answer logit", level="behavior").max(axis=None) <= 0.25
+    text = paper("figures_text").set_index("quantity").loc["AUPRC, answer corruption, answer logit and answer margin, "
+                                                           "Qwen3-8B"]
+    return ["0.25", *two(float(text["value_low"]), float(text["value_high"]))]
+
+
+@claim
+def less_has_the_widest_intervals() -> Found:
+    own = by_seed(auprc("figure-5-2"), "corruption", "method", "behavior")
+    half = own.apply(lambda seeds: t_interval(seeds)[1], axis=1).xs("Response loss", level="behavior")
+    assert {method for _, method in half.groupby(level=0).idxmax()} == {"LESS"}
+    return two(*own.loc["answer", "LESS", "Response loss"], *own.loc["rationale", "LESS", "Response loss"])
+
+
+@claim
+def methods_depend_on_the_training() -> Found:
+    best = [auprc("table-5-1", scale).set_index(["method", "behavior"])["mean"]["GradSim"].idxmax()
+            for scale in ("paper", "small")]
+    return best == ["Trusted loss", "Target logit"]
+
+
+@claim
+def first_order_leaves_the_exact_step() -> Found:
+    return concluded("paper")["error-grows-softmax"].verdict == CONFIRMED
+
+
+@claim
+def signs_and_taus_of_removal() -> Found:
+    table = published("table-a6", "paper", keep_default_na=False)
+    own = table[(table["axis"] == "P") & (table["parameter"] == "alpha=0.00001")].set_index("metric")["mean"]
+    return two(own["Kendall tau"]) if own["Sign agreement"] < 0.8 else False
+
+
+@claim
+def inverse_hessian_at_the_smallest_weight() -> Found:
+    table = taus("figure-4", "paper")
+    own = table[(table["curve"] == "alpha") & (table["axis"] == "approximation")]
+    at = own["parameter"].str.partition("=")[2].astype(float)
+    return bool((own.loc[at == at.min(), "mean"] > 0.99).all())
+
+
+@claim
+def first_order_of_a_language_model_over_eta() -> Found:
+    own = taus("language-curve").pivot(index="behavior", columns="eta", values="mean")
+    return bool((own.diff(axis=1).iloc[:, 1:] < 0).all(axis=None))
+
+
+@claim
+def smallest_average_precision() -> Found:
+    sought, records = 500, 5_000
+    last = range(records - sought + 1, records + 1)
+    worst = sum(found / rank for found, rank in enumerate(last, 1)) / sought
+    table = paper("table_a17_signal_augmented_response_corruption")
+    own = table[(table["metric"] == "AUPRC") & table["method"].str.contains(r"\+ train")]["mean"].astype(float)
+    return [f"{worst:.3f}", "500", "5,000"] if f"{own.min():.3f}" == f"{worst:.3f}" else False
+
+
+@claim
+def removal_by_less_in_the_paper() -> Found:
+    own = paper("table_a14_backdoor_removal_retraining").set_index(["metric", "method", "behavior"])
+    attack, recall = (own.loc[(metric, "LESS", "Response loss")] for metric in ("ASR", "Poison recall"))
+    return two(float(attack["mean"]), float(attack["spread"]), float(recall["mean"]))
+
+
+@claim
+def weights_of_the_paper() -> Found:
+    table = paper("table_a6_fashionmnist_specification_mismatch")
+    return len(set(table.loc[table["axis"] == "P", "parameter"])) == 5
+
+
+@claim
+def benign_triggers_in_the_paper() -> Found:
+    """The shares among the 500 records that Table A-14 removes are the values of BT-FPR in Table 5-2."""
+    removed = paper("table_a14_backdoor_removal_retraining").query("metric == 'BT frac.'")
+    table = paper("table_5_2_a12_a13_conditional_backdoor")
+    found = table[(table["metric"] == "BT-FPR") & (table["model"] == "Qwen3-8B")]
+    own = beside(removed, found, "method", "behavior")
+    return ["500"] if len(own) == 19 and (own["mean"].astype(float) == own["mean_paper"].astype(float)).all() else False
+
+
+@claim
+def first_order_of_a_network_over_eta() -> Found:
+    table = taus("figure-a2", "desk")
+    own = table[table["curve"] == "eta"].assign(eta=lambda rows: rows["parameter"].str.partition("=")[2].astype(float))
+    curves = own.pivot(index="behavior", columns="eta", values="mean")
+    return bool("query_logit" in curves.index and (curves.diff(axis=1).iloc[:, 1:] < 0).all(axis=None))
+
+
+@claim
+def inverse_hessian_beside_a_step() -> Found:
+    soft, cnn = (table[table["comparison"].str.contains("one-step vs. inverse-Hessian")]["mean"].item()
+                 for table in (taus("table-a6", "paper"), taus("table-a7", "desk")))
+    return max(soft, cnn) < 0.1
