@@ -24,7 +24,7 @@ run: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m streamlit run app/main.py $(if $(AGENT),--server.enableAgentApi true)
 
 lint: $(VENV)/requirements.stamp
-	$(VENV)/bin/python -m ruff check engine app pages tests
+	$(VENV)/bin/python -m ruff check engine app pages whichfluence tests
 
 types: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m mypy --num-workers $(CORES)

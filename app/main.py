@@ -12,6 +12,10 @@ ROOT = Path(__file__).parents[1]
 if (ROOT / "pyproject.toml").is_file() and str(ROOT) not in sys.path:  # a checkout; what is installed is found
     sys.path.insert(0, str(ROOT))
 
+from engine.basics import environment  # noqa: E402
+
+environment.settle()  # before torch is imported
+
 from app.widgets import (  # noqa: E402
     account,
     ahead,

@@ -9,15 +9,19 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from engine.basics import plugins
-from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
-from engine.jobs.each_gpu import EACH, gpus, serve_each
-from engine.jobs.executor import Executor, LocalExecutor
-from engine.jobs.loop import BEAT, Worker
-from engine.jobs.queue import DEAD_AFTER
-from engine.jobs.ray_cluster import connected
-from engine.jobs.ray_executor import RayExecutor
-from engine.jobs.workers import Workers, new_worker_id
+from engine.basics import environment
+
+environment.settle()  # before torch is imported
+
+from engine.basics import plugins  # noqa: E402
+from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError  # noqa: E402
+from engine.jobs.each_gpu import EACH, gpus, serve_each  # noqa: E402
+from engine.jobs.executor import Executor, LocalExecutor  # noqa: E402
+from engine.jobs.loop import BEAT, Worker  # noqa: E402
+from engine.jobs.queue import DEAD_AFTER  # noqa: E402
+from engine.jobs.ray_cluster import connected  # noqa: E402
+from engine.jobs.ray_executor import RayExecutor  # noqa: E402
+from engine.jobs.workers import Workers, new_worker_id  # noqa: E402
 
 KINDS = (f"{__package__}.runs", f"{__package__}.experiments")
 

@@ -1,5 +1,6 @@
 """How `pip install .` builds: the checkout under one package, so that no module is called `engine`, `app` or `pages`.
 
+    whichfluence/                   ->  whichfluence
     engine/  app/  pages/  assets/  ->  whichfluence/engine  whichfluence/app  whichfluence/pages  whichfluence/assets
 
 Imports are renamed on the way, in code, in texts that show code and in the guides, and `python -m engine` becomes
@@ -26,9 +27,6 @@ NAMES = (
     (re.compile(r"\bpython -m engine\b(?=\.)"), f"python -m {PACKAGE}.engine"),
     (re.compile(r"\bpython -m engine\b(?!\.)"), PACKAGE),
 )
-INIT = '"""A workbench for influence specifications; the command is `whichfluence`."""\n'
-MAIN = (f'"""`python -m {PACKAGE}`: the command line."""\n\nimport sys\n\nfrom {PACKAGE}.engine.cli import main\n\n'
-        'if __name__ == "__main__":\n    sys.exit(main())\n')
 
 get_requires_for_build_wheel = build_meta.get_requires_for_build_wheel
 
@@ -46,6 +44,7 @@ def renamed(text: str) -> str:
 
 def write_package(root: Path, target: Path) -> None:
     """The checkout `root` as the package in the folder `target`, which must not be there yet."""
+    shutil.copytree(root / PACKAGE, target, ignore=NOT_INSTALLED)
     for part in PARTS:
         shutil.copytree(root / part, target / part, ignore=NOT_INSTALLED)
     for path in [*target.rglob("*.py"), *(target / "assets" / "guides").glob("*.md")]:
@@ -53,8 +52,6 @@ def write_package(root: Path, target: Path) -> None:
     for place in (target, target / "app"):  # what the report reads, and where Streamlit looks beside its script
         (place / ".streamlit").mkdir()
         shutil.copyfile(root / ".streamlit" / "config.toml", place / ".streamlit" / "config.toml")
-    (target / "__init__.py").write_text(INIT, "utf-8")
-    (target / "__main__.py").write_text(MAIN, "utf-8")
 
 
 class BuildPackage(build_py):

@@ -101,6 +101,9 @@ class Explanation:
     def n_seeds(self) -> int:
         return len(self.direct.per_seed)
 
+    def __str__(self) -> str:
+        return self.sentence
+
     @property
     def by_order(self) -> tuple[str, ...]:
         """A sentence for every link whose length depends much on the order of the axes: its share is then a mean over

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.basics.environment import settle
 from engine.cli import (
     at_scale,
     bring,
@@ -81,4 +82,5 @@ __all__ = ["COMMANDS", "main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command (default: the process's own arguments) and return its exit code."""
+    settle()
     return run(COMMANDS, arguments)

@@ -70,6 +70,14 @@ class Verdict:
         """As written in agreement.csv, e.g. `specification mismatch on {B,T}`."""
         return f"{self.kind} on {{{','.join(self.axes)}}}" if self.axes else self.kind
 
+    @property
+    def differs(self) -> frozenset[Axis]:
+        """The axes on which the questions differ."""
+        return frozenset(self.axes)
+
+    def __str__(self) -> str:
+        return f"{self.headline}. {self.reason}"
+
 
 def verdict(a: Scoring, b: Scoring, facts: ProblemFacts = EVERY_PROBLEM, measured: Measured | None = None) -> Verdict:
     """Compare two scorings: do they answer the same question, and does each answer it exactly?

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TOPS = ("engine", "app", "pages")
+TOPS = ("engine", "app", "pages", "whichfluence")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""Own models and data in every form that people hold them in are one problem, with the same scores."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, Subset, TensorDataset
+
+import whichfluence as wf
+from engine.problems import ModuleProblem
+from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
+
+STEP = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.1))
+X, Y = torch.rand(40, 6, generator=torch.Generator().manual_seed(0)), torch.arange(40) % 3
+
+
+class Dictionaries(Dataset):
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, row):
+        return {"x": X[row], "y": int(Y[row])}
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(zip(X, Y, strict=True))
+
+
+class Noisy(Dictionaries):
+    def __getitem__(self, row):
+        return X[row] + torch.rand(6), Y[row]
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.5), nn.Linear(8, 3))
+
+
+@pytest.fixture(scope="module")
+def expected(model):
+    held = ModuleProblem(model, X, Y, X[:5], Y[:5], range(10))
+    [scores] = compute(held, [Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})])
+    return scores.values
+
+
+TRAIN = {
+    "tensors": lambda: (X, Y), "arrays": lambda: (X.numpy(), Y.numpy()), "lists": lambda: [X.tolist(), Y.tolist()],
+    "dataset": lambda: TensorDataset(X, Y), "subset": lambda: Subset(TensorDataset(X, Y), range(40)),
+    "dictionaries": Dictionaries, "stream": Stream, "loader": lambda: DataLoader(TensorDataset(X, Y), batch_size=7),
+    "shuffled loader": lambda: DataLoader(TensorDataset(X, Y), batch_size=7, shuffle=True),
+    "stream loader": lambda: DataLoader(Stream(), batch_size=9), "pairs": lambda: list(zip(X, Y, strict=True)),
+}
+
+
+@pytest.mark.parametrize("form", TRAIN)
+def test_every_form_of_the_data_has_the_same_scores(form, model, expected):
+    problem = wf.problem(model, TRAIN[form](), (X[:5], Y[:5]), candidates=range(10))
+    np.testing.assert_allclose(wf.influence(problem, STEP).values, expected, rtol=1e-6, atol=1e-12)
+
+
+def test_the_users_model_is_left_as_it_is(model):
+    own = copy.deepcopy(model).train()
+    own(X).sum().backward()
+    before = copy.deepcopy(own.state_dict())
+    wf.influence(wf.problem(own, (X, Y), (X[:2], Y[:2]), candidates=[3]), STEP)
+    assert own.training and all(parameter.grad is not None for parameter in own.parameters())
+    assert all(torch.equal(before[name], value) for name, value in own.state_dict().items())
+    assert all(type(part).__module__.startswith("torch.nn") for part in own.modules())
+
+
+@pytest.mark.parametrize(("train", "options", "said"), [
+    (lambda: DataLoader(TensorDataset(X, Y), sampler=RandomSampler(X, replacement=True)), {}, "more than once"),
+    (Noisy, {}, "random transform"),
+    (lambda: 3, {}, "give a pair of arrays"),
+    (lambda: TensorDataset(X), {}, "pairs of an input and its label"),
+    (lambda: (X, Y), {"candidates": torch.tensor([True, False])}, "nonzero"),
+    (lambda: (X, Y), {"candidates": [0, 40]}, "among 0 to 39"),
+    (lambda: (X, Y), {"candidates": [0.5]}, "whole numbers"),
+    (lambda: (X, Y), {"parameters": "nothing"}, "nothing"),
+])
+def test_what_does_not_fit_is_refused_in_a_sentence(train, options, said, model):
+    with pytest.raises(wf.InvalidInput, match=said):
+        wf.problem(model, train(), (X[:5], Y[:5]), **options)
+
+
+def test_softmax_regression_is_trained_to_its_optimum():
+    problem = wf.problem("softmax", (X, Y), (X[:5], Y[:5]), l2=1e-2)
+    removed = wf.influence(problem, wf.Specification("query_loss", wf.Remove(), wf.Reoptimize()))
+    assert problem.convex and removed.converged.all() and removed.values.shape == (5, 40)
+
+
+def test_a_folder_of_pictures_is_read_with_its_test_split(tmp_path):
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for split, count in (("train", 6), ("test", 2)):
+        for name in ("cat", "dog"):
+            (tmp_path / split / name).mkdir(parents=True)
+            for place in range(count):
+                pixels = rng.integers(0, 255, (9, 9), dtype=np.uint8)
+                Image.fromarray(pixels).save(tmp_path / split / name / f"{place}.png")
+    problem = wf.problem(nn.Sequential(nn.Flatten(), nn.Linear(28 * 28, 2)), tmp_path, parameters="all")
+    assert problem.n == 12 and len(problem.queries) == 4 and problem.x.shape[1:] == (1, 28, 28)
+    with pytest.raises(wf.MissingData, match="check the path"):
+        wf.problem("softmax", tmp_path / "gone", (X, Y))
+
+
+def test_a_recording_answers_what_needs_the_training(tmp_path):
+    torch.manual_seed(0)
+    own = nn.Linear(6, 3)
+    optimizer = torch.optim.SGD(own.parameters(), lr=0.1)
+    recorder = wf.Recorder(tmp_path / "run", own, optimizer, every=4)
+    for rows in torch.randperm(40).split(10):
+        recorder.batch(X[rows], Y[rows])
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(own(X[rows]), Y[rows]).backward()
+        optimizer.step()
+    recorder.close()
+    problem = wf.problem(nn.Linear(6, 3), (X, Y), (X[:3], Y[:3]), candidates=range(4), recording=tmp_path / "run")
+    replayed = wf.Specification("query_loss", wf.Infinitesimal(), wf.Replay())
+    raised = wf.Specification("query_loss", wf.Upweight(alpha=1e-4), wf.Retrain(seeds=1))
+    rate, change = wf.influence(problem, [replayed, raised])
+    np.testing.assert_allclose(change.values, 1e-4 * rate.values, rtol=0.02, atol=1e-2 * np.abs(change.values).max())

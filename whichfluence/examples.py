@@ -1,0 +1,119 @@
+"""Examples as people hold them, as tensors: arrays, a Dataset, a DataLoader, a folder of pictures or a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import default_collate as collate
+
+from engine.basics.errors import InvalidInput
+
+PAIR = "give pairs of an input and its label"
+BATCH = 256
+
+
+def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
+    """Inputs (n, …) and labels (n,) of a source; `noun` names it in sentences.
+
+    Args:
+        source: a pair of arrays or tensors, a map-style or iterable `Dataset` of (input, label), or a `DataLoader` of
+            them. The examples of a DataLoader stand in the order of its dataset, whatever the order that it draws
+            them in, so that candidate k is the k-th example of the dataset.
+
+    Raises:
+        InvalidInput: for what is none of these, a sampler that draws an example twice, and a dataset whose examples
+            change from one reading to the next, as with random transforms.
+    """
+    if isinstance(source, DataLoader):
+        batches: Iterable[Any] = _loaded(source, noun)
+    elif isinstance(source, IterableDataset):
+        batches = DataLoader(source, batch_size=BATCH)
+    elif _is_pair(source):
+        return _tensor(source[0]), _tensor(source[1])
+    elif isinstance(source, Dataset) or (hasattr(source, "__getitem__") and hasattr(source, "__len__")):
+        batches = _read(source, range(len(source)), collate, noun)
+    else:
+        raise InvalidInput(f"The {noun} is a {type(source).__name__}; give a pair of arrays (inputs, labels), a "
+                           "Dataset or a DataLoader.")
+    parts = [_pair(batch, noun) for batch in batches]
+    if not parts:
+        raise InvalidInput(f"The {noun} holds no examples; give at least one.")
+    inputs, labels = zip(*parts, strict=True)
+    return torch.cat(inputs), torch.cat(labels)
+
+
+def _is_pair(source: Any) -> bool:
+    return isinstance(source, Sequence) and len(source) == 2 and all(hasattr(part, "__len__") for part in source) and (
+        len(source[0]) == len(source[1])) and not isinstance(source[0], tuple)
+
+
+def _loaded(loader: DataLoader, noun: str) -> Iterator[Any]:
+    """The batches of a loader's examples in the order of its dataset."""
+    if isinstance(loader.dataset, IterableDataset):
+        yield from loader
+        return
+    rows = _rows(loader, noun)
+    yield from _read(loader.dataset, rows, loader.collate_fn or collate, noun)
+
+
+def _rows(loader: DataLoader, noun: str) -> Sequence[int]:
+    """Which examples of its dataset a loader draws, in ascending order."""
+    sampler, dataset = loader.sampler, cast(Sized, loader.dataset)
+    everything = isinstance(sampler, SequentialSampler) or (
+        isinstance(sampler, RandomSampler) and not sampler.replacement and sampler.num_samples == len(dataset))
+    if everything:
+        return range(len(dataset))
+    if isinstance(sampler, RandomSampler) and sampler.replacement:
+        drawn: list[int] = [0, 0]
+    else:
+        drawn = [int(row) for row in sampler]
+    if len(set(drawn)) < len(drawn):
+        raise InvalidInput(f"The sampler of the {noun} draws an example more than once, so that its place does not say "
+                           "which example it is; give a DataLoader without that sampler, and its weights as the "
+                           "training had them.")
+    return sorted(drawn)
+
+
+def _read(dataset: Any, rows: Sequence[int], join: Any, noun: str) -> Iterator[Any]:
+    """Batches of a map-style dataset, each example of the first batch read twice."""
+    for start in range(0, len(rows), BATCH):
+        batch = join([dataset[row] for row in rows[start:start + BATCH]])
+        if not start:
+            again = join([dataset[row] for row in rows[:BATCH]])
+            if not all(torch.equal(one, other) for one, other in zip(_pair(batch, noun), _pair(again, noun),
+                                                                     strict=True)):
+                raise InvalidInput(f"The {noun} gives another example when the same one is read twice, as a random "
+                                   "transform does; give it without random transforms, or a dataset of examples that "
+                                   "were transformed once.")
+        yield batch
+
+
+def _pair(batch: Any, noun: str) -> tuple[Tensor, Tensor]:
+    """Inputs and labels of one batch."""
+    if isinstance(batch, dict):
+        names = next(((x, y) for x, y in (("x", "y"), ("image", "label"), ("img", "label"), ("pixel_values", "labels"),
+                                          ("input", "label"), ("features", "label")) if {x, y} <= set(batch)), None)
+        if names is None:
+            raise InvalidInput(f"The {noun} gives dictionaries with {', '.join(map(repr, batch))}; {PAIR}.")
+        batch = [batch[name] for name in names]
+    if not isinstance(batch, Sequence) or len(batch) != 2:
+        raise InvalidInput(f"The {noun} gives {len(batch) if isinstance(batch, Sequence) else 'no'} parts an example; "
+                           f"{PAIR}.")
+    return _tensor(batch[0]), _tensor(batch[1])
+
+
+def _tensor(values: Any) -> Tensor:
+    try:
+        return values.detach() if isinstance(values, Tensor) else torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError):
+        raise InvalidInput(f"A {type(values).__name__} is no array of numbers; give tensors or NumPy arrays."
+                           ) from None
+
+
+def is_path(source: Any) -> bool:
+    return isinstance(source, str | Path)

@@ -1,0 +1,63 @@
+"""Scores of another program, with the specification that they are meant for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.brought.claim import bring
+from engine.brought.matching import QUERIES
+from engine.brought.table import Table
+from engine.problems import Problem
+from engine.question.specification import Specification as Asked
+from engine.question.specification import Specification as Question
+from whichfluence.scores import Scores
+from whichfluence.specifications import scoring_of
+
+SIGNS = {"supports": 1, "opposes": -1}
+Larger = Literal["supports", "opposes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """values (m, k) as the other program has them. claims: the question that they are meant to answer. sign: +1 where a
+    larger score means that the example supports the behavior, else −1."""
+
+    values: np.ndarray
+    claims: Question
+    sign: int
+
+    def of(self, problem: Problem, name: str) -> Scores:
+        """As scores of a problem. Raises `InvalidInput` where the shape is another one."""
+        return Scores.of(bring(problem, Table(self.values), self.claims, name, QUERIES, self.sign), problem)
+
+
+def imported(values: Any, claims: Asked, larger: Larger = "supports") -> Imported:
+    """Scores of another program, to be compared as an approximate answer to the question that they claim.
+
+    Args:
+        values: (m queries, k candidates), an array or a tensor, in the order of the problem's queries and candidates.
+        claims: the specification that they are meant for; its estimator is not read.
+        larger: whether a larger score means that the example supports the behavior, or that it opposes it.
+
+    Raises:
+        InvalidInput: for what is no table of numbers, and another word than these two.
+
+    >>> import numpy as np, whichfluence as wf
+    >>> step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.01))
+    >>> wf.imported(np.zeros((5, 8)), claims=step).sign
+    1
+    """
+    if larger not in SIGNS:
+        raise InvalidInput(f"`larger` is {larger!r}; give \"supports\" or \"opposes\".")
+    try:
+        held = values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)
+        table = np.array(held, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("The scores are no table of numbers; give an array (queries, candidates).") from None
+    if table.ndim != 2:
+        raise InvalidInput(f"The scores have shape {table.shape}; give one row a query and one column a candidate.")
+    return Imported(table, scoring_of(claims).specification, SIGNS[larger])

@@ -1,0 +1,175 @@
+"""A problem: a trained model, the examples that it was trained on, and the queries that are asked about."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from engine.basics.errors import InvalidInput
+from engine.data.dataset import Dataset
+from engine.data.image_folder import AS_THEY_ARE, load_image_folder
+from engine.data.npz import load_npz
+from engine.data.tables import load_table
+from engine.models.losses import Loss, per_example_cross_entropy
+from engine.models.recipe import TrainingRecipe
+from engine.models.recorded import Recording, open_recording
+from engine.models.recorded.examples import of_arrays
+from engine.models.recorded.opened import opened
+from engine.models.recorded.recipe import SEED
+from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
+from engine.problems.families.inputs import as_inputs, input_shape
+from whichfluence.examples import examples, is_path
+from whichfluence.language import CONTEXT, is_language_model, language_problem
+
+SOFTMAX = "softmax"
+
+
+def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, queries: Any = None, *,
+            candidates: Iterable[int] | None = None, parameters: str = "all", l2: float | None = None,
+            loss: Loss = per_example_cross_entropy, recording: str | Path | Recording | None = None,
+            checkpoints: Sequence[tuple[Mapping[str, Tensor], float]] = (), recipe: TrainingRecipe | None = None,
+            build: Callable[[], nn.Module] | None = None, seed: int = 0, tokenizer: Any = None, context: int = CONTEXT,
+            device: str = "cpu", dtype: str = "float32") -> Problem:
+    """A model with its data as a problem that influence can be asked of. The model is copied and left as it is.
+
+    Args:
+        model: a trained `nn.Module` that maps inputs (b, …) to class logits (b, C); a causal language model of
+            `transformers`, with adapters of PEFT or without; or `"softmax"` for softmax regression, which is trained
+            here to its optimum.
+        train: the examples that it was trained on: a pair (inputs (n, …), labels (n,)) of arrays or tensors, a
+            `Dataset` or a `DataLoader` of (input, label), or the path of a folder of pictures, a zip of one, a table
+            or an npz of arrays. A DataLoader's examples stand in the order of its dataset. Of a language model: a list
+            of dictionaries with `prompt` and `response`, or a JSONL file of them.
+        queries: what is asked about, m of them, in any of these forms; left out, it is the test split of `train`
+            where `train` is a path that has one.
+        candidates: indices (k,) into the training examples: which of them are scored. All by default.
+        parameters: which parameters count: `"all"`, `"last_block"`, `"last_layer"` or a regular expression.
+        l2: λ of the penalty (λ/2)‖θ‖² in the objective L_D(θ) = (1/n) Σ_i ℓ(z_i; θ) + (λ/2)‖θ‖²: 0 by default, of
+            softmax regression 1e-4.
+        loss: (logits (b, C), labels (b,)) -> (b,), one loss an example.
+        recording: the folder of a training that `wf.Recorder` wrote: with it `wf.Replay`, `wf.Retrain` and
+            `wf.Trajectory` can be asked. The model then is one of the recorded kind; its weights are not read.
+        checkpoints: state dicts of earlier points of the training with their learning rates, in the order of training,
+            for `wf.Trajectory`.
+        recipe, build, seed: how the model was trained, and what builds it untrained, for `wf.Retrain`.
+        tokenizer, context: of a language model, its tokenizer, and how many tokens a record has at most.
+        device: `"cpu"`, `"cuda"` or `"auto"`.
+        dtype: `"float32"` or `"float64"`, in which gradients are computed.
+
+    Raises:
+        InvalidInput: where model and data do not fit, with what to do.
+        MissingData: for a path that is not there.
+
+    >>> import torch, whichfluence as wf
+    >>> x, y = torch.rand(30, 4), torch.arange(30) % 3
+    >>> wf.problem(torch.nn.Linear(4, 3), (x, y), (x[:5], y[:5]), candidates=range(10)).n
+    30
+    """
+    if is_language_model(model):
+        chosen = None if candidates is None else torch.as_tensor(list(candidates))
+        return language_problem(model, tokenizer, train, queries, chosen, parameters=parameters, context=context,
+                                l2=l2 or 0.0, recipe=recipe, build=build, seed=seed, device=device, dtype=dtype)
+    (x, y), (query_x, query_y) = _data(train, queries)
+    chosen = None if candidates is None else _indices(candidates, len(y))
+    if isinstance(model, str):
+        if model != SOFTMAX:
+            raise InvalidInput(f"`{model[:60]}` names no model here; give an nn.Module, or `{SOFTMAX}` for softmax "
+                               "regression, or draw a problem by `wf.draw`.")
+        return SoftmaxProblem(x.flatten(1), y, query_x.flatten(1), query_y, chosen, device=device,
+                              l2=1e-4 if l2 is None else l2)
+    make = _builder(model, build)
+    options: dict[str, Any] = {"parameters": parameters, "device": device, "dtype": dtype, "loss": loss,
+                               "l2": l2 or 0.0, "recipe": recipe, "build": build, "seed": seed}
+    if recording is not None:
+        return _recorded(recording, make, (x, y, query_x, query_y, chosen), options)
+    made = ModuleProblem(_module(model), x, y, query_x, query_y, chosen, **options)
+    if checkpoints:
+        made.keep_checkpoints(checkpoints)
+    return made
+
+
+def draw(dataset: str = "digits", model: str = SOFTMAX, **settings: Any) -> Problem:
+    """A problem drawn from a dataset that comes with the program, and a model that is trained on it.
+
+    Args:
+        dataset: a name of `wf.datasets()`.
+        model: `"softmax"`, `"mlp"`, `"cnn"`, a classification model of torchvision, or a language model's name.
+        settings: `n_train`, `n_queries`, `n_candidates`, `seed`, `l2`, `pool`, `selection`, `recipe`; what is left
+            out takes all there is.
+
+    Raises:
+        InvalidInput: for a name that there is not, or sizes that the dataset has not.
+
+    >>> import whichfluence as wf
+    >>> len(wf.draw("digits", n_train=60, n_queries=5, n_candidates=8).candidates)
+    8
+    """
+    return ProblemSource.parse({"dataset": dataset, "model": model, **settings}).build().problem
+
+
+def _data(train: Any, queries: Any) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    if is_path(train):
+        brought = _loaded(Path(train))
+        own = _split(brought, "train")
+        return own, _split(brought, "test") if queries is None else _queries(queries)
+    if queries is None:
+        raise InvalidInput("There are no queries; give what is asked about, in the form of the training examples.")
+    return examples(train, "training data"), _queries(queries)
+
+
+def _queries(queries: Any) -> tuple[Tensor, Tensor]:
+    return _split(_loaded(Path(queries)), "train") if is_path(queries) else examples(queries, "list of queries")
+
+
+def _loaded(path: Path) -> Dataset:
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        return load_npz(path).dataset(path.stem, path.name)
+    return load_table(path) if suffix == ".parquet" else load_image_folder(path, color=AS_THEY_ARE)
+
+
+def _split(dataset: Dataset, split: str) -> tuple[Tensor, Tensor]:
+    inputs = as_inputs(dataset.features(split), input_shape(dataset, 1))
+    return torch.from_numpy(inputs), torch.tensor(dataset.labels(split))
+
+
+def _indices(candidates: Iterable[int], n: int) -> Tensor:
+    rows = torch.as_tensor(list(candidates) if not isinstance(candidates, Tensor) else candidates)
+    if rows.dtype == torch.bool:
+        raise InvalidInput("The candidates are true or false; give their indices, such as `mask.nonzero()[:, 0]`.")
+    if rows.is_floating_point() or rows.ndim != 1 or not len(rows):
+        raise InvalidInput("The candidates are no list of indices; give whole numbers, one a training example.")
+    if int(rows.min()) < 0 or int(rows.max()) >= n or len(rows.unique()) < len(rows):
+        raise InvalidInput(f"The candidates name an example twice, or one that is not among 0 to {n - 1:,}; give "
+                           "different indices of training examples.")
+    return rows.long()
+
+
+def _module(model: nn.Module | Callable[[], nn.Module]) -> nn.Module:
+    if not isinstance(model, nn.Module):
+        raise InvalidInput(f"The model is a {type(model).__name__}; give a trained nn.Module.")
+    return model
+
+
+def _builder(model: nn.Module | Callable[[], nn.Module], build: Callable[[], nn.Module] | None
+             ) -> Callable[[], nn.Module]:
+    if build is not None:
+        return build
+    return (lambda: copy.deepcopy(model)) if isinstance(model, nn.Module) else model
+
+
+def _recorded(recording: str | Path | Recording, build: Callable[[], nn.Module], rows: tuple, options: dict[str, Any]
+              ) -> ModuleProblem:
+    run = recording if isinstance(recording, Recording) else open_recording(Path(recording))
+    x, y, query_x, query_y, chosen = rows
+    training = opened(run, build, of_arrays(x.numpy(), y.numpy()))
+    made = ModuleProblem(training.module, x, y, query_x, query_y, chosen, **{
+        **options, "dtype": str(run.dtype)[6:], "l2": training.recipe.penalty, "recipe": training.recipe,
+        "build": training.build, "seed": SEED})
+    made.keep_checkpoints(training.checkpoints)
+    return made

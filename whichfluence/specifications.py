@@ -1,0 +1,56 @@
+"""A specification as a library's user writes it: three values in a row, and the estimator that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.basics.errors import InvalidInput
+from engine.question.interventions import Intervention
+from engine.question.processes import Process
+from engine.question.specification import Specification as Asked
+from engine.scoring.scoring import Scoring
+
+
+class Specification(Scoring):
+    """S = (B, P, T), the question, with the estimator that answers it (paper, Eq. 1).
+
+    Args:
+        behavior: the name of B, such as `"query_loss"`; `wf.behaviors()` lists them. Larger values are better for every
+            behavior: `query_loss` is the log-likelihood of the query's label, minus its cross-entropy.
+        intervention: P, such as `wf.Remove()`, or the dictionary that spec.json holds.
+        process: T, such as `wf.Reoptimize()`, or the dictionary that spec.json holds.
+        estimator: `"exact"`, or the name of an approximation; `wf.estimators()` lists them.
+
+    Raises:
+        InvalidInput: for a name that there is not, a parameter out of range, an intervention that the process cannot
+            carry out, or an estimator that does not target the specification.
+
+    >>> import whichfluence as wf
+    >>> step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.01))
+    >>> step.by("first_order").estimator
+    'first_order'
+    """
+
+    def __init__(self, behavior: str, intervention: Intervention | Mapping[str, Any],
+                 process: Process | Mapping[str, Any], estimator: str = "exact") -> None:
+        checked = Scoring.of(behavior, intervention, process, estimator)  # a fault is one sentence there
+        super().__init__(behavior=checked.behavior, intervention=checked.intervention, process=checked.process,
+                         estimator=estimator)
+
+    def by(self, estimator: str) -> Specification:
+        """The same question, answered by another estimator. Raises `InvalidInput` where it does not target it."""
+        return Specification(self.behavior, self.intervention, self.process, estimator)
+
+
+def scoring_of(asked: Mapping[str, Any] | Asked) -> Scoring:
+    """What is asked, as the engine has it; of a specification without an estimator the exact answer.
+
+    Raises `InvalidInput` for what is no specification.
+    """
+    if isinstance(asked, Mapping):
+        return Scoring.parse(asked)
+    if not isinstance(asked, Asked):
+        raise InvalidInput(f"A {type(asked).__name__} is no specification; give `wf.Specification(behavior, "
+                           "intervention, process)`, or what spec.json holds as a dictionary.")
+    return Scoring.read(asked.canonical())
