@@ -8,6 +8,7 @@ from app.widgets.specification_list import address_of
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
 from engine.metrics.ranking import ranks, top
+from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
 SHOWN = 8
@@ -24,7 +25,7 @@ def show() -> Link:
                      for one in (loss, chosen))
     only = [row for row in second if row not in first]
     glossary.markdown(
-        f"The {SHOWN} training examples that raise the **{BEHAVIORS[behavior].title}** of this query most:")
+        f"The {SHOWN} training examples that {direction.raise_most(BEHAVIORS[behavior])}:")
     specimens.strip(sample, query, second, only, "new")
     tau = comparing.mean_tau(loss, chosen)
     same = (f"{len(only)} of the {SHOWN} are not among the first {SHOWN} for the query loss." if only else

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from engine.basics.csv_text import csv_text
+from engine.question.direction import QUANTITY
 from engine.store.results import Result
 
 
 def csv(result: Result, name: str) -> bytes:
-    """One table, UTF-8, without an index; no text in it is a formula to a spreadsheet."""
-    return csv_text(result.table(name)).encode()
+    """One table, UTF-8, without an index; no text in it is a formula to a spreadsheet. Where the manifest says what its
+    numbers with a sign are, they have that beside them."""
+    told = result.manifest.get(QUANTITY, {}).get(name)
+    return csv_text(result.table(name).assign(**({QUANTITY: told} if told else {}))).encode()
 
 
 def parquet(result: Result, name: str) -> bytes:
