@@ -55,16 +55,11 @@ def scores_are(scoring: Specification) -> str:
     return f"Scores: {scored(scoring)}; {_positive(scoring)}."
 
 
-def helps(scoring: Specification, score: float) -> str:
-    """What an oriented score says of an example: that it raises, or lowers, the value."""
-    return raises(scoring.readout, score)
-
-
 def raises(behavior: Behavior, value: float) -> str:
-    """What moves B by a value of this sign does, and what becomes of the familiar number."""
+    """What an example with such an oriented score does: `raises the log-likelihood, and so lowers the query loss`."""
     if value == 0:
         return f"neither raises nor lowers the {behavior.value_title}"
-    text = f"{'raises' if value > 0 else 'lowers'} the {behavior.value_title}"
+    text = f"{'raises' if value > 0 else 'lowers'} the {behavior.quantity or behavior.title}"
     return f"{text}, and so {'lowers' if value > 0 else 'raises'} the {behavior.minus}" if behavior.minus else text
 
 
@@ -96,8 +91,8 @@ def group_spread(behavior: Behavior, queries: int, mean: str, most: int, value: 
 
 def removal(behavior: Behavior) -> str:
     """How to read a curve over removed examples."""
-    return (f"Below zero: without them the {behavior.value_title} is lower, so together they supported it. Above zero, "
-            "they opposed it.")
+    return (f"Below zero: without them the {behavior.value_title} is lower, so together they supported the behavior. "
+            "Above zero, they opposed the behavior.")
 
 
 def area(behavior: Behavior, area: str, ends: str) -> str:
@@ -118,8 +113,8 @@ def moments(behavior: Behavior) -> str:
 
 def colours(scoring: Specification, above: str, below: str, query: int) -> str:
     """What two colours of oriented scores say."""
-    return (f"{above} supports the behavior at query {query}: {helps(scoring, 1.0)}. {below} opposes it: "
-            f"{helps(scoring, -1.0)}")
+    return (f"{above} supports the behavior at query {query}: {raises(scoring.readout, 1.0)}. {below} opposes it: "
+            f"{raises(scoring.readout, -1.0)}")
 
 
 def signal(behavior: Behavior) -> str:
@@ -140,7 +135,7 @@ def larger(behavior: Behavior | None) -> str:
     """What larger scores of a method say, whatever their unit. behavior: None for one that reads none."""
     if behavior is None:
         return "it reads no behavior, so its sign does not say whether a record supports one"
-    return f"a record with a larger one {raises(behavior, 1.0)} more"
+    return f"the larger, the more a record {raises(behavior, 1.0)}"
 
 
 def oriented(scoring: Specification) -> str:
@@ -176,7 +171,7 @@ def suspicion(behavior: Behavior | None) -> str:
     that reads none."""
     if behavior is None:
         return "suspicion: larger is more suspicious"
-    return f"suspicion: the larger, the more the example {raises(behavior, -1.0)} of trusted examples"
+    return f"suspicion: the larger, the more the example {raises(behavior, -1.0)}, at trusted examples"
 
 
 def named(told: Mapping[str, str]) -> str:
@@ -186,7 +181,7 @@ def named(told: Mapping[str, str]) -> str:
 
 def _positive(scoring: Specification) -> str:
     who = scoring.intervention.subject if scoring.orientation > 0 else "an example"
-    return f"{who} with a positive one supports the behavior: it {helps(scoring, 1.0)}"
+    return f"{who} with a positive one supports the behavior: it {raises(scoring.readout, 1.0)}"
 
 
 def _read(scorings: Sequence[Specification]) -> str:
