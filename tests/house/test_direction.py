@@ -16,7 +16,8 @@ UNTRUE = re.compile("|".join((
     rf"\b(?:rais|increas|improv|support)\w*\W+(?:the |its |their )?\W*{NAMES}",
     rf"\bchang\w*\W+(?:of |in )?(?:the |its )?\W*{NAMES}",
     rf"\b(?:rate|gain|rise|growth) of (?:the )?\W*{NAMES}", rf"d\({NAMES}\)",
-    rf"{NAMES}\W* (?:is|=|means) (?:minus )?log\W?p", rf"{NAMES}\W* (?:rises|grows|gains|changes) by", rf"{NAMES}\W* by \W*[+−]",
+    rf"{NAMES}\W* (?:is|=|means) (?:minus )?log\W?p", rf"{NAMES}\W* (?:rises|grows|gains|changes) by",
+    rf"{NAMES}\W* by \W*[+−]",
     r"larger (?:query )?loss is better", r"loss(?:es)? (?:is|are) helpful")), re.IGNORECASE)
 TITLE = re.compile(r"(?:readout|behavior|read|BEHAVIORS\[[^\]]*\]|READOUTS\[[^\]]*\])\.title\b")
 DIRECTED = re.compile(r"\b(?:chang|rais|lower|rises|falls|rate of|support|oppos|help|harm|gain|positive|negative)",
