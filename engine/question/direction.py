@@ -14,6 +14,7 @@ from engine.question.specification import Specification
 
 QUANTITY = "quantity"
 """The column of exported tables that says what their numbers with a sign are."""
+OWN = "an example"
 
 
 def change(behavior: Behavior) -> str:
@@ -42,7 +43,8 @@ def changed(behavior: Behavior, value: float, told: str, before: float | None = 
 def scored(scoring: Specification) -> str:
     """What an oriented score is."""
     what = rate(scoring.readout) if scoring.process.derivative else change(scoring.readout)
-    return f"{what}, with the sign turned" if scoring.orientation < 0 else what
+    who = _who(scoring)
+    return f"{what}{', with the sign turned' if scoring.orientation < 0 else ''}{f', by {who}' if who != OWN else ''}"
 
 
 def scores(scoring: Specification, low: str, high: str) -> str:
@@ -180,8 +182,12 @@ def named(told: Mapping[str, str]) -> str:
 
 
 def _positive(scoring: Specification) -> str:
-    who = scoring.intervention.subject if scoring.orientation > 0 else "an example"
-    return f"{who} with a positive one supports the behavior: it {raises(scoring.readout, 1.0)}"
+    return f"{_who(scoring)} with a positive one supports the behavior: it {raises(scoring.readout, 1.0)}"
+
+
+def _who(scoring: Specification) -> str:
+    """Who supports the behavior where the oriented score is positive."""
+    return scoring.intervention.subject if scoring.orientation > 0 else OWN
 
 
 def _read(scorings: Sequence[Specification]) -> str:
