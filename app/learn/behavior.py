@@ -42,8 +42,8 @@ def show() -> Link:
 LESSON = Lesson(
     "behavior", "B: which behavior?",
     "The model's answer to a query can be read in several ways: its log-likelihood (minus the loss), the logit of the "
-    "right class, or the margin to the other classes. Each is a behavior, and each one ranks the training examples in its own way, although "
-    "nothing else about the question changed.",
+    "right class, or the margin to the other classes. Each is a behavior, and each one ranks the training examples in "
+    "its own way, although nothing else about the question changed.",
     show,
     "Change what you read off the model, and other examples become influential, with everything else the same.",
     Question("Two methods disagree. One reads the query loss, the other the query logit; both are exact. Who is wrong?",

@@ -284,7 +284,7 @@ def _rate(scoring: Scoring) -> Scoring | None:
                estimator="exact" if scoring.route.solver.exact else scoring.estimator)
 
 
-_INCREASING = ("the log-likelihood (minus the query loss), probability and soft margin are increasing functions of each "
+_INCREASING = ("log-likelihood (minus the query loss), probability and soft margin are increasing functions of each "
                "other, so every process that ends at one model ranks training examples the same under them "
                "(Proposition 1)")
 
