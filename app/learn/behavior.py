@@ -32,9 +32,9 @@ def show() -> Link:
             f"They are the first {SHOWN} for the query loss, too.")
     glossary.markdown(
         f"{same} Over all queries, the two rankings agree with Kendall's τ = **{specimens.number(tau)}**.")
-    extras("behavior", specimens.rank_frame(sample, loss, chosen, query).rename(
-        columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"}), [step("query_loss"),
-                                                                           step(behavior)], SOURCE)
+    table = specimens.rank_frame(sample, loss, chosen, query).rename(
+        columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"})
+    extras("behavior", table.loc[:, ~table.columns.duplicated()], [step("query_loss"), step(behavior)], SOURCE)
     pair = [step("query_loss"), step(behavior if behavior != "query_loss" else "hard_margin")]
     return Link("compare", "Compare these behaviors over all queries", specimens.address(**address_of(pair, (0, 1))))
 

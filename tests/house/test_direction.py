@@ -40,7 +40,8 @@ def said(path):
 
 def untrue(text):
     plain = " ".join(text.replace("*", "").replace("`", "").split())
-    return UNTRUE.search(re.sub(rf"minus (?:the |that )?{NAMES}", "minus it", plain))
+    known = re.sub(rf"lowers the [^,.]+, and so raises the {NAMES}", "opposes it", plain)
+    return UNTRUE.search(re.sub(rf"minus (?:the |that )?{NAMES}", "minus it", known))
 
 
 def borrowed(text):
@@ -80,6 +81,7 @@ def test_the_scan_finds_borrowed_titles(text):
 
 
 @pytest.mark.parametrize("text", ["lowers the query loss", "the first 8 for the query loss", "reads the query loss",
+                                  "lowers the log-likelihood, and so raises the query loss",
                                   "change of the log-likelihood (minus the query loss)"])
 def test_the_scan_leaves_what_is_true(text):
     assert not untrue(text) and not borrowed(text)
