@@ -299,8 +299,8 @@ def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[
 def legend(compared: bool, texts: bool = False) -> None:
     """How to read a card; with one column there is nothing to compare."""
     named = "a text and the answer that it states" if texts else "the example's label"
-    text = (f"A card shows {named}, its rank in each column (its own in bold), its score and whether it "
-            "▲ helps, raising what is read at this query, or ▼ harms, lowering it; the bar compares scores within the "
-            "column.")
+    text = (f"A card shows {named}, its rank in each column (its own in bold), its score and whether it ▲ helps "
+            "(supports the behavior at this query: raises what is read) or ▼ harms (opposes it: lowers that); the bar "
+            "compares scores within the column.")
     glossary.caption(text + (" **only here**: no other column has it at this end." if compared else "")
                      + " Click a card to see it under every specification.")

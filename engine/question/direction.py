@@ -42,9 +42,8 @@ def changed(behavior: Behavior, value: float, told: str, before: float | None = 
 
 def scored(scoring: Specification) -> str:
     """What an oriented score is."""
-    what = rate(scoring.readout) if scoring.process.derivative else change(scoring.readout)
     who = _who(scoring)
-    return f"{what}{', with the sign turned' if scoring.orientation < 0 else ''}{f', by {who}' if who != OWN else ''}"
+    return _what(scoring) + (f", by {who}" if who != OWN else "")
 
 
 def scores(scoring: Specification, low: str, high: str) -> str:
@@ -54,7 +53,7 @@ def scores(scoring: Specification, low: str, high: str) -> str:
 
 def scores_are(scoring: Specification) -> str:
     """What oriented scores are, and what their sign says of an example."""
-    return f"Scores: {scored(scoring)}; {_positive(scoring)}."
+    return f"Scores: {oriented(scoring)}."
 
 
 def raises(behavior: Behavior, value: float) -> str:
@@ -72,12 +71,12 @@ def raise_most(behavior: Behavior) -> str:
 
 def top(scorings: Sequence[Specification], count: int) -> str:
     """Heads the largest oriented scores under each of the scorings, of which none is a baseline."""
-    return f"Top {count}: support the behavior most, raising {_read(scorings)}" if scorings else f"Top {count}"
+    return f"Top {count}: raise {_read(scorings)} most, or lower it least" if scorings else f"Top {count}"
 
 
 def bottom(scorings: Sequence[Specification], count: int) -> str:
     """Heads the smallest ones."""
-    return f"Bottom {count}: oppose it most, lowering {_read(scorings)}" if scorings else f"Bottom {count}"
+    return f"Bottom {count}: lower {_read(scorings)} most, or raise it least" if scorings else f"Bottom {count}"
 
 
 def group(behavior: Behavior) -> str:
@@ -142,7 +141,8 @@ def larger(behavior: Behavior | None) -> str:
 
 def oriented(scoring: Specification) -> str:
     """Of exported oriented scores: what they are and what their sign says."""
-    return f"{scored(scoring)}; {_positive(scoring)}"
+    return (f"{_what(scoring)}; where it is positive, {_who(scoring)} supports the behavior: it "
+            f"{raises(scoring.readout, 1.0)}")
 
 
 def raw(scoring: Specification) -> str:
@@ -181,8 +181,9 @@ def named(told: Mapping[str, str]) -> str:
     return " | ".join(f"{name}: {text}" for name, text in told.items())
 
 
-def _positive(scoring: Specification) -> str:
-    return f"{_who(scoring)} with a positive one supports the behavior: it {raises(scoring.readout, 1.0)}"
+def _what(scoring: Specification) -> str:
+    what = rate(scoring.readout) if scoring.process.derivative else change(scoring.readout)
+    return f"{what}, with the sign turned" if scoring.orientation < 0 else what
 
 
 def _who(scoring: Specification) -> str:

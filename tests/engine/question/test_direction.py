@@ -154,7 +154,7 @@ def of_scores(one):
 
 def of_scores_are(one):
     for text in (direction.scores_are(one.scoring), direction.oriented(one.scoring)):
-        assert "with a positive one supports the behavior" in text
+        assert "where it is positive, an example supports the behavior: it" in text
         right(text, one, change=one.score * np.sign(one.score))  # it speaks of positive ones
 
 
@@ -171,10 +171,11 @@ def of_raise_most(one):
 
 
 def of_ends(one):
-    """The example stands at the end where its effect puts it."""
-    text = (direction.top if one.score > 0 else direction.bottom)([one.scoring], 3)
-    assert one.behavior.value_title in text
-    right(text, one)
+    """The example stands at the end where its effect puts it; what stands there for want of others is named, too."""
+    first, _, second = (direction.top if one.score > 0 else direction.bottom)([one.scoring], 3).partition(", or ")
+    assert one.behavior.value_title in first and second in ("lower it least", "raise it least")
+    right(first, one)
+    right(second.replace("it", f"the {one.behavior.quantity or one.behavior.title}"), one, -one.change)
     both = [one.scoring, Scoring.of("correct", {"kind": "add_occurrence"}, STEP)]
     assert "what each column reads" in direction.top(both, 3) and direction.top([], 3) == "Top 3"
     assert "what each column reads" in direction.bottom(both, 3) and direction.bottom([], 3) == "Bottom 3"
@@ -304,7 +305,8 @@ def test_the_step_of_the_issue(problem):
 def test_a_relabelled_example_is_the_one_that_a_positive_score_speaks_of():
     asked = Scoring.of("query_loss", {"kind": "relabel", "label": 2}, {"kind": "reoptimize"})
     who = "an example with the label 2 in place of its own" if asked.orientation > 0 else "an example"
-    assert f"{who} with a positive one supports" in direction.scores_are(asked)
+    assert f"where it is positive, {who} supports the behavior" in direction.scores_are(asked)
+    assert direction.scored(asked).endswith(f"by {who}") == (asked.orientation > 0)
 
 
 @pytest.mark.parametrize("name", [*reading("classes"), *reading("tokens")])
