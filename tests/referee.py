@@ -30,7 +30,7 @@ def struck(text: str, behavior: Behavior, change: float) -> list[str]:
 def _of(said: str, name: str, sign: int) -> Iterator[str]:
     """Words that move `name` the other way than `sign`."""
     for word, way in VERBS.items():
-        if way != sign and (found := re.search(rf"\b{word} (?:the )?{name}\b", said)):
+        if way != sign and (found := re.search(rf"\b{word} (?:the |their )?{name}\b", said)):
             yield found.group()
     for word, way in MOVES.items():
         if way != sign and (found := re.search(rf"\b(?:the )?{name} {word}\b", said)):

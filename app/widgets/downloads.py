@@ -53,7 +53,7 @@ def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (
 
 def oriented(names: Sequence[str], scorings: Sequence[Scoring]) -> str:
     """What the oriented scores in the columns of several scorings are, by their names."""
-    return direction.named({name: direction.oriented(scoring) for name, scoring in zip(names, scorings, strict=True)
+    return direction.named({name: direction.exported(scoring) for name, scoring in zip(names, scorings, strict=True)
                             if scoring.route.implies})
 
 

@@ -52,7 +52,7 @@ def scores(scoring: Specification, low: str, high: str) -> str:
 
 
 def scores_are(scoring: Specification) -> str:
-    """What oriented scores are, and what their sign says of an example."""
+    """The same as a sentence."""
     return f"Scores: {oriented(scoring)}."
 
 
@@ -139,8 +139,13 @@ def larger(behavior: Behavior | None) -> str:
     return f"the larger, the more a record {raises(behavior, 1.0)}"
 
 
+def exported(scoring: Specification) -> str:
+    """Of exported oriented scores, in every row of a table: what they are and what their sign says."""
+    return f"{scored(scoring)}; positive supports"
+
+
 def oriented(scoring: Specification) -> str:
-    """Of exported oriented scores: what they are and what their sign says."""
+    """What oriented scores are, and what their sign says of an example."""
     return (f"{_what(scoring)}; where it is positive, {_who(scoring)} supports the behavior: it "
             f"{raises(scoring.readout, 1.0)}")
 
@@ -174,6 +179,13 @@ def suspicion(behavior: Behavior | None) -> str:
     if behavior is None:
         return "suspicion: larger is more suspicious"
     return f"suspicion: the larger, the more the example {raises(behavior, -1.0)}, at trusted examples"
+
+
+def suspicions(behaviors: Sequence[Behavior]) -> str:
+    """The same of several behaviors."""
+    *most, last = (behavior.value_title for behavior in behaviors)
+    return ("suspicion: the larger, the more the label works against trusted examples, lowering their "
+            f"{', '.join(most)} or {last}")
 
 
 def named(told: Mapping[str, str]) -> str:

@@ -153,6 +153,7 @@ def of_scores(one):
 
 
 def of_scores_are(one):
+    assert direction.exported(one.scoring) == f"{direction.scored(one.scoring)}; positive supports"
     for text in (direction.scores_are(one.scoring), direction.oriented(one.scoring)):
         assert "where it is positive, an example supports the behavior: it" in text
         right(text, one, change=one.score * np.sign(one.score))  # it speaks of positive ones
@@ -260,6 +261,7 @@ def of_itself(one):
 def of_suspicion(one):
     """Suspicion is minus the score: the larger, the more the example works against the behavior."""
     right(direction.suspicion(one.behavior), one, -abs(one.change))
+    right(direction.suspicions([one.behavior, BEHAVIORS["correct"]]), one, -abs(one.change))
     assert direction.suspicion(None) == "suspicion: larger is more suspicious"
 
 
@@ -268,7 +270,8 @@ def of_named(one):
 
 
 CASES = {"change": of_change, "rate": of_rate, "mean_rate": of_rate, "changed": of_changed, "scored": of_scored,
-         "scores": of_scores, "scores_are": of_scores_are, "oriented": of_scores_are, "raises": of_raises,
+         "scores": of_scores, "scores_are": of_scores_are, "oriented": of_scores_are,
+         "exported": of_scores_are, "suspicions": of_suspicion, "raises": of_raises,
          "raise_most": of_raise_most, "top": of_ends, "bottom": of_ends, "group": of_group, "raw_change": of_group,
          "group_spread": of_group_spread, "removal": of_removal, "area": of_area, "along_path": of_along_path,
          "moments": of_moments, "colours": of_colours, "signal": of_signal, "ranked": of_ranked, "larger": of_larger,
