@@ -28,7 +28,7 @@ def test_a_group_beside_its_examples(problem, capsys):
     whole = pd.read_csv("whole.csv")
     np.testing.assert_allclose(whole.whole_group, found.whole, atol=1e-8)
     assert list(whole.columns) == ["query", "whole_group", "trusted", "examples", "quantity"]
-    assert set(whole.quantity) == set(table.quantity) == {direction.raw_change(BEHAVIORS["query_loss"])}
+    assert set(whole.quantity) == set(table.quantity) == {direction.raw_change(BEHAVIORS[REMOVE["behavior"]])}
 
 
 @pytest.mark.parametrize(("options", "words"), [
