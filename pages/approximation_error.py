@@ -91,7 +91,8 @@ def _point(point, chosen) -> None:
     chips.verdict_badge(error_curves.verdict(chosen.sources[0], point))
     error_panel.provenance(point)
     downloads.chart_extras(f"{chosen.panel}-point", error_panel.scatter_table(point),
-                           [point.exact.scoring, point.approximate.scoring], chosen.scored[0])
+                           [point.exact.scoring, point.approximate.scoring], chosen.scored[0],
+                           quantity=downloads.oriented(["exact", "approximate"], [point.exact.scoring] * 2))
 
 
 main()

@@ -8,8 +8,9 @@ from app.widgets import glossary
 
 def main() -> None:
     st.title("Noisy labels")
-    glossary.lead("Which training labels are wrong? A method ranks them by how much they seem to lower a behavior of "
-                  "trusted examples; which behavior, and by which process, is for you to choose.")
+    glossary.lead("Which training labels are wrong? A method ranks them by how much they seem to work against trusted "
+                  "examples: to lower their log-likelihood (raise their loss), their logit or their margin. Which of "
+                  "these behaviors, and by which process, is for you to choose.")
     source = state.source()
     scored = data.scored(source)
     own_data.show(source, scored is not None)

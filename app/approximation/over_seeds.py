@@ -13,12 +13,13 @@ from app.charts import over_seeds as chart
 from app.charts.draw import draw
 from app.widgets import chips, choice, downloads, glossary, inputs, job_panel
 from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
+from app.widgets.plain_text import plain, sentence
 from app.widgets.selectors import pick, segments
 from engine.analysis.over_seeds import STABLE, spread
 from engine.desk import Waiting
 from engine.desk.over_seeds import asked_over_seeds
 from engine.problems import ProblemSource
+from engine.question import direction
 from engine.question.interventions import Infinitesimal, Remove
 from engine.question.processes import Replay, Retrain
 from engine.runs.over_seeds import Asked
@@ -70,13 +71,14 @@ def _show(asked: Asked, source: ProblemSource) -> None:
     with right:
         st.subheader("What is one run worth?")
         glossary.markdown(found.run_sentence)
-        frame = _examples(asked)
+        frame, raw = _examples(asked), direction.raw(found.scores.scoring)
         st.dataframe(frame, hide_index=True, width="stretch", key="over-seeds-table",
                      column_config={name: st.column_config.NumberColumn(format="%.3g") for name in frame.columns[1:]})
         glossary.caption(f"Means over all queries, for the first {len(frame)} candidates; “this run” is seed "
                          f"{next(iter(found.single))}. The change of variance is what the intervention does to how the "
-                         f"behavior varies over runs.{_distance(found.scores.scoring)}")
-    downloads.chart_extras("over-seeds", frame, command=_command(found.scores.scoring, source, len(found.single)))
+                         f"behavior varies over runs.{_distance(found.scores.scoring)} Scores: {plain(raw)}.")
+    downloads.chart_extras("over-seeds", frame, command=_command(found.scores.scoring, source, len(found.single)),
+                           quantity=raw)
 
 
 def _examples(asked: Asked) -> pd.DataFrame:

@@ -20,20 +20,22 @@ from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
 from engine.basics.values import short
 from engine.desk.error_curves import Curves, Point, live
 from engine.metrics.agreement import METRICS, summarize
+from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scoring import Scoring
 
 CURVES, SCATTER = 380, 330  # pixels, kept while a chart is still being drawn
 ETA_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-ALIKE = ("**Query loss**, **soft margin** and **probability** are increasing functions of one another at a query: they "
-         "rank alike, exactly and to first order, so their curves lie on one another.")
+ALIKE = ("**Query loss** (its log-likelihood, minus the loss), **soft margin** and **probability** are increasing "
+         "functions of one another at a query: they rank alike, exactly and to first order, so their curves lie on one "
+         "another.")
 LINEAR = ("The **query logit** is linear in the parameters, so its first-order answer stays exact however long the "
           "step (only a sign next to zero can be lost to rounding).")
 BENT = ("In a network even the **query logit** bends with the parameters, so every first-order answer worsens with the "
         "step.")
 TOKENS = ("A language model bends with its parameters, so every first-order answer worsens with the step. The **answer "
-          "logit** and the **answer margin** are read off one token, the **response loss** is a mean over all tokens "
-          "of a response, the **explanation loss** over some of them.")
+          "logit** and the **answer margin** are read off one token, the **response loss** is minus a mean "
+          "log-likelihood over all tokens of a response, the **explanation loss** over some of them.")
 WORDED = {"span": "A language model bends with its parameters, so the first-order answer worsens with the step. This "
                   "**span** is a mean over the tokens of the marked words.",
           "contrast": "A language model bends with its parameters, so the first-order answer worsens with the step. "
@@ -172,8 +174,8 @@ def scatter(point: Point, chosen: Chosen) -> None:
         f"Approximate against exact scores of {len(frame)} training examples for query {query} at "
         f"{chosen.symbol} = {short(chosen.value)}; {switched} of them switch sign."))
     glossary.caption(f"One dot a training example, query {query}{_label(chosen, query)}. On the dashed line the "
-                     f"approximation is exact; {switched} of {len(frame):,} switch sign. Score: change of the "
-                     f"{BEHAVIORS[chosen.behavior].title}; positive supports it.")
+                     f"approximation is exact; {switched} of {len(frame):,} switch sign. "
+                     + plain(direction.scores_are(point.exact.scoring)))
 
 
 def _label(chosen: Chosen, query: int) -> str:

@@ -17,6 +17,7 @@ from engine.basics.values import short
 from engine.desk import Waiting
 from engine.exact.path_integral import PathIntegral, path_integral
 from engine.problems import Problem, ProblemSource
+from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
 NAME, EXAMPLE = "path", "path_example"
@@ -58,19 +59,20 @@ def _show(found: PathIntegral, source: ProblemSource, behavior: str, alpha: floa
     rates = pd.DataFrame({"alpha": [0.0, *found.alphas.tolist(), alpha], "rate": [
         found.first[query].item(), *found.integrand[:, query].tolist(), found.last[query].item()]})
     first = found.first[query].item()
+    read = BEHAVIORS[behavior]
     area, ends = found.integral[query].item(), found.difference[query].item()
-    draw(chart.rates, rates, pd.DataFrame({"alpha": [0.0, alpha], "rate": [first, first]}), key="path:rates",
-         alt=f"The rate of {BEHAVIORS[behavior].title} of query {query} while training example {row} gains weight: "
-             f"{first:.3g} at the start, {found.last[query].item():.3g} at {short(alpha)}.")
-    title = BEHAVIORS[behavior].title
-    glossary.markdown(f"Area under the curve **{cards.number(area)}** = change of {title} between the two optima "
-                      f"**{cards.number(ends)}** (largest gap over all queries {found.gap:.1e}). The dashed rectangle, "
+    draw(chart.rates, rates, pd.DataFrame({"alpha": [0.0, alpha], "rate": [first, first]}),
+         direction.rate(read), key="path:rates",
+         alt=direction.along_path(read, query, row, f"{first:.3g}", f"{found.last[query].item():.3g}", short(alpha)))
+    equal = direction.area(read, f"**{cards.number(area)}**", f"**{cards.number(ends)}**")
+    glossary.markdown(f"{equal} (largest gap over all queries {found.gap:.1e}). The dashed rectangle, "
                       f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
     glossary.caption(
         f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two routes to one number: "
         f"{len(found.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
         "would mean that an optimum was missed.")
-    downloads.chart_extras("path", rates, source=None, command=_command(source, behavior, alpha, row))
+    downloads.chart_extras("path", rates, source=None, command=_command(source, behavior, alpha, row),
+                           quantity=direction.rate(read))
 
 
 def _command(source: ProblemSource, behavior: str, alpha: float, row: int) -> str:

@@ -11,7 +11,7 @@ from app.charts import run_errors as chart
 from app.charts.draw import draw
 from app.widgets import choice, downloads, glossary, inputs, job_panel
 from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
+from app.widgets.plain_text import plain, sentence
 from app.widgets.selectors import pick
 from engine.analysis.run_errors import RunErrors
 from engine.analysis.run_errors import told as told_error
@@ -19,6 +19,8 @@ from engine.desk import Waiting
 from engine.desk.run_errors import asked_run_errors
 from engine.estimators import ESTIMATORS
 from engine.problems import ProblemSource
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Replay
 
 NAME, EXAMPLE = "approximated", "moment"
@@ -72,14 +74,17 @@ def _moments(found: RunErrors, source: ProblemSource, process: Replay) -> None:
         for first, last in zip(own["first"], own["last"], strict=True)])
     unit = "epoch" if source.problem_class.kept_checkpoints else "stretch"
     strongest = own.loc[own["rate"].abs().idxmax()]
-    draw(chart.parts, frame, unit, key="moments",
-         alt=f"Rate of the mean behavior by the weight of training example {chosen} in each {unit} alone, from "
+    read = BEHAVIORS[found.behavior]
+    rate = direction.mean_rate(read)
+    draw(chart.parts, frame, unit, rate, key="moments",
+         alt=f"The {rate} of training example {chosen} in each {unit} alone, from "
              f"{own['rate'].iloc[0]:.3g} in the first to {own['rate'].iloc[-1]:.3g} in the last, "
              f"{own['rate'].sum():.3g} in all; the largest in {unit} {int(strongest['part'])}.")
     glossary.caption(f"The exact derivative by the example's weight in one {unit} alone, through all that follows. "
-                     "Their sum is the derivative by its weight in the whole training.")
+                     "Their sum is the derivative by its weight in the whole training. "
+                     + plain(direction.moments(read)))
     downloads.chart_extras("moments", frame[["candidate", "part", "first", "last", "rate", "total"]],
-                           command=f"{_command(found, source, process)} --parts moments.csv")
+                           command=f"{_command(found, source, process)} --parts moments.csv", quantity=rate)
 
 
 def _command(found: RunErrors, source: ProblemSource, process: Replay) -> str:

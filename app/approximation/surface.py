@@ -61,7 +61,7 @@ def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, ca
          f"{metric.title} of approximation and truth over {across} and {deep}: from {low['mean']:.3f} at {across} "
          f"{short(low[across])}, {deep} {short(low[deep])} to {high['mean']:.3f} at {across} {short(high[across])}, "
          f"{deep} {short(high[deep])}.", f"surface:{asked.name}:{chosen.metric}")
-    glossary.caption(f"{SEEN[asked.name]} {metric.title}, mean over queries; {BEHAVIORS[chosen.behavior].title}, "
+    glossary.caption(f"{SEEN[asked.name]} {metric.title}, mean over queries; B = {BEHAVIORS[chosen.behavior].title}, "
                      f"{candidates:,} candidates, first draw. The grids are evenly spaced here. Drag to turn it.")
     file, written = downloads.problem_file(chosen.sources[0].model_copy(update={"n_candidates": candidates}))
     downloads.chart_extras(f"surface-{asked.name}", table, command=(

@@ -13,12 +13,13 @@ GREY = "#888888"
 
 
 def changes(frame: pd.DataFrame, title: str) -> alt.LayerChart:
-    """One bar an example around zero. frame: name, change, chosen (bool)."""
+    """One bar around zero an example that is left out: one whose absence lowers the behavior supports it.
+    frame: name, change, chosen (bool)."""
     order = list(frame.name)
     bars = alt.Chart(frame).mark_bar(height=alt.RelativeBandSize(0.7)).encode(
         y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False)),
         x=alt.X("change:Q", title=title, axis=alt.Axis(format="+.2~g", tickCount=5)),
-        color=alt.condition("datum.change > 0", alt.value(HELPS), alt.value(HARMS)),
+        color=alt.condition("datum.change < 0", alt.value(HELPS), alt.value(HARMS)),
         opacity=alt.condition("datum.chosen", alt.value(1), alt.value(0.35)),
         tooltip=[alt.Tooltip("name:N", title="left out"), alt.Tooltip("change:Q", format="+.4f", title=title)])
     zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(color=GREY).encode(x="change:Q")
@@ -26,7 +27,8 @@ def changes(frame: pd.DataFrame, title: str) -> alt.LayerChart:
 
 
 def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = False) -> alt.LayerChart:
-    """One point an example. frame: x, y, example, label."""
+    """One point an example. frame: x, y, example, label. diagonal: of ranks, of which 1 supports the behavior most."""
+    x_title, y_title = (f"{title}, 1 supports most" if diagonal else title for title in (x_title, y_title))
     axis = alt.Axis(grid=False, tickCount=5, format=".3~g")
     points = alt.Chart(frame).mark_point(filled=True, size=42, opacity=0.7, color=HELPS).encode(
         x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),

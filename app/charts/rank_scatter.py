@@ -11,9 +11,10 @@ from app.charts.swatches import swatches
 HEIGHT = 400
 
 
-def points(ranking: pd.DataFrame, first: str, second: str, top: int, noun: str = "label") -> alt.LayerChart:
+def points(ranking: pd.DataFrame, first: str, second: str, top: int, noun: str = "label", score: str = "Score"
+           ) -> alt.LayerChart:
     """One point a candidate, of one ranking each way; the top of either one is drawn larger. noun: the column that
-    says what an example is labelled."""
+    says what an example is labelled. score: what the scores are called."""
     k = len(ranking)
     table = ranking.assign(top=(ranking.rank_a <= top) | (ranking.rank_b <= top))
     marks = alt.Chart(table).mark_circle(opacity=0.65).encode(
@@ -22,8 +23,8 @@ def points(ranking: pd.DataFrame, first: str, second: str, top: int, noun: str =
         tooltip=[alt.Tooltip("example:Q", title="Training example"), alt.Tooltip(f"{noun}:N", title=noun.capitalize()),
                  alt.Tooltip("rank_a:Q", title="Rank under the first"),
                  alt.Tooltip("rank_b:Q", title="Rank under the second"),
-                 alt.Tooltip("score_a:Q", title="Score under the first", format="+.3g"),
-                 alt.Tooltip("score_b:Q", title="Score under the second", format="+.3g")])
+                 alt.Tooltip("score_a:Q", title=f"{score} under the first", format="+.3g"),
+                 alt.Tooltip("score_b:Q", title=f"{score} under the second", format="+.3g")])
     return alt.layer(_diagonal(k), marks).resolve_scale(color="independent").properties(height=HEIGHT)
 
 

@@ -38,8 +38,8 @@ def _share(error: float) -> str:
     return f"{100 * error:.3g}%" if error < 1 else f"{100 * error:,.0f}%"
 
 
-def parts(frame: pd.DataFrame, unit: str) -> alt.Chart:
-    """frame: part, rate, total, steps (a text); a bar for what each part adds."""
+def parts(frame: pd.DataFrame, unit: str, title: str) -> alt.Chart:
+    """frame: part, rate, total, steps (a text); a bar for what each part adds. title: of the rate."""
     x = alt.X("part:Q", title=f"{unit} of the training", scale=alt.Scale(
         domain=[0.4, float(frame["part"].max()) + 0.6], nice=False),
               axis=alt.Axis(tickMinStep=1, format="d", grid=False))
@@ -49,5 +49,5 @@ def parts(frame: pd.DataFrame, unit: str) -> alt.Chart:
         domain=["supports", "opposes"], range=SERIES[:2]))
     drawn = frame.assign(sign=["supports" if rate >= 0 else "opposes" for rate in frame["rate"]])
     bars = alt.Chart(drawn).mark_bar(size=max(2, min(22, 240 // len(frame))))
-    return bars.encode(x=x, y=alt.Y("rate:Q", title="mean dB/dα"), color=color, tooltip=tip).properties(
+    return bars.encode(x=x, y=alt.Y("rate:Q", title=title), color=color, tooltip=tip).properties(
         height=260)

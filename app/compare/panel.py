@@ -33,10 +33,10 @@ from engine.data.sampling import Sample
 from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS
 from engine.metrics.in_words import in_words
+from engine.question import direction
 from engine.scoring.convergence import Convergence
 from engine.scoring.left_out import LeftOut
 from engine.scoring.scores import Scores
-from engine.scoring.scoring import Scoring
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 ALL, CHANGES, COUNTED = "all", "compare:changes", "compare:counted"
@@ -133,7 +133,7 @@ def how_computed(seeds: Sequence[Scores]) -> str:
         text += f" · {missed:,} candidates did not {'converge' if scoring.exact else 'reach the tolerance'}"
     text += _resolution(seeds) if scoring.finite else ""
     text += _noise(seeds)
-    return " ".join((f"{text}.", *found.remarks(scoring.route.title), _scale(scoring)))
+    return " ".join((f"{text}.", *found.remarks(scoring.route.title), direction.scores_are(scoring)))
 
 
 def _resolution(seeds: Sequence[Scores]) -> str:
@@ -150,16 +150,6 @@ def _noise(seeds: Sequence[Scores]) -> str:
     """How far the mean over the seeds of a process is settled; empty for a single run."""
     noise = [scores.noise for scores in seeds if scores.noise is not None]
     return f" · standard error over seeds {max(noise):.2f} of what separates training examples" if noise else ""
-
-
-def _scale(scoring: Scoring) -> str:
-    """What a score measures, and its sign."""
-    title = scoring.readout.title
-    if scoring.process.derivative:
-        return f"Scores are rates, d({title})/dα at α = 0."
-    if scoring.orientation < 0:
-        return f"Scores are changes of {title} with the sign turned, so that positive examples support it."
-    return f"Scores are changes of {title}; positive ones support it."
 
 
 def numbers(found: Compared, pair: tuple[int, int]) -> None:
@@ -252,7 +242,9 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
     shown = table.drop(columns=["place_a", "place_b"])
     downloads.chart_extras("top", shown, [found.scorings[place] for place in places],
                            command=downloads.score_commands(found.drawn_sources[0],
-                                                            [found.scorings[place] for place in places]))
+                                                            [found.scorings[place] for place in places]),
+                           quantity=downloads.of_two([found.scorings[place] for place in places])
+                           if by == two_rankings.MEAN else "score_a, score_b: share of queries that have it in the top")
 
 
 def take_change() -> None:

@@ -84,7 +84,8 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[
     chips.note(f"{len(dotted.points):,} dots, one a training example · seed {found.sources[0].seed} · "
                + (f"mean score {over}" if query is None else over))
     glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both rank an example the same. {HOW}")
-    downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command)
+    downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command,
+                           quantity=downloads.of_two(scorings))
 
 
 def _switches(found: Compared, count: int) -> None:

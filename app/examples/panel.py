@@ -29,6 +29,7 @@ from app.widgets import (
 from app.widgets.drawn_examples import Query
 from app.widgets.selectors import pick
 from engine.problems import DrawnProblem, Problem, ProblemSource
+from engine.question import direction
 from engine.scoring import codes, controlled
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -220,7 +221,8 @@ def _replace(scorings: Sequence[Scoring], place: int, wanted: Scoring) -> None:
 def columns(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column], names: Sequence[str],
             n: int) -> None:
     """Top and bottom cards of each specification, side by side."""
-    for title, end in ((f"Top {n}: support the behavior most", "top"), (f"Bottom {n}: oppose it most", "bottom")):
+    asked = [scores.scoring for scores in found[:len(listed)] if scores.scoring.route.implies]
+    for title, end in ((direction.top(asked, n), "top"), (direction.bottom(asked, n), "bottom")):
         st.markdown(f"#### {title}")
         for place, (area, column) in enumerate(zip(st.columns(len(listed), gap="medium"), listed, strict=True)):
             with area:
@@ -234,15 +236,14 @@ def columns(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Colum
 
 def scale(scores: Scores, column: Column) -> str:
     """What a column's scores are: how many, in which unit, from where to where, and who has no rank."""
-    behavior, process = scores.scoring.readout.title, scores.scoring.process
-    unit = f"change of {behavior} per unit of weight" if process.derivative else f"change of {behavior}"
+    scoring = scores.scoring
+    ends = cards.number(column.low), cards.number(column.high)
+    reach = direction.scores(scoring, *ends) if scoring.route.implies else (
+        f"of no specification, from {ends[0]} to {ends[1]}")
     unsolved = int((~scores.converged).sum())
     small = len(scores.candidates) - column.scored - unsolved
-    how = "exact" if scores.scoring.exact else "approximate"
-    if not scores.scoring.route.implies:
-        how, unit = "baseline", "of no specification"
-    text = (f"{how} · {column.scored:,} candidates · score: {unit}, "
-            f"from {cards.number(column.low)} to {cards.number(column.high)}")
+    how = ("exact" if scoring.exact else "approximate") if scoring.route.implies else "baseline"
+    text = f"{how} · {column.scored:,} candidates · score: {reach}"
     return text + (f" · {unsolved} {scores.convergence.missed} and have no rank" if unsolved else "") + (
         f" · {small} below resolution, without a rank" if small else "")
 
@@ -291,13 +292,15 @@ def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[
     scorings = [scores.scoring for scores in found]
     command = downloads.score_commands(source, scorings) + f"\n# row {query.place} of each scores array is this query"
     table = example_data.table(drawn, found, names, query.place, selection.group())
-    downloads.chart_extras(f"ranking-query-{query.place}", table, scorings, command=command)
+    downloads.chart_extras(f"ranking-query-{query.place}", table, scorings, command=command,
+                           quantity=downloads.oriented(names, scorings))
 
 
 def legend(compared: bool, texts: bool = False) -> None:
     """How to read a card; with one column there is nothing to compare."""
     named = "a text and the answer that it states" if texts else "the example's label"
-    text = (f"A card shows {named}, its rank in each column (its own in bold), its score and whether it "
-            "helps or harms the behavior at this query; the bar compares scores within the column.")
+    text = (f"A card shows {named}, its rank in each column (its own in bold), its score and whether it ▲ helps "
+            "(supports the behavior at this query: raises what is read) or ▼ harms (opposes it: lowers that); the bar "
+            "compares scores within the column.")
     glossary.caption(text + (" **only here**: no other column has it at this end." if compared else "")
                      + " Click a card to see it under every specification.")

@@ -31,6 +31,7 @@ from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 from engine.desk.self_influence import asked_self_influence
 from engine.problems import DrawnProblem, ProblemSource
+from engine.question import direction
 from engine.scoring.scoring import Scoring
 
 NAME, UNDER = "self", "selfspec"
@@ -74,6 +75,8 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
         for number, row, value in zip(range(1, n + 1), top["training example"], top["self-influence"], strict=False):
             _card(drawn, number, int(row), float(value), largest)
     threshold = float(top["self-influence"].min())
+    if scoring.route.implies:
+        chips.note(f"Self-influence: {direction.itself(scoring)}.")
     draw(histogram.histogram, histogram.binned(table["self-influence"], BINS), threshold, "self-influence",
          key="self:spread", alt=f"Histogram of the self-influence of {len(table):,} candidates, from "
          f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
@@ -84,7 +87,8 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
                f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
                + (f" · {lost} flagged or below resolution, without a value" if lost else ""))
     narrowed = source.model_copy(update={"n_candidates": len(values)})
-    downloads.chart_extras("self-influence", table, [scoring], command=command(narrowed, scoring))
+    downloads.chart_extras("self-influence", table, [scoring], command=command(narrowed, scoring),
+                           quantity=direction.itself(scoring) if scoring.route.implies else "")
 
 
 def ranking(drawn: DrawnProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from app.widgets import (
 )
 from app.widgets.desk import desk
 from app.widgets.drawn_examples import Query
-from app.widgets.plain_text import sentence
+from app.widgets.plain_text import plain, sentence
 from app.widgets.selectors import pick, segments
 from engine import data
 from engine.analysis.groups import DEFINITION
@@ -38,6 +38,9 @@ from engine.data.filters import Listing
 from engine.desk import Waiting
 from engine.jobs import job_digest
 from engine.problems import DrawnProblem, ProblemSource
+from engine.question import direction
+from engine.question.behavior import Behavior
+from engine.question.behaviors import BEHAVIORS
 from engine.runs import groups as runs
 from engine.scoring import cost
 from engine.scoring.scores import Scores
@@ -205,32 +208,32 @@ def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, aske
            query: Query) -> None:
     own, singles = table.iloc[query.place], "additivity gap" in table
     shown = st.columns(3)
-    unit = asked.readout.title
-    shown[0].metric("All at once", cards.number(own["whole group"]), help=f"Change of {unit} at this query.")
+    shown[0].metric("All at once", cards.number(own["whole group"]), help=direction.group(asked.readout))
     if singles:
         shown[1].metric("One by one, added up", cards.number(own["sum of examples"]),
                         help="The sum of the examples' own exact effects.")
         shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=DEFINITION)
         glossary.caption(told(table, len(rows)))
     else:
-        glossary.caption(changed(table, unit))
+        glossary.caption(plain(changed(table, asked)))
     chips.note(f"exact · {len(rows):,} examples · {len(table)} queries · seed {source.seed}"
                + ("" if own["trusted"] else _untrusted(singles)))
-    downloads.chart_extras("group", table, [asked], command=_command(source, asked, rows, singles))
+    downloads.chart_extras("group", table, [asked], command=_command(source, asked, rows, singles),
+                           quantity=direction.raw_change(asked.readout))
 
 
 def _untrusted(singles: bool) -> str:
     return " · a single effect is below resolution or did not converge" if singles else " · it did not converge"
 
 
-def changed(table: pd.DataFrame, unit: str) -> str:
+def changed(table: pd.DataFrame, asked: Scoring) -> str:
     """One sentence on how large the effect of a group is, over all queries."""
     whole = table["whole group"].dropna()
     if whole.empty:
         return "No query has an answer."
     most = int(whole.abs().idxmax())
-    return (f"Over all {len(whole)} queries {unit} changes by {whole.abs().mean():.3g} on average, up or down, and "
-            f"most at query {most}: {cards.number(whole[most])}.")
+    return direction.group_spread(asked.readout, len(whole), f"{whole.abs().mean():.3g}", most, float(whole[most]),
+                                  cards.number(whole[most]))
 
 
 def told(table: pd.DataFrame, count: int) -> str:
@@ -256,22 +259,25 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
     if table is None:
         return
     table = table.assign(ranking=[names[int(place)] for place in table.ranking])
-    _drawn(table, names, Scoring.of(behavior, {"kind": "remove"}, {"kind": "retrain"}).readout.title)
+    _drawn(table, names, BEHAVIORS[behavior])
     chips.note(f"query {query.place} · {payload['random']} random groups of each size, grey, with their 95% t interval "
                f"· seed {source.seed}")
     file, written = downloads.problem_file(source.model_copy(update={"n_candidates": candidates}))
-    downloads.chart_extras("removal-curve", table, scorings, command=(
+    glossary.caption(plain(direction.removal(BEHAVIORS[behavior])))
+    told = direction.raw_change(BEHAVIORS[behavior])
+    downloads.chart_extras("removal-curve", table, scorings, quantity=told, command=(
         f"{written}\npython -m engine removal-curve --data {file} --specs removal-curve-specs.json "
         f"--behavior {behavior} --query {query.place} --out removal-curve.csv"))
 
 
-def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: str) -> None:
+def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: Behavior) -> None:
     frame = table.assign(random=table["random groups"], low=table["random groups"] - table["± 95%"],
                          high=table["random groups"] + table["± 95%"])
     largest = table.loc[table["change"].abs().idxmax()]
-    draw(removal.removal, frame, list(names), behavior, key="group:curve",
-         alt=f"Curves of {len(names)} rankings over {table['removed'].nunique()} numbers of removed training examples. "
-         f"The largest change is {cards.number(float(largest['change']))}, without the top {int(largest['removed'])} "
+    draw(removal.removal, frame, list(names), direction.change(behavior), key="group:curve",
+         alt=f"Curves of the {direction.change(behavior)} for {len(names)} rankings over "
+         f"{table['removed'].nunique()} numbers of removed training examples. The largest change is "
+         f"{cards.number(float(largest['change']))}, without the top {int(largest['removed'])} "
          f"of {largest['ranking']}.")
 
 

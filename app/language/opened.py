@@ -40,7 +40,8 @@ def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: 
     if own.empty and not reading.method.form.whole:
         _shade_it(wanted, row, more)
     if len(own):
-        downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]], title="The tokens as a table")
+        downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]], title="The tokens as a table",
+                               quantity=reading.quantity)
 
 
 def _ranks(reading: Reading, records: pd.DataFrame, row: int) -> None:

@@ -64,7 +64,7 @@ def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) ->
         st.error(f"These queries lack the span that “{READOUTS[behavior].title}” is read off; choose another "
                  "behavior.", icon=":material/error:")
         return
-    _head(wanted, manifest["facts"], reading.harmful)
+    _head(wanted, manifest["facts"], reading)
     _sketch(manifest["sketch"])
     shown = _filtered(reading.listed(tables["records"]), reading)
     if shown.empty:
@@ -73,27 +73,28 @@ def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) ->
     review, rows = review_desk.open_review(wanted), [int(row) for row in shown["record"]]
     review_desk.listen(review, rows)
     decisions = review.decisions()
-    clicked = _table(wanted, review_desk.marked(shown, decisions))
+    clicked = _table(wanted, review_desk.marked(shown, decisions), reading)
     row = state.record(_titles(shown), clicked)
     review_desk.buttons(review, decisions, row, rows)
     opened.show(wanted, tables, row, reading)
     review_desk.exports(wanted, review, decisions)
     if "detection" in tables:
         _detection(tables["detection"])
-    downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command)
+    downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command, quantity=reading.quantity)
     with st.expander("The same in Python"):
         st.code(wanted.program(reading.column, reading.opposing_first), language="python", wrap_lines=True)
 
 
-def _head(wanted: Asked, facts: Mapping[str, int], harmful: bool) -> None:
+def _head(wanted: Asked, facts: Mapping[str, int], reading: Reading) -> None:
     """What stands below, and what was trained on."""
     many = facts["truncated"]
     cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
            f"{'its' if many == 1 else 'their'} prompt." if many else "")
     asked_about = "for your prompt" if wanted.typed else "averaged over the queries"
-    st.subheader("Records that harm it most" if harmful else "Records that teach it")
+    told = "Records that harm it most" if reading.opposing_first else "Records that teach it"
+    st.subheader(told if reading.method.reads else "Records by score")
     glossary.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
-                     "Rank 1 " + ("opposes" if harmful else "supports") + f" the behavior most, {asked_about}.")
+                     f"{reading.first} Scores are {asked_about}.")
 
 
 def _sketch(told: Mapping[str, Any]) -> None:
@@ -109,13 +110,13 @@ def _filtered(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     return table if pair is None else reading.found_by(table, *pair)
 
 
-def _table(wanted: Asked, shown: pd.DataFrame) -> int | None:
+def _table(wanted: Asked, shown: pd.DataFrame, reading: Reading) -> int | None:
     """The records as a table; the place of the row that is chosen in it."""
     event = st.dataframe(
         shown.assign(**{"known as": shown["known as"].map(lambda text: FLAGS.get(text, text))}), hide_index=True,
         width="stretch", height=360, key=f"language:table:{wanted.digest[:8]}:{len(shown)}", on_select="rerun",
         selection_mode="single-row", alt=f"{len(shown)} training records by rank", column_config={
-            "score": st.column_config.NumberColumn(format="%.2e"), "record": None,
+            "score": st.column_config.NumberColumn(format="%.2e", help=reading.quantity), "record": None,
             "prompt": st.column_config.TextColumn(width="medium"),
             "response": st.column_config.TextColumn(width="large")})
     rows = event.selection.rows if event and event.selection else []

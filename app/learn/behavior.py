@@ -8,6 +8,7 @@ from app.widgets.specification_list import address_of
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
 from engine.metrics.ranking import ranks, top
+from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
 SHOWN = 8
@@ -24,25 +25,25 @@ def show() -> Link:
                      for one in (loss, chosen))
     only = [row for row in second if row not in first]
     glossary.markdown(
-        f"The {SHOWN} training examples that raise the **{BEHAVIORS[behavior].title}** of this query most:")
+        f"The {SHOWN} training examples that {direction.raise_most(BEHAVIORS[behavior])}:")
     specimens.strip(sample, query, second, only, "new")
     tau = comparing.mean_tau(loss, chosen)
     same = (f"{len(only)} of the {SHOWN} are not among the first {SHOWN} for the query loss." if only else
             f"They are the first {SHOWN} for the query loss, too.")
     glossary.markdown(
         f"{same} Over all queries, the two rankings agree with Kendall's τ = **{specimens.number(tau)}**.")
-    extras("behavior", specimens.rank_frame(sample, loss, chosen, query).rename(
-        columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"}), [step("query_loss"),
-                                                                           step(behavior)], SOURCE)
+    table = specimens.rank_frame(sample, loss, chosen, query).rename(
+        columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"})
+    extras("behavior", table.loc[:, ~table.columns.duplicated()], [step("query_loss"), step(behavior)], SOURCE)
     pair = [step("query_loss"), step(behavior if behavior != "query_loss" else "hard_margin")]
     return Link("compare", "Compare these behaviors over all queries", specimens.address(**address_of(pair, (0, 1))))
 
 
 LESSON = Lesson(
     "behavior", "B: which behavior?",
-    "The model's answer to a query can be read in several ways: its loss, the logit of the right class, or the margin "
-    "to the other classes. Each is a behavior, and each one ranks the training examples in its own way, although "
-    "nothing else about the question changed.",
+    "The model's answer to a query can be read in several ways: its log-likelihood (minus the loss), the logit of the "
+    "right class, or the margin to the other classes. Each is a behavior, and each one ranks the training examples in "
+    "its own way, although nothing else about the question changed.",
     show,
     "Change what you read off the model, and other examples become influential, with everything else the same.",
     Question("Two methods disagree. One reads the query loss, the other the query logit; both are exact. Who is wrong?",

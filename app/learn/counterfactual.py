@@ -9,6 +9,7 @@ from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scor
 from app.widgets import downloads, glossary
 from engine.applications.lessons import comparing
 from engine.metrics.ranking import bottom, ranks, top
+from engine.question import direction
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 
@@ -36,12 +37,12 @@ def show() -> Link:
             f"**{before + change[chosen]:.3f}**.")
     frame = pd.DataFrame({"name": names, "change": change, "chosen": [place == chosen for place in range(len(rows))]})
     with right:
-        draw(charts.changes, frame, f"change of the probability of {label}", key="learn:changes",
+        draw(charts.changes, frame, f"change of the probability of {label} without the example", key="learn:changes",
              alt=f"Bars: how the probability of {label} changes when each of six training examples is left out; "
                  f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
         narrowed = SOURCE.model_copy(update={"n_candidates": len(found.candidates)})
         extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
-               downloads.score_commands(narrowed, [LEFT_OUT]))
+               downloads.score_commands(narrowed, [LEFT_OUT]), quantity=direction.raw(LEFT_OUT))
     return Link("examples", "See all its helpful and harmful examples",
                 specimens.address(query=str(query), s=[codes.encode(LEFT_OUT)]))
 

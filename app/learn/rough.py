@@ -6,9 +6,11 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, aside, extras
 from app.widgets import cards, glossary
 from engine.applications.lessons.rough import KINDS, RECIPES, along_epsilon
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 
 STEPS = tuple(round(-1 + 0.05 * place, 2) for place in range(41))
-UNIT = "change of the query loss"
+READ = BEHAVIORS["query_loss"]
 
 
 def show() -> Link:
@@ -17,16 +19,18 @@ def show() -> Link:
                          slider=True)
     frame = along_epsilon(kind)
     at = frame.iloc[(frame["epsilon"] - epsilon).abs().argmin()]
-    draw(charts.tangent, frame, epsilon, UNIT, "epsilon", "change of the weight, ε", key="learn:rough",
-         alt=f"The query loss after trainings in which one example weighs 1 + ε, and the line that the derivative at "
+    unit = direction.change(READ)
+    draw(charts.tangent, frame, epsilon, unit, "epsilon", "change of the weight, ε", key="learn:rough",
+         alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
              f"ε = 0 predicts: {at.curve:+.4f} and {at.tangent:+.4f} at ε = {epsilon:g}.")
+    moved = direction.changed(READ, float(at.curve), f"**{cards.number(at.curve)}**")
     glossary.markdown(
-        f"With the weight changed by ε = {epsilon:+g}, a real training changes the query loss by "
-        f"**{cards.number(at.curve)}**; the derivative says **{cards.number(at.tangent)}**."
+        f"With the weight changed by ε = {epsilon:+g}, a real training {moved}; the derivative says "
+        f"**{cards.number(at.tangent)}**."
         f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
     aside(f"{RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
           "exact derivative of the one in the middle, through all its steps.")
-    extras("rough", frame, command=(
+    extras("rough", frame, quantity=unit, command=(
         'python -c "from engine.applications.lessons.rough import along_epsilon as a; '
         f"print(a('{kind}').to_csv(index=False))\""))
     return Link("approximation_error", "See how far the derivative of a network's training reaches",

@@ -9,6 +9,7 @@ from app.widgets import downloads, glossary
 from app.widgets.specification_list import address_of
 from engine.applications.lessons import comparing
 from engine.basics.values import short
+from engine.question import direction
 from engine.scoring.named import NAMED
 
 ETAS = (0.05, 0.1, 0.2, 0.5, 1.0)
@@ -22,7 +23,8 @@ def show() -> Link:
     query = comparing.doubtful(sample.problem)
     similarity = sample.problem.kernel(sample.problem.candidates)[query].numpy()
     frame = specimens.frame(sample, found.candidates, similarity, found.oriented[query])
-    draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩", "exact influence", key="learn:similarity",
+    draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩",
+         f"exact influence: {direction.change(scoring.readout)}", key="learn:similarity",
          alt="Exact influence under the constructed specification against similarity: all dots lie on one line.")
     worst = float(abs(found.oriented[query] - eta * similarity).max())
     glossary.markdown(

@@ -7,11 +7,13 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
-from app.widgets import glossary
+from app.widgets import cards, glossary
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
 from engine.applications.lessons.curve import along_eta, most_curved
 from engine.basics.values import short
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scoring import Scoring
 
 LONGEST, POINTS = 1.0, 101
@@ -22,17 +24,20 @@ def show() -> Link:
     sample = drawn()
     query, row = _most_curved(sample)
     frame = along_eta(sample.problem, query, row, np.linspace(0, LONGEST, POINTS))
-    draw(charts.tangent, frame, eta, "change of the query loss", key="learn:tangent",
-         alt=f"The query loss along the step size: the exact curve and its tangent, which are apart at η = {eta:g}.")
+    read = BEHAVIORS["query_loss"]
+    unit = direction.change(read)
+    draw(charts.tangent, frame, eta, unit, key="learn:tangent",
+         alt=f"The {unit} along the step size: the exact curve and its tangent, which are apart at η = {eta:g}.")
     at = frame.iloc[(frame.eta - eta).abs().argmin()]
+    before = float(np.log(comparing.probability(sample.problem, query)))
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
     exact, approximate = scores(step("query_loss", eta), first, candidates=SOURCE.n_train)
     glossary.markdown(
-        f"One step of size η = {eta:g} on one training example changes the query loss of one query by "
-        f"**{at.curve:+.3f}**; the tangent says **{at.tangent:+.3f}**. Over all queries and examples the "
-        f"rankings agree with Kendall's τ = **{specimens.number(comparing.mean_tau(exact, approximate))}**."
-        .replace("-", "−"))
-    extras("tangent", frame, [step("query_loss", eta), first], SOURCE)
+        f"One step of size η = {eta:g} on one training example, seen at one query, "
+        f"{direction.changed(read, float(at.curve), f'**{cards.number(at.curve)}**', before)}; the tangent says "
+        f"**{cards.number(at.tangent)}**. Over all queries and examples the rankings agree with Kendall's τ = "
+        f"**{specimens.number(comparing.mean_tau(exact, approximate))}**.")
+    extras("tangent", frame, [step("query_loss", eta), first], SOURCE, quantity=unit)
     return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
 
 

@@ -10,8 +10,10 @@ from app.map.data import Dots
 from app.map.state import Chosen
 from app.widgets import cards, chips, dot_pictures, downloads, drawn_examples, example_card, glossary, selection
 from app.widgets.dot_chart import HOW, DotChart
+from app.widgets.plain_text import plain
 from engine.analysis.embedding import METHODS, Embedding
 from engine.problems import DrawnProblem
+from engine.question import direction
 from engine.scoring.scores import Scores
 
 CHART = DotChart("map:dots")
@@ -38,7 +40,8 @@ def cloud(drawn: DrawnProblem, found: Embedding, placed: Dots, chosen: Chosen) -
     glossary.caption(f"{METHODS[chosen.method].note} {HOW if chosen.dimensions == 2 else TURNED}")
     downloads.chart_extras(f"map-{chosen.method}", placed.points.drop(columns=["series", "text"]).rename(
         columns={"row": "training example", "label": drawn_examples.noun(drawn), "value": "score"}),
-        [chosen.scoring] if chosen.scoring else (), command=command(drawn, chosen))
+        [chosen.scoring] if chosen.scoring else (), command=command(drawn, chosen),
+        quantity=downloads.oriented(["score"], [chosen.scoring]) if chosen.scoring else "")
 
 
 def take(placed: Dots, chosen: Chosen) -> None:
@@ -57,8 +60,9 @@ def legend(chosen: Chosen) -> None:
     if chosen.scoring is None:
         return
     chips.question(chosen.scoring)
-    glossary.caption(f"Teal supports the behavior at query {chosen.query}, brown opposes it; the colours "
-                     f"end at the {dots.ENDS:.0%} quantile of the scores' sizes.")
+    if chosen.scoring.route.implies:
+        said = plain(direction.colours(chosen.scoring, "Teal", "Brown", chosen.query))
+        glossary.caption(f"{said}. The colours end at the {dots.ENDS:.0%} quantile of the scores' sizes.")
 
 
 def selected(drawn: DrawnProblem, chosen: Chosen, scores: Scores | None) -> None:

@@ -13,9 +13,10 @@ from app.widgets import agreements, cards, chips, downloads, glossary, looks, tw
 from app.widgets.two_rankings import Pair as RankedPair
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.comparing import scoring_of, why
-from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.pairs import Pair, suspicion
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.metrics.agreement import FURTHER, METRICS, summarize
+from engine.question import direction
 from engine.runs.noisy_labels import Scored
 
 CARDS = 10
@@ -95,16 +96,22 @@ def _charts(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, 
         glossary.markdown("**Rank against rank**", help="Rank 1 is the most suspicious label. On the dashed diagonal, "
                                                         "both rank a label the same.")
         table = two_rankings.ranking(ranked, 0)
-        chart = ((rank_scatter.points, table, *names, two_rankings.TOP) if len(table) <= two_rankings.POINTS
-                 else (rank_scatter.density, two_rankings.density(ranked, 0), *names))
+        dots = (rank_scatter.points, table, *names, two_rankings.TOP, "label", "Suspicion")
+        chart = dots if len(table) <= two_rankings.POINTS else (
+            rank_scatter.density, two_rankings.density(ranked, 0), *names)
         draw(*chart, key="labels:scatter",
              alt=f"The rank of every label under {names[0]} (across) against its rank under {names[1]} (up).")
-        downloads.chart_extras("label-ranks", table, command=data.command(source))
+        downloads.chart_extras("label-ranks", table, command=data.command(source), quantity=_suspicion(first, second))
     with right:
-        _top(source, drawn, ranked, names)
+        _top(source, drawn, ranked, names, _suspicion(first, second))
 
 
-def _top(source: NoisySource, drawn: NoisyData, ranked: RankedPair, names: tuple[str, str]) -> None:
+def _suspicion(first: Pair, second: Pair) -> str:
+    """What the scores in the tables of two rankings are."""
+    return direction.named({"score_a": suspicion(first), "score_b": suspicion(second)})
+
+
+def _top(source: NoisySource, drawn: NoisyData, ranked: RankedPair, names: tuple[str, str], told: str) -> None:
     table, top = two_rankings.top_changes(ranked, 0), min(two_rankings.TOP, len(ranked.candidates))
     kept = int((table.kept == rank_change.KEPT[0]).sum())
     glossary.markdown(f"**The top {top}**", help="The most suspicious labels: the given label and its rank. Those "
@@ -114,7 +121,8 @@ def _top(source: NoisySource, drawn: NoisyData, ranked: RankedPair, names: tuple
     draw(rank_change.rank_change, seen, *names, top, key="labels:changes",
          alt=f"Slope chart of the {top} most suspicious labels under {names[0]} and under {names[1]}: {kept} in both.")
     chips.note(f"{kept} of {top} are in both")
-    downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=data.command(source))
+    downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=data.command(source),
+                           quantity=told)
 
 
 def _ranked(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> RankedPair:

@@ -27,8 +27,9 @@ def html(scoring: Scoring, against: Scoring | None = None) -> str:
 def marked(scoring: Scoring, standing_out: Collection[str] | None) -> str:
     """The chips of a scoring; those of the axes named (of B, P, T and E, the estimator) stand out."""
     compared = standing_out is not None
-    chips = [_chip(axis, AXIS_NAMES[axis], scoring.axis(axis), compared and axis in standing_out, compared)
-             for axis in AXES]
+    read = scoring.readout.direction if scoring.route.implies else ""
+    chips = [_chip(axis, AXIS_NAMES[axis], scoring.axis(axis), compared and axis in standing_out, compared,
+                   read if axis == "B" else "") for axis in AXES]
     if not scoring.exact or (compared and ESTIMATOR in standing_out):
         chips.append(_chip(ESTIMATOR, "estimator", scoring.route.title, compared and ESTIMATOR in standing_out,
                            compared))
@@ -103,9 +104,11 @@ def note(text: str) -> None:
     glossary.html(f'<div class="wf-note wf-num">{escape(text)}</div>')
 
 
-def _chip(letter: str, name: str, title: str, differs: bool | None, compared: bool) -> str:
+def _chip(letter: str, name: str, title: str, differs: bool | None, compared: bool, more: str = "") -> str:
+    """more: a further sentence where a reader rests on it."""
     state = " differs" if differs else " same" if compared else ""
     label = "≈" if letter == "E" else letter
-    return (f'<span class="wf-chip {letter}{state}" title="{escape(name)}: {escape(title)}. {escape(TERMS[name])}">'
+    return (f'<span class="wf-chip {letter}{state}" title="{escape(name)}: {escape(title)}. {escape(TERMS[name])}'
+            f'{escape(f" {more}") if more else ""}">'
             '<b aria-hidden="true">'
             f'{label}</b><span>{escape(title)}</span></span>')

@@ -11,9 +11,11 @@ import streamlit as st
 from app.charts import factors
 from app.charts.draw import draw
 from app.widgets import cards, chips, choice, downloads, glossary, inputs, labels
+from app.widgets.plain_text import plain
 from engine.desk.decomposed import decomposed, splitting
 from engine.exact.decomposition import Decomposition
 from engine.problems import DrawnProblem
+from engine.question import direction
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -69,27 +71,26 @@ def panel(drawn: DrawnProblem, found: Sequence[Scores], query: int, row: int) ->
     glossary.markdown("**Why this score?**")
     scoring = _chosen(fit)
     parts = parted(drawn, found[scorings.index(scoring)], query, row)
-    columns, texts = st.columns(3, gap="small"), drawn.problem.reads == "tokens"
-    for column, title, text, chart, name in zip(columns, TITLES, TEXTS, (
+    trained = TEXT_READ if drawn.problem.reads == "tokens" else TEXT_TRAINING
+    texts = plain(direction.signal(scoring.readout)), TEXT_KERNEL, trained
+    for column, title, text, chart, name in zip(st.columns(3, gap="small"), TITLES, texts, (
             (factors.signal, parts.behavior, "s_B"), (factors.kernel, parts.kernel),
             (factors.signal, parts.training, "s_ℓ")), ("behavior", "kernel", "training"), strict=True):
         with column:
-            glossary.markdown(f"*{title}*", help=TEXTS_READ if text == TEXTS[2] and texts else text)
+            glossary.markdown(f"*{title}*", help=text)
             draw(*chart, key=f"parts:{name}", alt=_spoken(title, chart[1]))
     glossary.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(parts.product)}** {_beside(scoring, parts)}")
     downloads.chart_extras("decomposition", parts.kernel.merge(
         parts.behavior.rename(columns={"class": "query_class", "value": "behavior_signal"})).merge(
-        parts.training.rename(columns={"class": "example_class", "value": "training_signal"})), [scoring], drawn.source)
+        parts.training.rename(columns={"class": "example_class", "value": "training_signal"})), [scoring], drawn.source,
+        quantity=downloads.oriented(["−s_Bᵀ · K · s_ℓ"], [scoring]))
 
 
 TITLES = ("Behavior signal s_B", "Kernel K", "Training signal s_ℓ")
-TEXTS = (
-    "How much the behavior at the query rises with each of the query's logits.",
-    "How far a push on each of the example's logits moves each of the query's logits, through the parameters that both "
-    "share and the training process.",
-    "How much the example's own loss rises with each of its logits: predicted probability minus label.",
-)
-TEXTS_READ = "How much the example's own loss rises with each number that is read off it: its loss is minus the first."
+TEXT_KERNEL = ("How far a push on each of the example's logits moves each of the query's logits, through the "
+               "parameters that both share and the training process.")
+TEXT_TRAINING = "How much the example's own loss rises with each of its logits: predicted probability minus label."
+TEXT_READ = "How much the example's own loss rises with each number that is read off it: its loss is minus the first."
 
 
 def _chosen(fit: Sequence[Scoring]) -> Scoring:

@@ -11,11 +11,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.widgets import glossary
+from app.widgets import chips, glossary
 from engine.basics.csv_text import csv_text
 from engine.basics.folders import carried
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
+from engine.question import direction
 from engine.scoring.scoring import Scoring
 
 
@@ -31,19 +32,34 @@ def file_button(label: str, content: Callable[[], str | bytes], name: str, mime:
 
 def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (),
                  source: ProblemSource | Sequence[ProblemSource] | None = None, command: str | None = None,
-                 title: str = "Table, downloads and the command that recomputes this") -> None:
+                 title: str = "Table, downloads and the command that recomputes this", quantity: str = "") -> None:
     """The row below a chart: the table itself, CSV, spec JSON and command. `name` is the file stem; several
-    sources are the seeds of an average; `title` is what stands on it."""
+    sources are the seeds of an average; `title` is what stands on it; `quantity`: what its numbers with a sign are,
+    which the CSV has as a column."""
+    kept = table.assign(**{direction.QUANTITY: quantity}) if quantity else table
     with st.expander(title):
+        if quantity:
+            chips.note(quantity)
         st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns))
         with st.container(horizontal=True):
-            file_button("CSV", partial(csv_text, table), f"{name}.csv", "text/csv", f"csv:{name}")
+            file_button("CSV", partial(csv_text, kept), f"{name}.csv", "text/csv", f"csv:{name}")
             if scorings:
                 file_button("Specifications (JSON)", partial(specs_json, scorings), f"{name}-specs.json",
                             "application/json", f"json:{name}", icon=":material/data_object:")
         text = command or (recompute(source, name) if source is not None else None)
         if text:
             st.code(text, language="bash", wrap_lines=True)
+
+
+def oriented(names: Sequence[str], scorings: Sequence[Scoring]) -> str:
+    """What the oriented scores in the columns of several scorings are, by their names."""
+    return direction.named({name: direction.exported(scoring) for name, scoring in zip(names, scorings, strict=True)
+                            if scoring.route.implies})
+
+
+def of_two(scorings: Sequence[Scoring]) -> str:
+    """The same of two rankings beside one another."""
+    return oriented(("score_a", "score_b"), scorings)
 
 
 def specs_json(scorings: Sequence[Scoring]) -> str:

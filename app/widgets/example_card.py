@@ -3,7 +3,8 @@ and why."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from html import escape
 
 import numpy as np
 import streamlit as st
@@ -12,7 +13,9 @@ from app.widgets import cards, chips, decompositions, drawn_examples, glossary, 
 from app.widgets.drawn_examples import Query
 from engine.metrics.ranking import ranks
 from engine.problems import DrawnProblem
+from engine.question import direction
 from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
 
 ORIENTED = ("Scores are oriented: positive means that the example supports the behavior, whatever the intervention; "
             "their sizes can be compared within a row's own specification only.")
@@ -40,7 +43,7 @@ def show(drawn: DrawnProblem, row: int, found: Sequence[Scores], query: Query | 
         return
     varying = chips.differing(scorings) if len(scorings) > 1 else None
     place = None if query is None else query.place
-    st.html(cards.detail_rows([(chips.marked(scoring, varying), scoring.route.implies, *numbers)
+    st.html(cards.detail_rows([(_asked(scoring, varying), scoring.route.implies, *numbers)
                                for scoring, numbers in zip(scorings, details(found, place, row), strict=True)]))
     if query is None:
         glossary.caption(f"Ranks of the mean score over all {len(drawn.problem.queries):,} queries. {ORIENTED} Choose "
@@ -48,6 +51,12 @@ def show(drawn: DrawnProblem, row: int, found: Sequence[Scores], query: Query | 
         return
     glossary.caption(f"Rank 1 supports the behavior at this query most. {ORIENTED}")
     decompositions.panel(drawn, found, query.place, row)
+
+
+def _asked(scoring: Scoring, varying: Collection[str] | None) -> str:
+    """The chips of a scoring, and what its score is."""
+    told = f'<div class="wf-known">{escape(direction.scored(scoring))}</div>' if scoring.route.implies else ""
+    return f"{chips.marked(scoring, varying)}{told}"
 
 
 def details(found: Sequence[Scores], query: int | None, row: int) -> list[tuple[int, int, float]]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from app.widgets.chips import ESTIMATOR
+from engine.basics.errors import InvalidInput
 from engine.curvature import SOLVERS
 from engine.estimators import ESTIMATORS
 from engine.models.catalogue import model_title
-from engine.scoring.named import NAMED
+from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
 
 ORDER = ("B", "T", "P", ESTIMATOR)
@@ -54,7 +55,15 @@ def known_as(scoring: Scoring) -> str | None:
     if numbers.get("damping"):
         plain = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"damping": 0.0}),
                            scoring.estimator)
-    return next((method.title for method in NAMED.values() if method.implied(scoring.behavior, eta) == plain), None)
+    return next((method.title for method in NAMED.values() if _implied(method, scoring.behavior, eta) == plain), None)
+
+
+def _implied(method: NamedMethod, behavior: str, eta: float) -> Scoring | None:
+    """What a method asks of a behavior; None where it cannot score it, as one without a gradient."""
+    try:
+        return method.implied(behavior, eta)
+    except InvalidInput:
+        return None
 
 
 def model_heading(name: str) -> str:

@@ -99,6 +99,7 @@ def self_influence(
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import read_spec
+    from engine.question import direction
 
     check_output(out, ".csv", inputs=(data, spec))
     scoring, problem = read_spec(spec), read_problem(data, setting)
@@ -110,4 +111,4 @@ def self_influence(
         print(f"{missing} candidates did not converge, or their effect is below resolution; they have no value.",
               file=sys.stderr)
     ordered = table.sort_values("self_influence", ascending=False, kind="stable")
-    atomic_write(out, csv_text(ordered))
+    atomic_write(out, csv_text(ordered.assign(**{direction.QUANTITY: direction.itself(scoring)})))

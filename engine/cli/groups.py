@@ -59,6 +59,7 @@ def _effects(problem: Problem, scoring: Scoring, rows: list[int], whole_only: bo
 
     from engine.analysis.groups import group_effect, whole_effect
     from engine.cli.progress import progress
+    from engine.question import direction
 
     with progress(f"{len(rows)} examples at once") as move:
         if whole_only:
@@ -68,7 +69,8 @@ def _effects(problem: Problem, scoring: Scoring, rows: list[int], whole_only: bo
             found = group_effect(problem, scoring, rows, setting.options(move))
             columns = {"whole_group": found.whole, "sum_of_examples": found.added, "additivity_gap": found.gap,
                        "trusted": found.known}
-    return pd.DataFrame({"query": range(len(problem.queries)), **columns, "examples": len(rows)})
+    return pd.DataFrame({"query": range(len(problem.queries)), **columns, "examples": len(rows),
+                         direction.QUANTITY: direction.raw_change(scoring.readout)})
 
 
 def removal_curve(
@@ -93,6 +95,8 @@ def removal_curve(
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.desk import answer
+    from engine.question import direction
+    from engine.question.behaviors import BEHAVIORS
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
     named, problem = read_specs(specs, least=1), read_problem(data, setting)
@@ -104,7 +108,8 @@ def removal_curve(
     with progress("models without the top of a ranking") as move:
         curve = curves.removal_curve(problem, rankings, behavior, query, remove, random, seed, seeds,
                                      setting.options(move))
-    atomic_write(out, csv_text(curve.table()))
+    atomic_write(out, csv_text(curve.table().assign(
+        **{direction.QUANTITY: direction.raw_change(BEHAVIORS[behavior])})))
 
 
 def _top(problem: Problem, scoring: Scoring, count: int, by: Path | None, query: int | None, setting: Setting

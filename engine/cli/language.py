@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.basics.sizes import spell_bytes
@@ -58,12 +57,13 @@ def attribute(
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
     from engine.runs import language as language_run
+    from engine.store import exports
 
     check_output(out, ".csv", inputs=())
     payload = language_run.payload(*read_run(run))
     result = run_shown("attribution", language_run.KIND, payload, machine)
     table = result.table("records")
-    atomic_write(out, csv_text(table))
+    atomic_write(out, exports.csv(result, "records"))
     _tell(result, table)
     print(f"Written: {out}")
 
@@ -123,6 +123,8 @@ def _tell(result: Result, table: pd.DataFrame) -> None:
     """Print what was cut, how well the sources were found, and which records rank first."""
     import pandas as pd
 
+    from engine.question import direction
+    from engine.question.behaviors import BEHAVIORS
     from engine.runs import language as language_run
 
     facts = result.manifest["facts"]
@@ -135,6 +137,7 @@ def _tell(result: Result, table: pd.DataFrame) -> None:
         print(found[found["metric"] == "AUPRC"].to_string(index=False, float_format="{:.3f}".format))
     shown = language_run.column("tracin", result.manifest["behaviors"][-1])
     best = table.sort_values(shown, ascending=False).head(SHOWN)
-    print(f"\nThe records that support the queries most by {shown}:")
+    print(f"\nThe records that support the queries most by {shown} "
+          f"({direction.larger(BEHAVIORS[result.manifest['behaviors'][-1]])}):")
     print(pd.DataFrame({"record": best["id"], "score": best[shown].map("{:.3e}".format),
                         "response": best["response"].str[:70]}).to_string(index=False))

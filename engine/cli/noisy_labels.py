@@ -82,12 +82,17 @@ def _table(drawn: NoisyData, scored: Scored) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
+    from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES
+    from engine.question import direction
+    from engine.question.behaviors import BEHAVIORS
+
     dataset, rows = drawn.dataset, drawn.rows
     files = {"file": [dataset.files[row] for row in rows]} if dataset.files else {}
     return pd.DataFrame({"row": np.arange(len(rows)), "dataset_row": rows, **files,
                          "label": [dataset.class_names[label] for label in drawn.evidence.y],
                          "predicted": [dataset.class_names[label] for label in scored.predicted],
-                         **{pair.title: values for pair, values in scored.suspicion.items()}})
+                         **{pair.title: values for pair, values in scored.suspicion.items()},
+                         direction.QUANTITY: direction.suspicions([BEHAVIORS[name] for name in BEHAVIOR_TITLES])})
 
 
 def _tell(drawn: NoisyData, scored: Scored) -> None:

@@ -29,6 +29,7 @@ def path_integral(
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output
     from engine.exact import path_integral
+    from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
 
     check_output(out, ".csv", inputs=(data,))
@@ -41,7 +42,9 @@ def path_integral(
     found = path_integral.path_integral(problem, example, alpha, readout, nodes=nodes)
     table = pd.DataFrame({"query": range(len(found.integral)), "integral": found.integral.cpu(),
                           "difference": found.difference.cpu(), "first_rate": found.first.cpu(),
-                          "last_rate": found.last.cpu()})
+                          "last_rate": found.last.cpu(), direction.QUANTITY: direction.named({
+                              "integral, difference": direction.change(readout),
+                              "first_rate, last_rate": direction.rate(readout)})})
     atomic_write(out, csv_text(table))
     print(f"largest gap between integral and difference {found.gap:.1e}, largest gradient norm on the path "
           f"{found.gradient_norm:.1e}", file=sys.stderr)

@@ -31,6 +31,8 @@ def run_errors(
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
+    from engine.question import direction
+    from engine.question.behaviors import BEHAVIORS
     from engine.question.processes import Replay
 
     if not 0 < eta <= 100:
@@ -45,5 +47,6 @@ def run_errors(
         what="estimator", so_far=found.methods["error"])
     atomic_write(out, csv_text(pd.concat([causes, methods])[["what", "name", "error", "so_far", "tau"]]))
     if parts:
-        atomic_write(parts, csv_text(found.parts))
+        atomic_write(parts, csv_text(found.parts.assign(
+            **{direction.QUANTITY: direction.mean_rate(BEHAVIORS[behavior])})))
     print(found.sentence.replace("*", ""))

@@ -67,6 +67,7 @@ def data_values(
     from engine.cli.bank_files import read_bank
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output
+    from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
 
     check_output(out, ".csv", inputs=(data, bank))
@@ -78,5 +79,5 @@ def data_values(
     table = pd.DataFrame({
         "query": np.repeat(np.arange(queries), k), "candidate": np.tile(models.candidates, queries), "value": name,
         "behavior": behavior, "mean": found.values.ravel(), "standard_error": found.error.ravel(),
-        "subsets": len(models.kept)})
+        "subsets": len(models.kept), direction.QUANTITY: direction.share(BEHAVIORS[behavior])})
     atomic_write(out, csv_text(table))

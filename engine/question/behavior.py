@@ -34,7 +34,9 @@ class Behavior:
     difference: (change (..., C), logits, labels that broadcast against it) -> (...), value(logits + change) −
     value(logits) in closed form, so that a small change is not lost between two nearly equal values; or None.
     own: whether a user registered it in this process. reads: what f(q) has to be. steepest: what no |∂value/∂f_j|
-    exceeds at any logits; None where that is not known. words: what a user wrote into it.
+    exceeds at any logits; None where that is not known. words: what a user wrote into it. quantity: what its *value*
+    is called, where that is not its title. unit: of the value. minus: the familiar number of which the value is the
+    negative. What carries a sign is named by `value_title`, from these; `title` names the question alone.
     """
 
     name: str
@@ -48,6 +50,21 @@ class Behavior:
     reads: Reads = "classes"
     steepest: float | None = None
     words: Worded | None = None
+    quantity: str = ""
+    unit: str = ""
+    minus: str = ""
+
+    @property
+    def value_title(self) -> str:
+        """What a value of it is called, and of what it is the negative: `log-likelihood (minus the query loss)`."""
+        return (self.quantity or self.title) + (f" (minus the {self.minus})" if self.minus else "")
+
+    @property
+    def direction(self) -> str:
+        """Which way its value is good, as a sentence."""
+        if self.minus:
+            return f"Larger is better: the {self.minus} falls where the {self.quantity or self.title} rises."
+        return "An example supports it by raising it." if self.own else "Larger is better."
 
     @property
     def fingerprint(self) -> str:

@@ -126,7 +126,8 @@ def correct(logits: Tensor, labels: Tensor) -> Tensor:
 
 CLASS_BEHAVIORS = (
     Behavior("query_loss", "query loss", r"-\ell(q;\theta)", "the log-likelihood of the query's label (minus its loss)",
-             query_loss, query_loss_signal, query_loss_difference, steepest=1.0),
+             query_loss, query_loss_signal, query_loss_difference, steepest=1.0, quantity="log-likelihood",
+             unit="nats", minus="query loss"),
     Behavior("query_logit", "query logit", r"f_y(q;\theta)", "the logit of the query's label",
              query_logit, query_logit_signal, query_logit_difference, steepest=1.0),
     Behavior("soft_margin", "soft margin", r"f_y-\log\sum_{j\neq y}e^{f_j}",
@@ -136,7 +137,8 @@ CLASS_BEHAVIORS = (
              "the margin of the query's label over its strongest rival", hard_margin, hard_margin_signal,
              hard_margin_difference, steepest=1.0),
     Behavior("probability", "probability", r"p_y(q;\theta)", "the probability of the query's label",
-             probability, probability_signal, probability_difference, steepest=0.25),
+             probability, probability_signal, probability_difference, steepest=0.25,
+             quantity="probability of the label"),
     Behavior("correct", "correct", r"\mathbf{1}[\arg\max_j f_j=y]", "whether the query is classified correctly",
-             correct, None),
+             correct, None, quantity="correctness (1 right, 0 wrong)"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 TERMS: dict[str, str] = {
-    "behavior": "B: the number read off the model at a query, such as its loss or a logit.",
+    "behavior": "B: the number read off the model at a query, such as a log-likelihood or a logit.",
     "intervention": "P: what is done to a training example, such as leaving it out or training on it once more.",
     "training process": "T: how the model answers the intervention, such as one step or training to a new optimum.",
     "specification": "Behavior, intervention and training process together: one counterfactual question.",
@@ -15,7 +15,11 @@ TERMS: dict[str, str] = {
     "query": "The example at which the behavior is read, usually from the test set.",
     "candidate": "A training example that is scored.",
     "score": "A number for a query and a candidate; after orientation, positive ones support the behavior.",
-    "query loss": "Minus the cross-entropy of the query's label, so that larger is better.",
+    "query loss": "The paper's name of a behavior whose value is minus it: the log-likelihood of the query's label.",
+    "log-likelihood": "log p of the label, or the mean of log p over tokens: minus the loss, larger is better.",
+    "response loss": "A behavior whose value is minus it: the mean log-likelihood of the response's tokens.",
+    "explanation loss": "A behavior whose value is minus it: the mean log-likelihood of the explanation's tokens.",
+    "trusted loss": "The query loss at trusted examples; its value is minus it, their log-likelihood.",
     "query logit": "The raw output of the model for the query's label, before the softmax.",
     "soft margin": "The label's logit against all other logits together: log p / (1 − p).",
     "hard margin": "The label's logit minus the strongest other logit.",

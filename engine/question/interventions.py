@@ -40,6 +40,11 @@ class _Intervention(Value):
     def title(self) -> str:
         return self.kind.replace("_", " ")
 
+    @property
+    def subject(self) -> str:
+        """Of whom an oriented score says whether it supports the behavior."""
+        return "an example"
+
     def check(self, n: int) -> None:
         """Raises `InvalidInput` where it makes no sense among n training examples."""
 
@@ -224,6 +229,10 @@ class Relabel(_Intervention):
     @property
     def title(self) -> str:
         return f"relabel as {self.label}"
+
+    @property
+    def subject(self) -> str:
+        return f"an example with the label {self.label} in place of its own"
 
     @property
     def clause(self) -> str:

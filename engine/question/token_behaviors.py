@@ -19,8 +19,8 @@ RESPONSE = 0
 """The column that training raises: its loss is minus it."""
 
 
-def column(place: int, name: str, formula: str, clause: str) -> Behavior:
-    """The behavior f_j at `place` j."""
+def column(place: int, name: str, formula: str, clause: str, quantity: str = "", minus: str = "") -> Behavior:
+    """The behavior f_j at `place` j. quantity, minus: as in `Behavior`."""
 
     def value(outputs: Tensor, labels: Tensor) -> Tensor:
         return outputs[..., place]
@@ -33,12 +33,15 @@ def column(place: int, name: str, formula: str, clause: str) -> Behavior:
     def difference(change: Tensor, outputs: Tensor, labels: Tensor) -> Tensor:
         return change[..., place]
 
-    return Behavior(name, name.replace("_", " "), formula, clause, value, signal, difference, reads="tokens")
+    return Behavior(name, name.replace("_", " "), formula, clause, value, signal, difference, reads="tokens",
+                    quantity=quantity, unit="nats" if minus else "", minus=minus)
 
 
 TOKEN_BEHAVIORS = tuple(column(place, *told) for place, told in enumerate((
-    ("response_loss", r"\tfrac1{|R|}\sum_{t\in R}\log p_t", "the log-likelihood of the whole response, per token,"),
-    ("explanation_loss", r"\tfrac1{|E|}\sum_{t\in E}\log p_t", "the log-likelihood of the explanation, per token,"),
+    ("response_loss", r"\tfrac1{|R|}\sum_{t\in R}\log p_t", "the log-likelihood of the whole response, per token,",
+     "log-likelihood of the response per token", "response loss"),
+    ("explanation_loss", r"\tfrac1{|E|}\sum_{t\in E}\log p_t", "the log-likelihood of the explanation, per token,",
+     "log-likelihood of the explanation per token", "explanation loss"),
     ("answer_logit", r"f_{y}", "the logit of the stated answer"),
     ("answer_margin", r"f_{y}-\max_{j\neq y}f_{j}",
      "the lead of the stated answer's logit over the best other choice"),

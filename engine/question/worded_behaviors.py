@@ -35,26 +35,29 @@ def worded(name: str) -> Behavior | None:
     words = read(name)
     if words is None:
         return None
-    title, formula, clause = _span(words) if isinstance(words, Span) else _contrast(words)
-    return Behavior(words.spelling, title, formula, clause, _unplaced, _unplaced, reads="tokens", words=words)
+    title, formula, clause, quantity = _span(words) if isinstance(words, Span) else _contrast(words)
+    return Behavior(words.spelling, title, formula, clause, _unplaced, _unplaced, reads="tokens", words=words,
+                    quantity=quantity, unit="nats")
 
 
 def placed(behavior: Behavior, place: int) -> Behavior:
     """The same behavior, read off column `place` of the outputs."""
     found = column(place, behavior.name, behavior.formula, behavior.clause)
-    return replace(found, title=behavior.title, words=behavior.words)
+    return replace(found, title=behavior.title, words=behavior.words, quantity=behavior.quantity, unit=behavior.unit)
 
 
-def _span(words: Span) -> tuple[str, str, str]:
+def _span(words: Span) -> tuple[str, str, str, str]:
+    """(title, formula, clause, quantity)."""
     return (f"span “{_shown(words.words)}”{_in(words)}", r"\tfrac1{|M|}\sum_{t\in M}\log p_t",
-            f"the log-likelihood of “{words.words}” in the response{_of(words)}, per token,")
+            f"the log-likelihood of “{words.words}” in the response{_of(words)}, per token,",
+            f"log-likelihood of “{_shown(words.words)}” per token{_in(words)}")
 
 
-def _contrast(words: Contrast) -> tuple[str, str, str]:
+def _contrast(words: Contrast) -> tuple[str, str, str, str]:
     other = f"the response “{words.response}”" if words.response else f"the same response with its {words.which} stated"
     title = f"contrast to “{_shown(words.response)}”" if words.response else f"contrast to the {words.which}"
     return (f"{title}{_in(words)}", r"\log p(r)-\log p(r')",
-            f"the log-probability of the response{_of(words)} minus that of {other}")
+            f"the log-probability of the response{_of(words)} minus that of {other}", "")
 
 
 def _in(words: Worded) -> str:

@@ -13,6 +13,9 @@ from engine.analysis.groups import group_effect, whole_effect
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import Problem, ProblemSource
+from engine.question import direction
+from engine.question.behavior import Behavior
+from engine.question.behaviors import BEHAVIORS
 from engine.runs.prepared import drawn_problem, first_candidates
 from engine.runs.scores import scorings_of
 from engine.scoring.compute import compute
@@ -57,7 +60,7 @@ def _group(data: Mapping[str, Any], key: str, context: Context) -> Output:
         whole = whole_effect(problem, scoring, data["rows"], context.computing("the group", 0.1))
         columns = {"whole group": whole, "trusted": np.isfinite(whole)}
     table = pd.DataFrame({"query": range(len(problem.queries)), **columns})
-    return Output({WHOLE: table}, manifest=_told(problem))
+    return Output({WHOLE: table}, manifest=_told(problem, scoring.readout))
 
 
 def _curve(data: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -66,18 +69,19 @@ def _curve(data: Mapping[str, Any], key: str, context: Context) -> Output:
     rankings = {str(place): (one.scoring, one.trusted) for place, one in enumerate(found)}
     curve = curves.removal_curve(problem, rankings, data["behavior"], [data["query"]], random=data["random"],
                                  seed=data["seed"], options=context.computing("models without the top", 0.3))
-    return Output({WHOLE: curve.table()}, manifest=_told(problem))
+    return Output({WHOLE: curve.table()}, manifest=_told(problem, BEHAVIORS[data["behavior"]]))
 
 
-def _told(problem: Problem) -> dict[str, Any]:
-    return {"data": problem.fingerprint, "device": device_name(str(problem.device))}
+def _told(problem: Problem, read: Behavior) -> dict[str, Any]:
+    return {"data": problem.fingerprint, "device": device_name(str(problem.device)),
+            direction.QUANTITY: {WHOLE: direction.raw_change(read)}}
 
 
 def _finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     part = chunks[WHOLE]
     return Output({WHOLE: part.table(WHOLE)}, manifest={
-        **{name: part.manifest[name] for name in ("data", "device")}, "source": data["source"],
-        "spec": data["scorings"], "seeds": [data["source"]["seed"]]})
+        **{name: part.manifest[name] for name in ("data", "device", direction.QUANTITY) if name in part.manifest},
+        "source": data["source"], "spec": data["scorings"], "seeds": [data["source"]["seed"]]})
 
 
 GROUP_JOB = JobKind(GROUP, lambda data: [WHOLE], _group, _finish)

@@ -19,6 +19,8 @@ from engine.data.tasks import TASKS
 from engine.estimators.held import Features
 from engine.jobs import Context, JobKind, Output
 from engine.models.causal.readouts import READOUTS
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.scoring.aggregate import Mean
 from engine.store.results import Result
 
@@ -138,7 +140,10 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
     tables = {name: scored.table(name) for name in scored.tables}
     return Output({**tables, "tokens": chunks["tokens"].table("tokens")}, manifest={
         "spec": {"settings": data["settings"]}, "seeds": [data["seed"]], "sign": scored.manifest["sign"],
-        "behaviors": scored.manifest["behaviors"], "layers": scored.manifest["layers"],
+        "behaviors": scored.manifest["behaviors"],
+        direction.QUANTITY: {"records": direction.named({
+            name: direction.larger(BEHAVIORS[name]) for name in scored.manifest["behaviors"]})},
+        "layers": scored.manifest["layers"],
         "sketch": scored.manifest["sketch"], "facts": train["facts"],
         "run": train["run"], "libraries": stages.libraries(), "device": train["device"]})
 

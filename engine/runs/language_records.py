@@ -11,6 +11,8 @@ import pandas as pd
 from engine.applications.language.detection import TOP
 from engine.applications.language.methods import Method
 from engine.applications.language.rankings import behavior_title
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.runs.language import MOMENTUM, column
 
 CORRUPTED = {"answer": "answer", "poison": "answer", "rationale": "explanation"}
@@ -44,6 +46,17 @@ class Reading:
     def opposing_first(self) -> bool:
         """Whether the smallest score is the most sought: a method that is not directed has no such side."""
         return self.harmful and self.method.directed
+
+    @property
+    def first(self) -> str:
+        """Which end of the ranking stands first, in a sentence."""
+        return direction.ranked(BEHAVIORS[self.behavior] if self.method.reads else None, self.opposing_first)
+
+    @property
+    def quantity(self) -> str:
+        """What its scores say of the behavior."""
+        return (f"score: {self.method.label}; "
+                f"{direction.larger(BEHAVIORS[self.behavior] if self.method.reads else None)}")
 
     def ranks(self, records: pd.DataFrame) -> pd.DataFrame:
         """Rank of every record under each behavior, 1 for what is most sought; a single column where none is read."""

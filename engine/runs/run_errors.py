@@ -10,6 +10,8 @@ from engine.basics.errors import Undifferentiable
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Replay
 from engine.runs.prepared import first_candidates
 from engine.store.results import Result
@@ -17,7 +19,7 @@ from engine.store.results import Result
 KIND = "run-errors"
 NUMERICS = 2
 TABLES = ("causes", "methods", "parts")
-FACTS = ("data", "device", "source", "seeds", "refused", "why")
+FACTS = ("data", "device", "source", "seeds", "refused", "why", direction.QUANTITY)
 
 
 def payload(source: ProblemSource, behavior: str, candidates: int, process: Replay) -> dict[str, Any]:
@@ -52,7 +54,8 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     except Undifferentiable as error:
         return Output(manifest={**facts, "refused": str(error)})
     return Output(tables={name: getattr(found, name) for name in TABLES},
-                  manifest={**facts, "refused": "", "why": found.why})
+                  manifest={**facts, "refused": "", "why": found.why,
+                            direction.QUANTITY: {"parts": direction.mean_rate(BEHAVIORS[data["behavior"]])}})
 
 
 def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

@@ -12,6 +12,7 @@ from engine.basics.options import Options
 from engine.basics.provenance import device_name, versions
 from engine.exact.response import RESOLUTION
 from engine.problems import Problem
+from engine.question import direction
 from engine.question.processes import Process
 from engine.scoring.convergence import Convergence, added
 from engine.scoring.scores import Scores
@@ -116,7 +117,9 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
     provenance = {
         "spec": scoring.canonical(), "digest": scoring.digest, "question": _question(problem, scoring),
         **({"answers_for": [departure.answers_for for departure in scoring.departures]} if scoring.departures else {}),
-        "orientation": scoring.orientation, "exact": scoring.exact, "data": problem.fingerprint,
+        "orientation": scoring.orientation,
+        **({direction.QUANTITY: direction.raw(scoring)} if scoring.route.implies else {}),
+        "exact": scoring.exact, "data": problem.fingerprint,
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
                   **problem.sizes},
         **problem.facts,

@@ -284,8 +284,9 @@ def _rate(scoring: Scoring) -> Scoring | None:
                estimator="exact" if scoring.route.solver.exact else scoring.estimator)
 
 
-_INCREASING = ("query loss, probability and soft margin are increasing functions of each other, so every process that "
-               "ends at one model ranks training examples the same under them (Proposition 1)")
+_INCREASING = ("log-likelihood (minus the query loss), probability and soft margin are increasing functions of each "
+               "other, so every process that ends at one model ranks training examples the same under them "
+               "(Proposition 1)")
 
 IDENTITIES = (
     Identity("single step", Gives.EQUAL, "one unrolled step is one step", _single_step),

@@ -7,20 +7,22 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from engine.basics.csv_text import csv_text
+from engine.question.direction import QUANTITY
 from engine.store.results import Result
 
 
 def csv(result: Result, name: str) -> bytes:
     """One table, UTF-8, without an index; no text in it is a formula to a spreadsheet."""
-    return csv_text(result.table(name)).encode()
+    return csv_text(_told(result, name)).encode()
 
 
 def parquet(result: Result, name: str) -> bytes:
     """One table, with its types."""
     buffer = io.BytesIO()
-    result.table(name).to_parquet(buffer)
+    _told(result, name).to_parquet(buffer)
     return buffer.getvalue()
 
 
@@ -35,3 +37,9 @@ def npz(result: Result) -> bytes:
 def has_arrays(result: Result) -> bool:
     """Whether a result holds arrays besides its tables."""
     return any(name.endswith(".safetensors") for name in result.manifest["files"])
+
+
+def _told(result: Result, name: str) -> pd.DataFrame:
+    """A table, with a column that says what its numbers with a sign are, where the manifest says it."""
+    quantity = result.manifest.get(QUANTITY, {}).get(name)
+    return result.table(name).assign(**({QUANTITY: quantity} if quantity else {}))

@@ -143,7 +143,8 @@ def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(lo
         "`BM25` implies no specification, so no way leads from its ranking through exact ones; explain two answers to "
         "questions."]
     at = sound(open("examples", s=WORDED, query=2, example=3, **SMALL))
-    assert not at.error and says(at, "change of span “The answer is”") and says(at, "baseline · 24 candidates")
+    assert not at.error and says(at, "baseline · 24 candidates")
+    assert says(at, "change of the log-likelihood of “The answer is” per token")
     assert says(at, '<td class="effect">baseline</td>')
     assert says(at, "Why this score?")
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from engine.applications.noisy_labels.over import MEAN, OF_ITS_LABEL, Over
 from engine.basics.registry import Registry
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 
@@ -95,6 +97,12 @@ MAIN = ("random", "repsim", "ntk", "gradsim", "tracin", "lissa", "confident")
 def pairs_of(methods: tuple[str, ...] = MAIN) -> tuple[Pair, ...]:
     """Every pair of the named methods, in order."""
     return tuple(pair for name in methods for pair in METHODS[name].pairs)
+
+
+def suspicion(pair: Pair) -> str:
+    """What the scores of a pair say of a label, in words."""
+    names = {title: name for name, title in BEHAVIOR_TITLES.items()}
+    return direction.suspicion(BEHAVIORS[names[pair.behavior]] if pair.behavior in names else None)
 
 
 def method_of(pair: Pair) -> Method | None:

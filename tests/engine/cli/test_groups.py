@@ -9,6 +9,8 @@ import pytest
 
 from engine.analysis import removal_curve as curves
 from engine.analysis.groups import group_effect
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine.cli.commands import REMOVE, SPECS, influence, run
@@ -25,7 +27,8 @@ def test_a_group_beside_its_examples(problem, capsys):
     assert run("group", "--spec", "loo.json", "--examples", "4,0,7", "--whole-only", "--out", "whole.csv") == 0
     whole = pd.read_csv("whole.csv")
     np.testing.assert_allclose(whole.whole_group, found.whole, atol=1e-8)
-    assert list(whole.columns) == ["query", "whole_group", "trusted", "examples"]
+    assert list(whole.columns) == ["query", "whole_group", "trusted", "examples", "quantity"]
+    assert set(whole.quantity) == set(table.quantity) == {direction.raw_change(BEHAVIORS[REMOVE["behavior"]])}
 
 
 @pytest.mark.parametrize(("options", "words"), [

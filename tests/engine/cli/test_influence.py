@@ -57,6 +57,7 @@ def test_the_manifest_says_how_to_recompute_the_scores(folder):
     assert manifest["files"]["scores.npz"] == {"size": len(scores), "sha256": hashlib.sha256(scores).hexdigest()}
     assert manifest["sizes"] == {"train": N, "queries": M, "candidates": K, "features": D + 1, "classes": C}
     assert {"spec", "data", "device", "versions", "wall_seconds", "convergence", "digest"} <= set(manifest)
+    assert "of the log-likelihood (minus the query loss) in nats" in manifest["quantity"]
     program, command = manifest["command"].split(" influence ")
     assert program == "python -m engine"
     before = Path("scores.npz").read_bytes()

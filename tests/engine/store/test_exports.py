@@ -24,6 +24,15 @@ def test_tables_as_csv_and_parquet(result):
     pd.testing.assert_frame_equal(pd.read_parquet(io.BytesIO(exports.parquet(result, "rows"))), TABLE)
 
 
+def test_what_a_sign_means_stands_beside_the_numbers_that_have_one(tmp_path):
+    manifest = {"kind": "made", "quantity": {"rows": "change of the log-likelihood"}}
+    found = Store(tmp_path).write(DIGEST, manifest, {"rows": TABLE, "others": TABLE})
+    rows, others = (pd.read_csv(io.BytesIO(exports.csv(found, name))) for name in ("rows", "others"))
+    assert rows["quantity"].tolist() == ["change of the log-likelihood"] * 2 and list(others) == list(TABLE)
+    pd.testing.assert_frame_equal(rows.drop(columns="quantity"), TABLE)
+    assert "quantity" in pd.read_parquet(io.BytesIO(exports.parquet(found, "rows")))
+
+
 def test_arrays_as_npz_with_the_manifest(result):
     assert exports.has_arrays(result)
     with np.load(io.BytesIO(exports.npz(result)), allow_pickle=False) as arrays:
