@@ -28,7 +28,7 @@ KIND = "scores"
 SLICE = 100
 LOOKED_AT = 20
 """Queries over which the small picture of a run takes its means."""
-NUMERICS = 5
+NUMERICS = 6
 
 
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None, *,
