@@ -52,8 +52,10 @@ def _columns(table: pd.DataFrame) -> dict:
 def _whole(found: Explanation) -> str:
     if not found.links:
         return ""
-    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance (unrelated rankings: 0.5), and the way is "
-            f"{found.path:.3f} long: slack {found.slack:.3f}.")
+    text = (f"The two rankings disagree on {found.direct.mean:.1%} of all pairs of examples (unrelated rankings: 50%). "
+            f"The way goes from one to the other by changing one thing at a time, and its steps add up to "
+            f"{found.path:.1%}, {found.slack:.1%} more than the disagreement, since a step may undo a part of another. "
+            f"Every share is of these {found.path:.1%}, not of the disagreement.")
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
     return text + (f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else "")
