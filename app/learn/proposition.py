@@ -23,8 +23,9 @@ def show() -> Link:
     query = comparing.doubtful(sample.problem)
     frame = specimens.frame(sample, loss.candidates, loss.oriented[query], other.oriented[query])
     title = BEHAVIORS[behavior].title
-    draw(charts.cloud, frame, "change of the query loss", f"change of the {title}", key="learn:proposition",
-         alt=f"Change of the {title} against the change of the query loss, one dot a training example, one query.")
+    draw(charts.cloud, frame, "change of the log-likelihood (minus the query loss)", f"change of the {title}",
+         key="learn:proposition",
+         alt=f"Change of the {title} against that of the log-likelihood, one dot a training example, one query.")
     glossary.markdown(
         f"Each dot is a model after one step on one training example. Over all queries the two rankings agree "
         f"with Kendall's τ = **{specimens.number(comparing.mean_tau(loss, other))}**.")
@@ -35,7 +36,8 @@ def show() -> Link:
 
 LESSON = Lesson(
     "proposition", "Why soft margin ranks as query loss, and hard margin does not",
-    "The soft margin is log p − log(1 − p) and the query loss is log p: the one grows exactly when the other does. So "
+    "The soft margin is log p − log(1 − p), and minus the query loss is log p, the log-likelihood: the one grows "
+    "exactly when the other does. So "
     "the dots lie on one rising curve, and whatever is higher on one axis is higher on the other. The hard margin "
     "looks at a single rival class, and has no such curve.",
     show,
@@ -45,7 +47,8 @@ LESSON = Lesson(
              "the examples the same?", ("Yes", "No, it makes almost all of them tie"), 1,
              "The proposition needs a strictly increasing function. Accuracy jumps only where the margin crosses zero, "
              "so nearly all examples leave it as it is."),
-    Question("Each dot is one training example: the change of the query loss across, that of the soft margin up. What "
+    Question("Each dot is one training example: the change of the log-likelihood across, that of the soft margin up. "
+             "What "
              "will the dots look like?",
              ("A cloud", "One rising curve", "Two lines"), 1,
              "The soft margin is an increasing function of the query's probability, and so is the log of it."))
