@@ -25,7 +25,7 @@ def log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
     Differentiable by reverse mode as often as one likes, with forward mode once on top, and under `torch.func`; torch
     does not take forward mode twice through an operation that brings its own derivative.
     """
-    return _LogLikelihood.apply(logits, labels)  # type: ignore[no-untyped-call, no-any-return]
+    return _LogLikelihood.apply(logits, labels)
 
 
 def slope(logits: Tensor, labels: Tensor) -> Tensor:
@@ -69,12 +69,12 @@ class _LogLikelihood(Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         logits, labels = ctx.saved_tensors
-        return gradient.unsqueeze(-1) * _Slope.apply(logits, labels), None  # type: ignore[no-untyped-call]
+        return gradient.unsqueeze(-1) * _Slope.apply(logits, labels), None
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, _labels: None) -> Tensor:
         logits, labels = ctx.saved_tensors
-        return (tangent * _Slope.apply(logits, labels)).sum(-1)  # type: ignore[no-untyped-call]
+        return (tangent * _Slope.apply(logits, labels)).sum(-1)
 
 
 class _Slope(Function):
