@@ -11,7 +11,7 @@ from app.charts import way
 from app.charts.draw import draw
 from app.widgets import chips, glossary
 from engine.analysis.chain import ERROR_A, ERROR_B, SEED
-from engine.analysis.explanation import Explanation, Link
+from engine.analysis.explanation import LEAST_SLACK, Explanation, Link
 from engine.metrics.agreement import METRICS
 
 LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "S"}
@@ -52,10 +52,12 @@ def _columns(table: pd.DataFrame) -> dict:
 def _whole(found: Explanation) -> str:
     if not found.links:
         return ""
-    text = (f"The two rankings disagree on {found.direct.mean:.1%} of all pairs of examples (unrelated rankings: 50%). "
-            f"The way goes from one to the other by changing one thing at a time, and its steps add up to "
-            f"{found.path:.1%}, {found.slack:.1%} more than the disagreement, since a step may undo a part of another. "
-            f"Every share is of these {found.path:.1%}, not of the disagreement.")
+    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, the fraction of pairs of examples that they "
+            f"order differently (unrelated rankings: 0.5). The way from one to the other changes one thing at a time and "
+            f"is {found.path:.3f} long")
+    text += (f", {found.slack:.3f} more than the ends are apart, as one change may undo a part of another: every share "
+             f"is of {found.path:.3f}, not of {found.direct.mean:.3f}." if found.slack >= LEAST_SLACK else ", as far as "
+             "the ends are apart.")
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
     return text + (f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else "")
