@@ -52,12 +52,14 @@ def _columns(table: pd.DataFrame) -> dict:
 def _whole(found: Explanation) -> str:
     if not found.links:
         return ""
-    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, the fraction of pairs of examples that they "
-            f"order differently (unrelated rankings: 0.5). The way from one to the other changes one thing at a time and "
-            f"is {found.path:.3f} long")
-    text += (f", {found.slack:.3f} more than the ends are apart, as one change may undo a part of another: every share "
-             f"is of {found.path:.3f}, not of {found.direct.mean:.3f}." if found.slack >= LEAST_SLACK else ", as far as "
-             "the ends are apart.")
+    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, the fraction of pairs of examples that "
+            f"they order differently (unrelated rankings: 0.5). The way from one to the other changes one thing at a "
+            f"time and is {found.path:.3f} long")
+    if found.slack >= LEAST_SLACK:
+        text += (f", {found.slack:.3f} more than the ends are apart, as one change may undo a part of another: every "
+                 f"share is of {found.path:.3f}, not of {found.direct.mean:.3f}.")
+    else:
+        text += ", as far as the ends are apart."
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
     return text + (f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else "")
