@@ -11,7 +11,7 @@ from app.charts import way
 from app.charts.draw import draw
 from app.widgets import chips, glossary
 from engine.analysis.chain import ERROR_A, ERROR_B, SEED
-from engine.analysis.explanation import Explanation, Link
+from engine.analysis.explanation import LEAST_SLACK, Explanation, Link
 from engine.metrics.agreement import METRICS
 
 LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "S"}
@@ -52,8 +52,14 @@ def _columns(table: pd.DataFrame) -> dict:
 def _whole(found: Explanation) -> str:
     if not found.links:
         return ""
-    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance (rankings in random order: 0.5 on "
-            f"average), and the way is {found.path:.3f} long: slack {found.slack:.3f}.")
+    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, the fraction of pairs of examples that "
+            f"they order differently (rankings in random order: 0.5 on average). The way from one to the other changes "
+            f"one thing at a time and is {found.path:.3f} long")
+    if found.slack >= LEAST_SLACK:
+        text += (f", {found.slack:.3f} more than the ends are apart, as one change may undo a part of another: every "
+                 f"share is of {found.path:.3f}, not of {found.direct.mean:.3f}.")
+    else:
+        text += ", as far as the ends are apart."
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
     return text + (f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else "")

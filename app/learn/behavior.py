@@ -25,13 +25,17 @@ def show() -> Link:
                      for one in (loss, chosen))
     only = [row for row in second if row not in first]
     glossary.markdown(
-        f"The {SHOWN} training examples that {direction.raise_most(BEHAVIORS[behavior])}:")
+        f"The {SHOWN} training examples that {direction.raise_most(BEHAVIORS[behavior])}. Of "
+        f"{len(sample.problem.queries)} queries this is the one at which query loss and hard margin have the fewest of "
+        f"their first {SHOWN} in common:")
     specimens.strip(sample, query, second, only, "new")
     tau = comparing.mean_tau(loss, chosen)
     same = (f"{len(only)} of the {SHOWN} are not among the first {SHOWN} for the query loss." if only else
             f"They are the first {SHOWN} for the query loss, too.")
+    stay = comparing.shared(loss, chosen, SHOWN)
     glossary.markdown(
-        f"{same} Over all queries, the two rankings agree with Kendall's τ = **{specimens.number(tau)}**.")
+        f"{same} Over all queries, **{stay.mean():.1f}** of the first {SHOWN} stay on average, and the two rankings "
+        f"agree with Kendall's τ = **{specimens.number(tau)}**.")
     table = specimens.rank_frame(sample, loss, chosen, query).rename(
         columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"})
     extras("behavior", table.loc[:, ~table.columns.duplicated()], [step("query_loss"), step(behavior)], SOURCE)
@@ -42,10 +46,12 @@ def show() -> Link:
 LESSON = Lesson(
     "behavior", "B: which behavior?",
     "The model's answer to a query can be read in several ways: its log-likelihood (minus the loss), the logit of the "
-    "right class, or the margin to the other classes. Each is a behavior, and each one ranks the training examples in "
-    "its own way, although nothing else about the question changed.",
+    "right class, or the margin to the other classes. Each is a behavior, and most rank the training examples in a way "
+    "of their own, although nothing else about the question changed.",
     show,
-    "Change what you read off the model, and other examples become influential, with everything else the same.",
+    "Read another number off the model, and other examples may become influential, with everything else the same. The "
+    "soft margin grows exactly when the log-likelihood does, and leaves the ranking as it is; the hard margin and the "
+    "logit do not.",
     Question("Two methods disagree. One reads the query loss, the other the query logit; both are exact. Who is wrong?",
              ("The one with the logit", "The one with the loss", "Neither"), 2,
              "They answer two questions. A difference in B is a specification mismatch, and no better computation will "
@@ -53,4 +59,5 @@ LESSON = Lesson(
     Question("Take the first 8 training examples for the query loss, then read the hard margin instead. How many of "
              "the 8 stay?",
              ("All 8", "Some of them", "None"), 1,
-             "Nothing about the training changed, and yet the list did: another number is read off the model."))
+             "Nothing about the training changed, and yet the list did: another number is read off the model. This "
+             "query was chosen for it; below the pictures stands how many stay on average."))

@@ -12,6 +12,7 @@ from engine.basics.values import short
 from engine.scoring.scoring import Scoring
 
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+DERIVATIVE = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
 REMOVED = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 
 
@@ -22,16 +23,17 @@ def upweighted(alpha: float) -> Scoring:
 def show() -> Link:
     alpha = state.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, slider=True)
     sample = drawn()
-    removed, raised = scores(REMOVED, upweighted(alpha))
+    removed, raised, slope = scores(REMOVED, upweighted(alpha), DERIVATIVE)
     query = comparing.doubtful(sample.problem)
     frame = specimens.rank_frame(sample, removed, raised, query)
     draw(charts.cloud, frame, "rank when the example is left out", f"rank when it weighs α = {short(alpha)} more", True,
          key="learn:intervention", alt="Ranks of training examples for one query: left out against upweighted.")
-    tau = comparing.mean_tau(removed, raised)
+    tau, near = comparing.mean_tau(removed, raised), comparing.mean_tau(slope, raised)
     glossary.markdown(
-        f"One dot a training example, one query. Over all queries the two rankings agree with Kendall's τ = "
-        f"**{specimens.number(tau)}**. Leaving out takes 1/{SOURCE.n_train} of weight away; this adds "
-        f"{alpha * SOURCE.n_train:g} times as much.")
+        f"One dot a training example, one query: the one whose label the model is least sure of. Over all queries the "
+        f"two rankings agree with Kendall's τ = **{specimens.number(tau)}**, and this one with the derivative, the "
+        f"ranking for a vanishing weight, with τ = **{specimens.number(near)}**. Leaving out takes 1/{SOURCE.n_train} "
+        f"of weight away; this adds {alpha * SOURCE.n_train:g} times as much.")
     extras("intervention", frame, [REMOVED, upweighted(alpha)],
            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
     return Link("compare", "Compare these interventions over all queries",
@@ -40,10 +42,12 @@ def show() -> Link:
 
 LESSON = Lesson(
     "intervention", "P: what is done to the example?",
-    "Leave it out, give its loss more weight, change its label: each is an intervention. Small changes in opposite "
-    "directions nearly mirror each other. Make the change large, and the model no longer answers in proportion.",
+    "Leave it out, give its loss more weight, change its label: each is an intervention. To a small change the model "
+    "answers in proportion: its derivative tells the ranking. To a large one it does not, and leaving an example out "
+    "of so few is a large one.",
     show,
-    "Removing and upweighting agree while the change is small; a heavy weight asks another question.",
+    "A light weight ranks as the derivative does, and the heavier it is, the less so. Leaving the example out is a "
+    "large change in the other direction: no weight ranks quite like it.",
     Question("Why do the rankings part when α grows?",
              ("The solver gets worse", "The optimum moves along a curve, not along a line", "Chance"), 1,
              "Every score here is exact. For a tiny α the optimum moves in proportion to α; farther out it bends, and "
@@ -51,4 +55,5 @@ LESSON = Lesson(
     Question("The extra weight α grows from 0.00001 to 0.1. What becomes of the agreement with leaving the example "
              "out?",
              ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
-             "The larger change bends the path of the optimum, but both still push in opposite directions along it."))
+             "It was not complete for the smallest weight either, because leaving out is no small change. The larger "
+             "weight bends the path of the optimum, and both still push in opposite directions along it."))

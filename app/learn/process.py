@@ -30,9 +30,11 @@ def show() -> Link:
     frame = specimens.rank_frame(sample, one, other, query)
     draw(charts.cloud, frame, "rank after one step", f"rank: {title}", True, key="learn:process",
          alt=f"Ranks of training examples for one query: one step against {title}.")
+    found, axes = comparing.agreement(one, other), " and ".join(scoring.differing_axes(one.scoring))
     glossary.markdown(
-        f"Over all queries: Kendall's τ = **{specimens.number(comparing.mean_tau(one, other))}** with one "
-        f"step. {other.scoring.question}")
+        f"Over all queries, with one step: Kendall's τ = **{specimens.number(found.tau)}**; τ of the sizes alone, "
+        f"without the signs, **{specimens.number(found.sizes)}**; the same sign for **{found.signs:.0%}** of the "
+        f"scores (chance: 50%). The two questions differ in {axes}. {other.scoring.question}")
     extras("process", frame, [one.scoring, scoring],
            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
     return Link("compare", "Compare these processes over all queries",
@@ -42,14 +44,17 @@ def show() -> Link:
 LESSON = Lesson(
     "process", "T: how does training answer?",
     "After the change, what does training do? Take one step on the example, several, or go all the way to the new "
-    "optimum? A step only feels how alike query and example are. The optimum also feels the rest of the training set, "
-    "which pulls back in every direction but the flat ones: that is the Hessian.",
+    "optimum? Not every intervention fits every process, so that P changes with T here where it must. A step only "
+    "feels how alike query and example are. The optimum also feels the rest of the training set, which pulls back in "
+    "every direction but the flat ones: that is the Hessian.",
     show,
-    "One step and a new optimum rank examples almost independently; they are different questions, not better and "
-    "worse answers.",
+    "One step and a new optimum agree on which examples matter, and hardly on which of them help and which harm; they "
+    "are different questions, not better and worse answers.",
     Question("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
              ("Yes, it converges to leave-one-out", "No, it answers for another training process"), 1,
-             "Several steps agree with one step, not with the optimum. What separates them is T."),
+             "Several steps agree with one step, not with the optimum. What separates them is T, and P with it: "
+             "a step takes the example once more, leaving out drops it from what is optimised."),
     Question("One step on the example against training to the new optimum: how far will the two rankings agree?",
              ("Nearly the same ranking", "About halfway", "Hardly at all"), 2,
-             "A step sees query and example only. The new optimum also sees the rest of the training set."))
+             "A step sees query and example only. The new optimum also sees the rest of the training set. The sizes "
+             "of the scores still agree; what does not is their signs, which is why the dots form a cross."))

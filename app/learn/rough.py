@@ -5,7 +5,7 @@ from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, aside, extras
 from app.widgets import cards, glossary
-from engine.applications.lessons.rough import KINDS, RECIPES, along_epsilon
+from engine.applications.lessons.rough import KINDS, RECIPES, along_epsilon, off
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
@@ -24,9 +24,11 @@ def show() -> Link:
          alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
              f"ε = 0 predicts: {at.curve:+.4f} and {at.tangent:+.4f} at ε = {epsilon:g}.")
     moved = direction.changed(READ, float(at.curve), f"**{cards.number(at.curve)}**")
+    others = ", ".join(f"{KINDS[one]}: {off(along_epsilon(one)):.0%}" for one in KINDS if one != kind)
     glossary.markdown(
         f"With the weight changed by ε = {epsilon:+g}, a real training {moved}; the derivative says "
-        f"**{cards.number(at.tangent)}**."
+        f"**{cards.number(at.tangent)}**. Over all ε the line is off by **{off(frame):.0%}** of the truth ({others}); "
+        "each training has a scale of its own."
         f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
     aside(f"{RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
           "exact derivative of the one in the middle, through all its steps.")
@@ -39,19 +41,19 @@ def show() -> Link:
 
 LESSON = Lesson(
     "rough", "Smooth and rough trainings",
-    "Two trainings on the same thirty points and with the same initial weights. One takes small steps on all points, "
-    "through a smooth network; the other large steps with momentum on five points at a time, through one with kinks. "
-    "Before you move ε: for which of them will a straight line tell what happens when one example counts a little more "
-    "or less?",
+    "Trainings on the same thirty points and with the same initial weights. The first takes small steps on all points, "
+    "through a smooth network. Each of the next changes one thing more: kinks in place of the smooth parts, five "
+    "points at a time, momentum, larger steps. Before you move ε: for which of them will a straight line tell what "
+    "happens when one example counts a little more or less?",
     show,
     "A derivative through the whole training is exact in both; it tells what real trainings do only where the training "
     "is smooth.",
     Question("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
-             ("Yes, it needs more digits", "No, it is the right tangent of a curve that jumps"), 1,
+             ("Yes, it needs more digits", "No, it is the right tangent of a curve that bends and jumps"), 1,
              "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
-             "step makes the end jump. The other training has smaller steps, larger batches and smooth parts; more "
-             "digits would not help."),
-    Question("For which of the two trainings will the straight line tell what a real training does?",
+             "step makes the end jump. More digits would not help; the trainings between the two show what each change "
+             "does."),
+    Question("For which of the two, the first or the last, will the straight line tell what a real training does?",
              ("For both", "For the smooth one", "For the rough one"), 1,
-             "Small steps through a smooth network bend the end of the training little; large ones and kinks "
-             "throw it about."))
+             "Small steps through a smooth network bend the end of the training little; large ones with momentum, on "
+             "few points and through kinks, throw it about."))

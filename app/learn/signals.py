@@ -8,7 +8,7 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, extras
 from app.widgets import glossary
 from app.widgets.specification_list import address_of
-from engine.applications.lessons.signals import STAGES, TRAIN, detections
+from engine.applications.lessons.signals import DRAWS, STAGES, TRAIN, detections, over_draws
 from engine.scoring.named import NAMED
 
 RHO = 0.2
@@ -25,8 +25,9 @@ def show() -> Link:
     draw(charts.found, frame, names, key="learn:signals",
          alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")
     told = ", ".join(f"{STAGES[name]} **{found.auprc(name):.2f}**" for name in shown)
+    means = ", ".join(f"{STAGES[name]} {mean:.2f} ± {half:.2f}" for name, (mean, half) in over_draws(RHO).items())
     glossary.markdown(f"{TRAIN} handwritten digits, of which {wrong} carry a wrong label. Average precision: {told}; "
-                      f"chance is {RHO:.2f}.")
+                      f"chance is {RHO:.2f}. Mean over {DRAWS} draws, with its 95% interval: {means}.")
     table = pd.DataFrame({"score": [STAGES[name] for name in STAGES],
                           "average precision": [round(found.auprc(name), 4) for name in STAGES]})
     extras("signals", table, command=(
@@ -38,14 +39,13 @@ def show() -> Link:
 
 
 LESSON = Lesson(
-    "signals", "Two signals turn similarity into a detector",
+    "signals", "What turns similarity into a detector?",
     "A gradient score is similarity between two signals: the training signal, how the example's loss pulls on its "
     "logits, and the behavior signal, how the query's behavior depends on its own. Similarity has neither. Add them "
     "one after the other, and watch who finds the wrong labels.",
     show,
-    "What a score can find depends on the signals it uses. Here the training signal does nearly all of it: it is the "
-    "one that has read the label. The behavior signal adds nothing on top for this task; for others it is the one that "
-    "counts.",
+    "What a score can find depends on the signals it uses. Here the training signal does all of it: it is the one that "
+    "has read the label. With the behavior signal on top, fewer wrong labels are found at this task, not more.",
     Question("The paper's harmful responses in language models are found only with both signals. Is that a "
              "contradiction?", ("Yes", "No"), 1,
              "There, all examples pull in much the same way, and only the behavior read at the query tells which pull "

@@ -22,13 +22,16 @@ def show() -> Link:
     found = scores(scoring, candidates=SOURCE.n_train)[0]
     query = comparing.doubtful(sample.problem)
     similarity = sample.problem.kernel(sample.problem.candidates)[query].numpy()
-    frame = specimens.frame(sample, found.candidates, similarity, found.oriented[query])
+    moved = comparing.pushed(sample.problem, query, eta)
+    frame = specimens.frame(sample, found.candidates, similarity, moved)
     draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩",
          f"exact influence: {direction.change(scoring.readout)}", key="learn:similarity",
          alt="Exact influence under the constructed specification against similarity: all dots lie on one line.")
-    worst = float(abs(found.oriented[query] - eta * similarity).max())
+    worst = float(abs(moved - eta * similarity).max())
     glossary.markdown(
-        f"Every dot lies on the line of slope η = {eta:g} (largest distance {worst:.0e}). {scoring.question}")
+        f"Each dot is a model of its own: the step on one training example is taken, and the query's logits of both "
+        f"models are subtracted. Every dot lies on the line of slope η = {eta:g}, up to rounding (largest distance "
+        f"{worst:.0e}). {scoring.question}")
     extras("similarity", frame, [scoring], SOURCE, downloads.score_commands(SOURCE, [scoring]))
     gradsim = NAMED["gradsim"].implied(eta=eta)
     return Link("compare", "Compare it with gradient similarity",

@@ -10,17 +10,18 @@ from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scor
 from app.widgets import cards, glossary
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
-from engine.applications.lessons.curve import along_eta, most_curved
+from engine.applications.lessons.curve import along_eta, gaps, most_curved
 from engine.basics.values import short
+from engine.problems import DrawnProblem
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scoring import Scoring
 
-LONGEST, POINTS = 1.0, 101
+START, LONGEST, POINTS = 0.1, 1.0, 101
 
 
 def show() -> Link:
-    eta = state.eta(0.4, LONGEST)
+    eta = state.eta(START, LONGEST)
     sample = drawn()
     query, row = _most_curved(sample)
     frame = along_eta(sample.problem, query, row, np.linspace(0, LONGEST, POINTS))
@@ -32,13 +33,26 @@ def show() -> Link:
     before = float(np.log(comparing.probability(sample.problem, query)))
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
     exact, approximate = scores(step("query_loss", eta), first, candidates=SOURCE.n_train)
-    glossary.markdown(
+    here, mean = (_growth(sample, *place) for place in ((query, row), (None, None)))
+    text = (
         f"One step of size η = {eta:g} on one training example, seen at one query, "
         f"{direction.changed(read, float(at.curve), f'**{cards.number(at.curve)}**', before)}; the tangent says "
-        f"**{cards.number(at.tangent)}**. Over all queries and examples the rankings agree with Kendall's τ = "
-        f"**{specimens.number(comparing.mean_tau(exact, approximate))}**.")
+        f"**{cards.number(at.tangent)}**, a gap of {abs(at.curve - at.tangent):.3g}. Of "
+        f"all pairs this is the one with the largest gap at η = {LONGEST:g}; the mean gap is "
+        f"{float(gaps(sample.problem, eta).mean()):.2g}. From η = {START:g} to {LONGEST:g} the gap grows "
+        f"**{here:.0f}**-fold here, and the mean gap **{mean:.0f}**-fold. Over all queries and examples the rankings "
+        f"agree with Kendall's τ = **{specimens.number(comparing.mean_tau(exact, approximate))}**.")
+    glossary.markdown(text)
     extras("tangent", frame, [step("query_loss", eta), first], SOURCE, quantity=unit)
     return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
+
+
+def _growth(sample: DrawnProblem, query: int | None, row: int | None) -> float:
+    """How many times as large the gap at LONGEST is as at START: of one pair, or the mean over all."""
+    if query is None or row is None:
+        return float(gaps(sample.problem, LONGEST).mean() / gaps(sample.problem, START).mean())
+    near, far = along_eta(sample.problem, query, row, np.array([START, LONGEST])).itertuples(index=False)
+    return abs(far.curve - far.tangent) / abs(near.curve - near.tangent)
 
 
 @st.cache_data(show_spinner=False)
@@ -57,5 +71,6 @@ LESSON = Lesson(
              "The logit is linear in the parameters, and one step moves them along a line: tangent and curve are one."),
     Question("At η = 0.1 curve and tangent are apart. At η = 1, ten times as far out, how much larger is the gap?",
              ("As large", "Ten times", "More than ten times"), 2,
-             "A first-order answer errs by the square of the step at first: ten times the step, about a hundred times "
-             "the gap, until the curve flattens."))
+             "A first-order answer errs by the square of a small step, for which ten times the step is a hundred "
+             "times the gap. These steps are not small: the curve flattens on the way, and the gap grows less; the "
+             "numbers stand below the picture."))

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.curvature import InverseHessian, solvers_for
 from engine.metrics.agreement import METRICS, pairwise, summarize
 from engine.metrics.subsets import over_known
@@ -58,7 +59,8 @@ def step_pair(behavior: str, eta: float) -> tuple[Scoring, Scoring]:
 def step_agreement(problem: Problem, eta: float, behaviors: Sequence[str] | None = None) -> dict[str, PerQuery]:
     """behavior -> metric -> (m,): first order against exact over all candidates, at one step size."""
     behaviors = tuple(behaviors or differentiable(problem.kind))
-    found = compute(problem, [scoring for behavior in behaviors for scoring in step_pair(behavior, eta)])
+    found = compute(problem, [scoring for behavior in behaviors for scoring in step_pair(behavior, eta)],
+                    Options().beside_exact)
     return {behavior: agreement(found[2 * place], found[2 * place + 1]) for place, behavior in enumerate(behaviors)}
 
 

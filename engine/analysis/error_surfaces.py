@@ -74,7 +74,7 @@ def surface_row(problem: Problem, surface: str, behavior: str, value: float, opt
         raise InvalidInput(f"The behavior `{behavior}` has no gradient, so it has no tangent; use another.")
     truths, approximations = asked.scorings(behavior, value)
     scored = dict(zip(scorings := [*dict.fromkeys([*truths, *approximations])],
-                      compute(problem, scorings, options or Options()), strict=True))
+                      compute(problem, scorings, (options or Options()).beside_exact), strict=True))
     found = [agreement(scored[truth], scored[other]) for truth, other in zip(truths, approximations, strict=True)]
     return {metric: np.stack([one[metric] for one in found]) for metric in METRICS}
 

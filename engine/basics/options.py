@@ -19,8 +19,8 @@ class Options:
 
     tolerance: the gradient norm (float64) at which a re-optimisation counts as converged.
 
-    precision: of finite responses, which are differences of nearly equal numbers: `float64`, `float32` for a network's
-    own single precision, or `auto`, which is float64.
+    precision: `auto` takes finite responses, which are differences of nearly equal numbers, in float64 and gradients in
+    the network's own precision; `float64` takes everything in float64, `float32` finite responses as gradients are.
 
     check: called often; raises to cancel. progress: called with the share done, in [0, 1].
     """
@@ -35,3 +35,9 @@ class Options:
     def share(self, place: int, count: int) -> Options:
         """The same for piece number `place` of `count`, whose progress counts as that much of the whole."""
         return replace(self, progress=lambda done: self.progress((place + done) / count))
+
+    @property
+    def beside_exact(self) -> Options:
+        """The same for approximations that are held against exact answers: everything in float64, as those are, unless
+        float32 is asked for. Where an approximation is good, what float32 rounds is as large as its error."""
+        return self if self.precision == "float32" else replace(self, precision="float64")

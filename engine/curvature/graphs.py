@@ -19,6 +19,7 @@ from engine.basics.options import Options
 from engine.curvature.model import CurvedModule
 from engine.curvature.second_order import explained, refuse_once_differentiable, twice_differentiable
 from engine.gradients.chunks import is_out_of_memory
+from engine.models.losses import differentiable
 
 Product = Callable[[Tensor], Tensor]
 Build = Callable[[CurvedModule, Tensor], Product]
@@ -97,7 +98,8 @@ def gradient_graph(problem: CurvedModule, rows: Tensor) -> tuple[list[Tensor], l
     """θ_D as leaves, and Σ_i ∇ℓ(z_i) over `rows` as a graph on them."""
     leaves = leaves_of(problem)
     with twice_differentiable():
-        loss = problem.loss(problem.network.at(problem.x[rows], named(problem, leaves)), problem.y[rows]).sum()
+        outputs = problem.network.at(problem.x[rows], named(problem, leaves))
+        loss = differentiable(problem.loss)(outputs, problem.y[rows]).sum()
         gradients = torch.autograd.grad(loss, leaves, create_graph=True, materialize_grads=True)
         # a gradient that does not depend on θ has no graph of its own
         return leaves, [g + 0 * leaf for g, leaf in zip(gradients, leaves, strict=True)]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.curvature.gauss_newton import loss_curvature
 from engine.curvature.model import CurvedModule
+from engine.question.likelihood import slope
 
 EXACT_OUTPUTS = 20
 """Up to so many logits an example the expectation over the model's labels is a sum over all of them."""
@@ -48,12 +49,12 @@ class LossRoots:
         if weights is None:
             yield from _eigen_root(self.problem, logits, rows).unbind(2)
             return
-        p, root = logits.softmax(-1), weights.sqrt()[..., None].to(logits)
+        root = weights.sqrt()[..., None].to(logits)
         if self.labels is None:
-            yield from _all_labels(p, root)
+            yield from _all_labels(logits, root)
             return
         for drawn in self.labels[rows].unbind(-1):
-            yield root * (_one_hot(drawn, p) - p) / SAMPLED_LABELS**0.5
+            yield root * slope(logits, drawn) / SAMPLED_LABELS**0.5
 
 
 def _drawn(problem: CurvedModule, parameters: dict[str, Tensor]) -> Tensor:
@@ -70,20 +71,16 @@ def _drawn(problem: CurvedModule, parameters: dict[str, Tensor]) -> Tensor:
     return torch.cat(found).to(problem.device)
 
 
-def _all_labels(p: Tensor, root: Tensor) -> Iterator[Tensor]:
-    """√w_t √p_tc (e_c − p_t) at position t, zero at all others, for every t and c: p (b, …, C), root (b, …, 1)."""
+def _all_labels(logits: Tensor, root: Tensor) -> Iterator[Tensor]:
+    """√w_t √p_tc (e_c − p_t) at position t, zero at all others, for every t and c: logits (b, …, C), root (b, …, 1)."""
+    p = logits.softmax(-1)
     for place in range(root[0].numel()):
         here = torch.zeros_like(root[0]).flatten()
         here[place] = 1.0
         at = root * here.view(root[0].shape)
         for label in range(p.shape[-1]):
-            e = torch.zeros_like(p)
-            e[..., label] = 1.0
-            yield at * ((e - p) * p[..., label:label + 1].sqrt())
-
-
-def _one_hot(labels: Tensor, p: Tensor) -> Tensor:
-    return torch.zeros_like(p).scatter_(-1, labels[..., None], 1.0)
+            labels = torch.full(p.shape[:-1], label, device=p.device)
+            yield at * (slope(logits, labels) * p[..., label:label + 1].sqrt())
 
 
 def _eigen_root(problem: CurvedModule, logits: Tensor, rows: Tensor) -> Tensor:

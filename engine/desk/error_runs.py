@@ -67,7 +67,7 @@ def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | N
     """
     behaviors = error_curves.series(behavior, source.kind)
     scorings = _scorings(source, panel, behaviors)
-    payload = score_runs.payload(source, scorings, candidates)
+    payload = score_runs.payload(source, scorings, candidates, beside_exact=True)
     run = ErrorRun(desk, source, panel, behaviors, job_digest(score_runs.KIND, payload))
     try:
         if desk.jobs.store.has(run.digest) and run.scores:

@@ -19,6 +19,7 @@ from engine.basics.options import Options
 from engine.exact.points import Points
 from engine.exact.step_curvature import HESSIAN, StepCurvature
 from engine.problems import SoftmaxProblem
+from engine.question.likelihood import slope_at
 
 TOGETHER = {"cpu": 1 << 18, "cuda": 1 << 26}
 """Numbers of XV (n, C, r) at a time: on a processor what stays in a cache from one matrix product to the next."""
@@ -113,6 +114,4 @@ class DifferentiatedDescent:
     def read(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """p and s_ℓ of all training examples, (n, C) each."""
         probabilities = (self.problem.x @ weights).softmax(-1)
-        signals = probabilities.clone()
-        signals[torch.arange(self.problem.n, device=signals.device), self.problem.y] -= 1.0
-        return probabilities, signals
+        return probabilities, -slope_at(probabilities, self.problem.y)

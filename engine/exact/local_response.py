@@ -30,6 +30,7 @@ from engine.gradients.products import products_with
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
+from engine.question.likelihood import slope_at
 from engine.question.processes import LocalResponse, LocalSearch, Reoptimize, Retrain
 
 FACTORISATIONS = (CHOLESKY, DENSE)
@@ -125,10 +126,11 @@ class _Softmax:
 
     def gradients(self, rows: Tensor, label: int | None = None) -> Tensor:
         problem = self.problem
-        signal = problem.probabilities[rows]
+        labels = problem.y[rows]
         if label is not None:
             problem.check_label(label)
-        signal[torch.arange(len(rows), device=signal.device), problem.y[rows] if label is None else label] -= 1.0
+            labels = torch.full_like(labels, label)
+        signal = -slope_at(problem.probabilities[rows], labels)
         return (problem.x[rows].T[:, None] * signal.T).reshape(problem.parameters, len(rows))
 
     @property

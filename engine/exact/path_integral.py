@@ -27,8 +27,10 @@ from engine.basics.errors import InvalidInput
 from engine.exact.response import signal_of
 from engine.models import softmax
 from engine.models.linear_solvers import by_factor
+from engine.models.losses import differentiable
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.behavior import Behavior
+from engine.question.likelihood import slope
 
 LIMIT = 4_000
 """Parameters up to which the Hessian is built."""
@@ -182,8 +184,7 @@ class _SoftmaxFamily:
             self.x @ weights, self.y)
 
     def own_gradient(self, theta: Tensor) -> Tensor:
-        nothing = torch.zeros_like(self.problem.penalty)
-        return softmax.gradient(self._weights(theta), self.x, self.y, nothing).flatten()
+        return -(self.x.T @ slope(self.x @ self._weights(theta), self.y)).flatten()
 
     def gradient(self, theta: Tensor, a: float) -> Tensor:
         problem = self.problem
@@ -204,15 +205,15 @@ class _NetworkFamily:
     """A network; derivatives by automatic differentiation of the flat θ."""
 
     def __init__(self, problem: ModuleProblem, candidate: int) -> None:
-        self.problem, self.start = problem, problem.theta
+        self.problem, self.start, self.loss = problem, problem.theta, differentiable(problem.loss)
         self.x, self.y = problem.x[candidate:candidate + 1], problem.y[candidate:candidate + 1]
 
     def _own(self, theta: Tensor) -> Tensor:
-        return self.problem.loss(self.problem.network.logits(self.x, theta), self.y)[0]
+        return self.loss(self.problem.network.logits(self.x, theta), self.y)[0]
 
     def value(self, theta: Tensor, a: float) -> Tensor:
         problem = self.problem
-        data = problem.loss(problem.network.logits(problem.x, theta), problem.y).mean()
+        data = self.loss(problem.network.logits(problem.x, theta), problem.y).mean()
         return data + 0.5 * problem.l2 * theta.square().sum() + a * self._own(theta)
 
     def own_gradient(self, theta: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.interventions import Intervention, Remove, Upweight
+from engine.question.likelihood import slope
 from engine.question.processes import Replay, Retrain
 
 LEAVING_OUT = -1.0
@@ -74,12 +75,12 @@ def _of_softmax(problem: SoftmaxProblem, epsilons: Sequence[float], process: Rep
 def _descended(problem: SoftmaxProblem, process: Replay, rows: Tensor, weights: Tensor, options: Options) -> Tensor:
     """Query logits (m, r, C) at the ends of r descents, in which example rows[j] counts weights[j] times."""
     x, r = problem.x, torch.arange(len(rows), device=rows.device)
-    examples = torch.arange(problem.n, device=rows.device)
+    labels = problem.y[:, None].expand(-1, len(rows))
     models = x.new_zeros(problem.dimension, problem.classes, len(rows))
     for step in range(process.steps):
         options.check()
-        signal = (x @ models.flatten(1)).view(problem.n, problem.classes, -1).softmax(1)
-        signal[examples, problem.y] -= 1.0
+        logits = (x @ models.flatten(1)).view(problem.n, problem.classes, -1)
+        signal = -slope(logits.mT, labels).mT
         signal[rows, :, r] *= weights[:, None]
         pulled = (x.T @ signal.flatten(1)).view_as(models) / problem.n
         models = models - process.eta * (pulled + problem.penalty[:, None, None] * models)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from engine.models.losses import Loss, per_example_cross_entropy
+from engine.models.losses import Loss, differentiable, per_example_cross_entropy
 from engine.models.network import Network
 
 
@@ -54,7 +54,7 @@ class ClassLink(Link):
         return self.network.at(x, values)
 
     def loss(self, outputs: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        return self.of_example(outputs, y)
+        return differentiable(self.of_example)(outputs, y)
 
     def softmax_weights(self, x: Tensor) -> Tensor | None:
         return x.new_ones(len(x)) if self.of_example is per_example_cross_entropy else None

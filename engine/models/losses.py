@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torch import Tensor
-from torch.nn.functional import cross_entropy, softplus
+from torch.nn.functional import cross_entropy
 
-from engine.question.class_behaviors import soft_margin
+from engine.question.likelihood import log_likelihood
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -18,12 +18,9 @@ def per_example_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def cross_entropy_in_digits(logits: Tensor, labels: Tensor) -> Tensor:
-    """ℓ = log(1 + e^{−u}), u = f_y − logsumexp_{j≠y} f_j the log-odds: (b, C), (b,) -> (b,).
-
-    The same function. Its derivative by f_y is −1/(1 + e^u), which keeps its digits for an example of which the model
-    is sure, where the p_y − 1 of `cross_entropy` is rounded to a multiple of 6e-8 in float32.
-    """
-    return softplus(-soft_margin(logits, labels))
+    """The same function, whose derivatives, p_y − 1 and the curvature p_y (1 − p_y) among them, keep their digits for
+    an example of which the model is sure, whether it is right or wrong; see `engine.question.likelihood`."""
+    return -log_likelihood(logits, labels)
 
 
 def differentiable(loss: Loss) -> Loss:

@@ -34,6 +34,7 @@ from engine.models.training import Diverged, Training, replay
 from engine.problems.memory import Memory
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.question.class_behaviors import soft_margin_signal
+from engine.question.likelihood import doubt
 from engine.question.processes import Trajectory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -298,8 +299,7 @@ class ModuleProblem(Problem):
         The event is the example's label; see `engine.estimators.trak`.
         """
         logits, labels = self.network.predict(self.x[rows]), self.y[rows]
-        signal = soft_margin_signal(logits, labels)
-        return signal, 1.0 - logits.softmax(-1).gather(1, labels[:, None])[:, 0]
+        return soft_margin_signal(logits, labels), doubt(logits, labels)
 
     @property
     def raised_labels(self) -> Tensor:
@@ -356,7 +356,7 @@ class ModuleProblem(Problem):
         # a leaf a parameter: through one flat vector, each of many tensors would pass a gradient of size P back
         leaves = {name: part.clone().requires_grad_(True) for name, part in network.unflatten(self.theta).items()}
         for rows in torch.arange(self.n, device=self.device).split(BATCH):
-            part = self.loss(network.at(self.x[rows], leaves), self.y[rows]).sum() / self.n
+            part = differentiable(self.loss)(network.at(self.x[rows], leaves), self.y[rows]).sum() / self.n
             slopes = torch.autograd.grad(part, list(leaves.values()), materialize_grads=True)
             gradient += network.flatten(dict(zip(leaves, slopes, strict=True)))
             value += part.item()

@@ -23,6 +23,7 @@ from engine.models.altered import Altered
 from engine.models.linear_solvers import by_factor
 from engine.models.softmax_many import Sets, fit_many, fits_dense
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
+from engine.question.likelihood import slope_at
 from engine.question.processes import Trajectory
 
 
@@ -139,9 +140,7 @@ class SoftmaxProblem(Problem):
 
     def training_signal(self, rows: Tensor) -> Tensor:
         """s_ℓ(z_k) = p − e_y at θ_D, shape (b, C)."""
-        signal = self.probabilities[rows].clone()
-        signal[torch.arange(len(rows), device=self.device), self.y[rows]] -= 1.0
-        return signal
+        return -slope_at(self.probabilities[rows], self.y[rows])
 
     def jacobian(self, x: Tensor) -> Tensor:
         """Of f = Wᵀx, x (D,): row c holds x in the places of W's column c; (C, D·C)."""

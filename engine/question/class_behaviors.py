@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.question.behavior import Behavior
+from engine.question.likelihood import log_likelihood, slope
 
 LARGEST = 80.0
 """Up to which a change is exponentiated as it is."""
@@ -28,14 +29,12 @@ def _one_hot(logits: Tensor, labels: Tensor) -> Tensor:
 
 def query_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """B = −cross-entropy = f_y − logsumexp_j f_j."""
-    return _target(logits, labels) - logits.logsumexp(-1)
+    return log_likelihood(logits, labels)
 
 
 def query_loss_signal(logits: Tensor, labels: Tensor) -> Tensor:
     """s_B = e_y − p, with 1 − p_y as the sum of the others."""
-    places = labels.unsqueeze(-1)
-    others = logits.softmax(-1).scatter(-1, places, 0.0)  # p_y − 1 would lose the digits of an example that fits
-    return (-others).scatter(-1, places, others.sum(-1, keepdim=True))
+    return slope(logits, labels)
 
 
 def query_loss_difference(change: Tensor, logits: Tensor, labels: Tensor) -> Tensor:

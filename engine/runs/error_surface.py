@@ -17,7 +17,7 @@ from engine.store.results import Result
 from engine.store.sketch import Grid, Sketch
 
 KIND = "error-surface"
-NUMERICS = 1
+NUMERICS = 2
 
 
 def payload(source: ProblemSource, surface: str, behavior: str, candidates: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from engine.runs.prepared import check_contents
 from engine.store.results import Result
 
 KIND = "noisy_label_scores"
-NUMERICS = 2
+NUMERICS = 3
 PARTS = {"similarity": ("random", "repsim", "ntk", AUGMENTED), "gradients": ("gradsim", "tracin", "lissa"),
          "confident": ("confident",)}
 """Methods that are computed together, as one chunk."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.jobs import Context, Handed, JobKind, Output, Shares
 from engine.metrics.agreement import constant, pairwise
 from engine.problems import ProblemSource
@@ -26,13 +28,18 @@ KIND = "scores"
 SLICE = 100
 LOOKED_AT = 20
 """Queries over which the small picture of a run takes its means."""
-NUMERICS = 5
+NUMERICS = 6
 
 
-def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
-    """What determines the scores: source, scorings and how many of the drawn candidates are scored."""
+def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None, *,
+            beside_exact: bool = False) -> dict[str, Any]:
+    """What determines the scores: source, scorings and how many of the drawn candidates are scored.
+
+    beside_exact: whether approximations are held against exact answers, in the precision of these.
+    """
     return {"source": source.model_dump(mode="json"), "scorings": [s.canonical() for s in scorings],
-            "contents": source.contents, "candidates": candidates, "numerics": NUMERICS}
+            "contents": source.contents, "candidates": candidates, "numerics": NUMERICS,
+            **({"precision": "float64"} if beside_exact else {})}
 
 
 def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
@@ -110,6 +117,11 @@ def _slices(data: Mapping[str, Any], members: Sequence[int]) -> list[slice]:
     return [slice(start, start + width) for start in range(0, count, width)]
 
 
+def _options(data: Mapping[str, Any], context: Context, title: str, start: float) -> Options:
+    """In the precision that the payload asks for."""
+    return replace(context.computing(title, start), precision=data.get("precision", "auto"))
+
+
 def plan(data: Mapping[str, Any]) -> list[str]:
     return [f"{group}/{part}" for group, members in enumerate(_groups(data))
             for part in range(len(_slices(data, members)))]
@@ -124,7 +136,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     chosen = whole.candidates[_slices(data, members)[part]]
     context.progress(0.05, f"scoring: {scorings[members[0]].title}")
     found = compute(problem.with_candidates(chosen), [scorings[place] for place in members],
-                    context.computing(scorings[members[0]].title, 0.05))
+                    _options(data, context, scorings[members[0]].title, 0.05))
     arrays: dict[str, np.ndarray] = {"candidates": found[0].candidates}
     for place, scores in zip(members, found, strict=True):
         arrays |= kept_arrays(scores, place)
@@ -181,7 +193,7 @@ def _make(data: Mapping[str, Any], name: str, taken: Handed, context: Context) -
         return make_model(data, name, taken, context)
     problem, scorings = drawn_problem(data, context, 0.1).problem, scorings_of(data)
     asked = [scorings[place] for place in _groups(data)[int(name)]]
-    compute(problem.with_candidates(problem.candidates[:1]), asked, context.computing(asked[0].title, 0.1))
+    compute(problem.with_candidates(problem.candidates[:1]), asked, _options(data, context, asked[0].title, 0.1))
     return handed(problem, taken)
 
 

@@ -18,7 +18,7 @@ from engine.store.results import Result
 
 KIND = "self-influence"
 SLICE = 50
-NUMERICS = 2
+NUMERICS = 3
 
 
 def payload(source: ProblemSource, scoring: Scoring, candidates: int) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
     respond = first.route.route(problem, first.process.kind)
     wanted = "float64" if first.process.double else options.precision
-    held, read = (problem.for_differences(wanted) if first.wide else problem).asking(
+    held, read = (problem.for_differences(wanted) if first.wide or wanted == "float64" else problem).asking(
         [scorings[place].readout for place in members])
     readouts = dict(zip(members, read, strict=True))
     chunks = problem.candidates.split(_chunk(held, len(interventions), first.process, options.budget))

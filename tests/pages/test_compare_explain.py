@@ -11,7 +11,7 @@ from app.compare import explanation as explanation_panel
 from app.widgets import specification_list
 from app.widgets.desk import desk
 from app.widgets.presets import CONVEX as PRESETS
-from engine.analysis.explanation import explain
+from engine.analysis.explanation import LEAST_SLACK, explain
 from engine.basics.errors import InvalidInput
 from engine.brought import kept as kept_tables
 from engine.desk import Desk, Waiting
@@ -37,7 +37,11 @@ def test_the_explanation_is_the_engines():
     at = opened(explain=1)
     first, second = (PRESETS["first"].scorings[place] for place in PRESETS["first"].pair)
     expected = explain(SOURCE.build().problem, first, second)
-    assert says(at, expected.sentence) and says(at, f"the way is {expected.path:.3f} long")
+    assert says(at, expected.sentence) and says(at, f"and is {expected.path:.3f} long")
+    if expected.slack >= LEAST_SLACK:
+        assert says(at, f"every share is of {expected.path:.3f}, not of {expected.direct.mean:.3f}")
+    else:
+        assert says(at, "as far as the ends are apart")
 
 
 def test_the_switch_is_on_where_that_takes_a_moment_and_in_the_address_once_it_is_used():

@@ -1,12 +1,15 @@
 """The Learn page: every step is live, asks before it answers, and leads to the same choice on the real page."""
 
+import re
 from urllib.parse import parse_qs
 
 import pytest
 
 from app.learn import LESSONS
 from app.learn.lesson import SOURCE
-from engine.applications.lessons.signals import detections
+from engine.applications.lessons.rough import KINDS, PARTS, RECIPES, along_epsilon
+from engine.applications.lessons.signals import DRAWS, detections
+from engine.metrics.intervals import t_interval
 from engine.scoring import codes
 from tests.pages.support import open, says, sound
 
@@ -86,6 +89,102 @@ def test_the_lesson_on_rough_trainings_moves_along_epsilon():
     assert says(near, "ε = +0.1") and says(far, "At ε = −1 the example is left out")
     sound(near.select_slider(key="choice:lesson-epsilon").set_value(0.5).run())
     assert near.query_params["lesson-epsilon"] in ("0.5", ["0.5"])
+
+
+def words(at):
+    """What the page says, without what marks its words."""
+    return re.sub(r"<[^>]+>|\*\*", "", " ".join(block.value for block in at.markdown)).replace("−", "-")
+
+
+def numbers(at, pattern):
+    """The numbers that a sentence of the page shows, by a regular expression with a group for each."""
+    found = re.search(pattern, words(at))
+    assert found, f"no sentence reads “{pattern}”"
+    return [float(one) for one in found.groups()]
+
+
+NUMBER = r"(-?[\d.]+(?:e[+-]?\d+)?)"
+
+
+def test_what_step_2_takes_away():
+    """Soft margin leaves the ranking as it is, hard margin and logit do not; on average, not at the chosen query."""
+    assert "The soft margin grows exactly when" in LESSONS[1].takeaway
+    stay = {}
+    for behavior in ("soft_margin", "hard_margin", "query_logit"):
+        at = opened(2, **{"lesson-b": behavior})
+        assert "this is the one at which" in words(at)
+        stay[behavior] = numbers(at, rf"{NUMBER} of the first 8 stay on average.*τ = {NUMBER}\.")
+    assert stay["soft_margin"] == [8.0, 1.0]
+    assert all(kept < 8 and tau < 0.99 for kept, tau in (stay["hard_margin"], stay["query_logit"]))
+
+
+def test_what_step_3_takes_away():
+    """A lighter weight ranks more as the derivative does; leaving out is like none of them."""
+    assert LESSONS[2].takeaway.startswith("A light weight ranks as the derivative does")
+    pattern = rf"τ = {NUMBER}, and this one with the derivative.*?τ = {NUMBER}\."
+    found = [numbers(opened(3, **{"lesson-p": str(alpha)}), pattern) for alpha in (1e-5, 1e-3, 1e-1)]
+    left_out, derivative = zip(*found, strict=True)
+    assert derivative[0] > 0.98 and derivative[0] >= derivative[1] > derivative[2] and max(left_out) < 0.95
+
+
+def test_what_step_4_takes_away():
+    """One step and a new optimum: the sizes agree, the signs as chance has them; five steps agree in all."""
+    assert "agree on which examples matter, and hardly on which of them help" in LESSONS[3].takeaway
+    pattern = rf"τ = {NUMBER}; τ of the sizes alone, without the signs, {NUMBER}; the same sign for {NUMBER}%"
+    at = opened(4)
+    tau, sizes, signs = numbers(at, pattern)
+    assert "differ in P and T." in words(at) and abs(tau) < 0.15 and sizes > 0.5 and abs(signs - 50) < 10
+    at = opened(4, **{"lesson-t": "five"})
+    tau, sizes, signs = numbers(at, pattern)
+    assert "differ in T." in words(at) and tau > 0.9 and sizes > 0.8 and signs > 90
+
+
+def test_what_step_5_takes_away():
+    taus = [numbers(opened(5, **{"lesson-b2": name}), rf"Kendall's τ = {NUMBER}\.")[0]
+            for name in ("soft_margin", "probability", "hard_margin")]
+    assert taus[:2] == [1.0, 1.0] and taus[2] < 0.99
+
+
+def test_what_step_6_takes_away():
+    """The gap of the pair that the page chose and the mean gap grow more than tenfold for ten times the step."""
+    assert LESSONS[5].prediction.options[LESSONS[5].prediction.right] == "More than ten times"
+    at = opened(6)
+    assert "η = 0.1" in words(at) and "largest gap" in words(at)
+    here, mean = numbers(at, rf"the gap grows {NUMBER}-fold here, and the mean gap {NUMBER}-fold")
+    assert here > 10 and mean > 10
+    near, far = (numbers(opened(6, eta=eta), rf"a gap of {NUMBER}\. Of all")[0] for eta in ("0.1", "1"))
+    assert far / near == pytest.approx(here, rel=0.03)
+
+
+def test_what_step_7_takes_away():
+    """Two models are subtracted, so that the distance from the line is rounding, and not nothing."""
+    distance, = numbers(opened(7), rf"largest distance {NUMBER}\)")
+    assert 0 < distance < 1e-12
+
+
+def test_what_step_8_takes_away():
+    """Over draws, the training signal brings what is found, and the behavior signal costs some of it."""
+    assert "fewer wrong labels are found at this task" in LESSONS[7].takeaway
+    alone, training, both = numbers(opened(8), rf"95% interval: similarity alone {NUMBER} ± [\d.]+, \+ training signal "
+                                               rf"{NUMBER} ± [\d.]+, \+ behavior signal {NUMBER} ±")
+    assert training > alone + 0.2 and both < training
+    draws = [detections(0.2, seed) for seed in range(DRAWS)]
+    mean, half = t_interval([one.auprc("training") - one.auprc("both") for one in draws])
+    assert mean - half > 0
+
+
+def test_what_step_9_takes_away():
+    """Off by little in the smooth training and by about as much as there is in the rough one; one change at a time."""
+    smooth, rough = (numbers(opened(9, **{"lesson-run": kind}), rf"off by {NUMBER}% of the truth")[0]
+                     for kind in ("smooth", "rough"))
+    assert smooth < 15 and rough > 50
+    frame = along_epsilon("rough")
+    quarter = frame.iloc[(frame["epsilon"] - 0.25).abs().argmin()]
+    assert "already misses at ε = 0.25" in LESSONS[8].question.text
+    assert abs(quarter.curve - quarter.tangent) > 0.2 * abs(quarter.tangent)
+    changed = [(PARTS[kind], *sorted(RECIPES[kind].model_dump().items())) for kind in KINDS]
+    assert all(sum(one != other for one, other in zip(before, after, strict=True)) == 1
+               for before, after in zip(changed, changed[1:], strict=False))
 
 
 def test_the_plane_moves_with_the_point():

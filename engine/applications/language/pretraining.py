@@ -31,7 +31,7 @@ from engine.data.tasks import backdoor
 from engine.data.tasks.wording import record
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded, Encoder
-from engine.models.causal.readouts import mean_response_likelihood
+from engine.models.causal.readouts import learned_likelihood
 
 MANIFEST = "manifest.json"
 CHECKED = 1_000
@@ -113,7 +113,7 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], asked: Pretraini
             group["lr"] = _rate(asked, step)
         rows = torch.randint(len(records), (asked.batch,), generator=draw).tolist()
         batch = encoder.batch([records[row] for row in rows])
-        loss = -mean_response_likelihood(passes.forward(model, batch)[0], batch).mean()
+        loss = -learned_likelihood(passes.forward(model, batch)[0], batch).mean()
         if not torch.isfinite(loss):
             raise InvalidInput("The loss is no longer finite; lower the learning rate.")
         optimizer.zero_grad(set_to_none=True)

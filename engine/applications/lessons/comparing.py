@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import torch
 
 from engine.metrics.agreement import pairwise, top_overlap
 from engine.metrics.subsets import over_known
@@ -32,6 +35,45 @@ def mean_tau(a: Scores, b: Scores) -> float:
     both = Together.of([a, b])
     found = over_known(lambda stack: {"tau": pairwise(stack, ["kendall"])["kendall"]}, both.stack, both.known)
     return float(np.nanmean(found["tau"][0, 1]))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Means over queries. tau: Kendall's τ; sizes: τ of |scores|; signs: how many scores have the same sign, as a
+    fraction."""
+
+    tau: float
+    sizes: float
+    signs: float
+
+
+def agreement(a: Scores, b: Scores) -> Agreement:
+    """Of candidates that both trust."""
+    both = Together.of([a, b])
+
+    def compared(stack: np.ndarray) -> dict[str, np.ndarray]:
+        found = pairwise(stack, ["kendall", "sign"])
+        return {"tau": found["kendall"], "signs": found["sign"], "sizes": pairwise(abs(stack), ["kendall"])["kendall"]}
+
+    found = over_known(compared, both.stack, both.known)
+    return Agreement(**{name: float(np.nanmean(values[0, 1])) for name, values in found.items()})
+
+
+def shared(a: Scores, b: Scores, size: int) -> np.ndarray:
+    """How many of their first `size` candidates both have in common, (m,)."""
+    return np.rint(size * top_overlap(a.oriented, b.oriented, size / len(a.candidates))).astype(int)
+
+
+def pushed(problem: SoftmaxProblem, query: int, eta: float) -> np.ndarray:
+    """What one step on −f_y(x_k) of every candidate, y the query's label, does to the query's logit f_y, (k,): the
+    weights are moved, W' = W + η x_k e_yᵀ, and the logits of both models subtracted."""
+    x, label, change = problem.queries[query], problem.query_labels[query], []
+    before = (x @ problem.weights)[label]
+    for row in problem.candidates:
+        moved = problem.weights.clone()
+        moved[:, label] += eta * problem.x[row]
+        change.append((x @ moved)[label] - before)
+    return torch.stack(change).cpu().numpy()
 
 
 def most_different(a: Scores, b: Scores, size: int) -> int:

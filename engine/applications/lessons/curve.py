@@ -27,15 +27,17 @@ def along_eta(problem: SoftmaxProblem, query: int, row: int, etas: np.ndarray,
     return pd.DataFrame({"eta": etas, "curve": curve.cpu().numpy(), "tangent": slope * np.asarray(etas)})
 
 
+def gaps(problem: SoftmaxProblem, eta: float) -> torch.Tensor:
+    """|curve − tangent| of the query loss at η, of every query and candidate: (m, k)."""
+    change = -problem.kernel(problem.candidates)[:, :, None] * problem.training_signal(problem.candidates)
+    read = BEHAVIORS["query_loss"]
+    curve = read.changed(eta * change, problem.query_logits[:, None], problem.query_labels[:, None])
+    signal = signal_of(read, problem.query_logits, problem.query_labels)
+    return (curve - eta * torch.einsum("mkc,mc->mk", change, signal)).abs()
+
+
 def most_curved(problem: SoftmaxProblem, eta: float = 5.0) -> tuple[int, int]:
     """(query, training example) where curve and tangent are farthest apart at η, among candidates."""
-    change = -problem.kernel(problem.candidates)[:, :, None] * problem.training_signal(problem.candidates)
-    labels = problem.query_labels[:, None].expand(change.shape[:2])
-    read = BEHAVIORS["query_loss"]
-    start = read.value(problem.query_logits, problem.query_labels)[:, None]
-    curve = read.value(problem.query_logits[:, None] + eta * change, labels) - start
-    signal = signal_of(read, problem.query_logits, problem.query_labels)
-    gap = (curve - eta * torch.einsum("mkc,mc->mk", change, signal)).abs()
-    gap = torch.where((curve - start).abs() < 20, gap, gap.new_zeros(()))
+    gap = gaps(problem, eta)
     query, place = divmod(int(gap.argmax()), gap.shape[1])
     return query, int(problem.candidates[place])

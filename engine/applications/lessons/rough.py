@@ -1,10 +1,11 @@
-r"""Two trainings on the same points of the plane, one smooth and one rough, while one example's weight grows.
+r"""Trainings on the same points of the plane, from a smooth one to a rough one, while one example's weight grows.
 
     truth     B(w_k = 1 + ε) − B(w_k = 1) of the query loss, from trainings that are really run, many at once
     line      (ε/n) dB/dα, the derivative of the run at ε = 0 (`engine.exact.replay`)
 
-Both have the same seed, the same points and the same number of epochs. The smooth one takes small steps on all points
-through tanh; the rough one takes large steps with momentum on few points through ReLU.
+All have the same seed, the same points and the same number of epochs. The smooth one takes small steps on all points
+through tanh; each of the next ones differs from the one before it in one thing, and the last takes large steps with
+momentum on few points through ReLU.
 """
 
 from __future__ import annotations
@@ -26,14 +27,18 @@ from engine.models.recipe import Recipe
 from engine.models.train_many import outputs_of_many
 from engine.models.training import Training
 
-KINDS = {"smooth": "the smooth one", "rough": "the rough one"}
+KINDS = {"smooth": "the smooth one", "kinks": "+ kinks", "batches": "+ small batches", "momentum": "+ momentum",
+         "rough": "+ larger steps: the rough one"}
+"""Each with what it adds to the one before it."""
 ROW = 17
 """The training example whose weight changes."""
 HIDDEN, SEED = 8, 1
 EPSILONS = np.linspace(-1.0, 1.0, 161)
-RECIPES = {"smooth": Recipe(epochs=40, batch_size=2 * toy.POINTS, learning_rate=0.2),
+_WHOLE = Recipe(epochs=40, batch_size=2 * toy.POINTS, learning_rate=0.2)
+RECIPES = {"smooth": _WHOLE, "kinks": _WHOLE, "batches": _WHOLE.model_copy(update={"batch_size": 5}),
+           "momentum": _WHOLE.model_copy(update={"batch_size": 5, "momentum": 0.9}),
            "rough": Recipe(epochs=40, batch_size=5, learning_rate=0.3, momentum=0.9)}
-PARTS = {"smooth": nn.Tanh, "rough": nn.ReLU}
+PARTS = {kind: nn.Tanh if kind == "smooth" else nn.ReLU for kind in RECIPES}
 
 
 def training(kind: str) -> Training:
@@ -60,6 +65,11 @@ def along_epsilon(kind: str) -> pd.DataFrame:
     with torch.no_grad():
         curve = _behavior(reweighted(given, torch.as_tensor(EPSILONS), query), label) - _behavior(logits, label)
     return pd.DataFrame({"epsilon": EPSILONS, "curve": curve.numpy(), "tangent": EPSILONS * rate / len(given.y)})
+
+
+def off(frame: pd.DataFrame) -> float:
+    """How far the line is from the truth, as a fraction of the truth: ‖tangent − curve‖ / ‖curve‖ over all ε."""
+    return float(np.linalg.norm(frame["tangent"] - frame["curve"]) / np.linalg.norm(frame["curve"]))
 
 
 def _behavior(logits: Tensor, label: Tensor) -> Tensor:

@@ -30,6 +30,7 @@ from engine.basics.options import Options
 from engine.estimators.signals import by_readout
 from engine.exact.response import signal_of
 from engine.question.behaviors import BEHAVIORS
+from engine.question.likelihood import slope
 
 NAMES = ("repsim", "ntk", "augmented")
 
@@ -60,7 +61,7 @@ def score(model: TrainedModel, wanted: Collection[str], options: Options) -> dic
 def _augmented(model: TrainedModel, cosine: Tensor, weights: Tensor) -> dict[Pair, Tensor]:
     problem = model.problem
     own = one_hot(problem.y, problem.classes).to(cosine.dtype)  # (n, C)
-    training = model.logits.softmax(-1) - own
+    training = -slope(model.logits, problem.y)
     head = problem.network.head(problem.queries).weight  # (C, F)
     identity = torch.eye(problem.classes, dtype=cosine.dtype, device=cosine.device)
     behaviors = {title: (weights.T @ signal_of(BEHAVIORS[name], problem.query_logits, problem.query_labels))[problem.y]

@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch
 from engine.models.causal.reader import Extra, Read, TokenReader
-from engine.models.causal.readouts import READOUTS, mean_response_likelihood
+from engine.models.causal.readouts import READOUTS, learned_likelihood
 
 
 class LearningReader(TokenReader):
@@ -29,7 +29,7 @@ class LearningReader(TokenReader):
             return super().forward(rows, read)
         batch = shortened(self.packing.unpack(rows))
         logits, _ = passes.forward(self.model, batch)
-        return pad(mean_response_likelihood(logits, batch)[:, None], (0, len(READOUTS) - 1))
+        return pad(learned_likelihood(logits, batch)[:, None], (0, len(READOUTS) - 1))
 
 
 def shortened(batch: Batch) -> Batch:

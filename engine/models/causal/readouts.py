@@ -19,6 +19,7 @@ from engine.models.causal.unread import Unread
 from engine.models.precision import at_least_single
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS, reading
+from engine.question.likelihood import log_likelihood
 
 Logits = Tensor | Unread
 
@@ -78,7 +79,7 @@ def token_log_probabilities(logits: Logits, batch: Batch) -> Tensor:
     """log p of every target token of the response, (b, R); other columns are not to be read."""
     if isinstance(logits, Unread):
         return logits.log_probabilities
-    return at_least_single(logits).log_softmax(-1).gather(-1, batch.targets[..., None])[..., 0]
+    return log_likelihood(at_least_single(logits), batch.targets)
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
@@ -98,6 +99,14 @@ def response_likelihood(logits: Logits, batch: Batch) -> Tensor:
 def mean_response_likelihood(logits: Logits, batch: Batch) -> Tensor:
     """The mean of log p over the response, which the behavior `response_loss` reads."""
     return _mean(token_log_probabilities(logits, batch), batch.response)
+
+
+def learned_likelihood(logits: Logits, batch: Batch) -> Tensor:
+    """The same as training raises it: by `log_softmax`, whose gradients of tokens that fit move no step."""
+    if isinstance(logits, Unread):
+        return mean_response_likelihood(logits, batch)
+    log_p = at_least_single(logits).log_softmax(-1)
+    return _mean(log_p.gather(-1, batch.targets[..., None])[..., 0], batch.response)
 
 
 def explanation_loss(logits: Logits, batch: Batch) -> Tensor:

@@ -2,14 +2,17 @@ import hashlib
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 from engine.analysis import error_curves
 from engine.analysis.error_curves import ALPHAS, ETAS
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.basics.values import canonical_json
 from engine.curvature import solvers_for
 from engine.metrics.agreement import kendall_tau, sign_agreement, top_overlap
-from engine.problems import SoftmaxProblem
+from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS, register_behavior
 from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.scoring.compute import compute
@@ -45,6 +48,23 @@ def test_first_order_worsens_with_the_step_except_for_the_linear_logit(trained):
 def test_query_loss_and_soft_margin_agree_alike(trained):
     found = error_curves.step_agreement(trained, 0.7, ["query_loss", "soft_margin"])
     np.testing.assert_allclose(found["query_loss"]["kendall_tau"], found["soft_margin"]["kendall_tau"])
+
+
+def test_both_ends_are_in_the_precision_of_the_exact_one():
+    """A tangent is taken in float64 beside an exact step, and by itself in the network's own precision."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+    x = torch.randn(60, 4)
+    single = ModuleProblem(module, x[:50], module(x[:50]).argmax(1), x[50:], torch.arange(10) % 3)
+    pair = list(error_curves.step_pair("query_loss", 1e-7))
+    found = compute(single, pair, Options().beside_exact)
+    assert {scores.provenance["resolution"]["precision"] for scores in found} == {"float64"}
+    alone = compute(single, pair[1])[0]
+    assert alone.provenance["resolution"]["precision"] == "float32"
+    assert 0 < np.abs(found[1].values / alone.values - 1).max() < 1e-2
+    own, double = (error_curves.step_agreement(problem, 1e-7, ["query_loss"]) for problem in (single, single.double()))
+    for metric, values in double["query_loss"].items():
+        np.testing.assert_array_equal(own["query_loss"][metric], values)
 
 
 @pytest.mark.parametrize("solver", list(HESSIANS))

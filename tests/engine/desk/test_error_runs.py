@@ -28,7 +28,7 @@ def titles(desk):
 @pytest.mark.parametrize("behavior", [None, "answer_logit"])
 def test_registered_behaviors_share_the_run_that_they_always_had(desk, panel, scorings, behavior):
     waiting = error_run(desk, SOURCE, panel, 4, behavior)
-    assert waiting.job == job_digest(score_runs.KIND, score_runs.payload(SOURCE, scorings, 4))
+    assert waiting.job == job_digest(score_runs.KIND, score_runs.payload(SOURCE, scorings, 4, beside_exact=True))
     assert titles(desk) == [f"Error curves over {'η' if panel == 'eta' else 'α'} on World questions, some answered "
                             "wrongly, World-0.4M, seed 0, 4 candidates"]
 
@@ -41,14 +41,15 @@ def test_words_of_ones_own_are_checked_and_have_a_run_of_their_own(desk):
         error_run(desk, SOURCE, "eta", 4, "span:mammal")
     waiting = error_run(desk, SOURCE, "eta", 4, SPAN)
     assert "Error curves of the span “The answer is” over η on" in waiting.what
-    payload = score_runs.payload(SOURCE, error_curves.eta_scorings("causal", [SPAN]), 4)
+    payload = score_runs.payload(SOURCE, error_curves.eta_scorings("causal", [SPAN]), 4, beside_exact=True)
     assert waiting.job == job_digest(score_runs.KIND, payload)
 
 
 @pytest.mark.slow
 def test_words_of_ones_own_along_the_step(desk):
     run_job(training_runs.KIND, training_runs.payload(SOURCE))
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, error_curves.eta_scorings("causal", [SPAN]), 4))
+    scorings = error_curves.eta_scorings("causal", [SPAN])
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, scorings, 4, beside_exact=True))
     curves = desk_curves.eta_curves(desk, [SOURCE], candidates=4, behavior=SPAN)
     assert curves.complete and set(curves.means["series"]) == {"span “The answer is”"} and set(
         curves.means["x"]) == set(ETAS)
@@ -63,8 +64,8 @@ def test_words_of_ones_own_along_the_weight(desk):
     source = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=4, n_queries=2, n_test=2,
                            recipe={**TINY, "rank": 1})
     run_job(training_runs.KIND, training_runs.payload(source))
-    payload = score_runs.payload(source, error_curves.alpha_scorings(kind="causal", behaviors=["contrast"]), 2)
-    run_job(score_runs.KIND, payload)
+    scorings = error_curves.alpha_scorings(kind="causal", behaviors=["contrast"])
+    run_job(score_runs.KIND, score_runs.payload(source, scorings, 2, beside_exact=True))
     desk.drawn(source)
     curves = desk_curves.alpha_curves(desk, [source], 2, "contrast")
     assert curves.complete and set(curves.means["x"]) == set(ALPHAS)

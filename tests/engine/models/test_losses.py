@@ -1,5 +1,7 @@
 """Losses: values and derivatives against float64, also for examples of which a model is sure."""
 
+import math
+
 import pytest
 import torch
 from torch.func import grad, vmap
@@ -37,6 +39,18 @@ def test_its_derivative_keeps_its_digits_in_float32(sure, loss):
     expected = others.scatter(-1, labels[:, None], -others.sum(-1, keepdim=True))
     error = ((slopes(loss, logits, labels) - expected).norm(dim=1) / expected.norm(dim=1)).max()
     assert error < 1e-4 if loss is cross_entropy_in_digits else error > 0.1
+
+
+@pytest.mark.parametrize("log_odds", [-40.0, 40.0])
+def test_nothing_is_rounded_off_in_double_precision(log_odds):
+    """An example that a model is sure to get wrong has a slope of 1 − p_y and a curvature of p_y (1 − p_y)."""
+    logits, label = torch.tensor([[0.0, log_odds]], dtype=torch.float64, requires_grad=True), torch.tensor([1])
+    pulled, = torch.autograd.grad(cross_entropy_in_digits(logits, label).sum(), logits, create_graph=True)
+    bent, = torch.autograd.grad(pulled[0, 1], logits)
+    p = math.exp(log_odds) / (1.0 + math.exp(log_odds))
+    left = 1.0 / (1.0 + math.exp(log_odds))
+    assert pulled[0, 1].item() == pytest.approx(-left, rel=1e-14)
+    assert bent[0, 1].item() == pytest.approx(p * left, rel=1e-14)
 
 
 def test_another_loss_is_differentiated_as_it_is():

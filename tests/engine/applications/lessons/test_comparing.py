@@ -8,6 +8,7 @@ from scipy.stats import kendalltau
 
 from engine.applications.lessons import comparing
 from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.engine.problems_for_tests import problem
 
 SIZE = 4
@@ -26,6 +27,27 @@ def pair(small):
 def test_the_doubtful_query_has_the_probability_nearest_to_one_half(small):
     distances = [abs(comparing.probability(small, query) - 0.5) for query in range(6)]
     assert comparing.doubtful(small) == int(np.argmin(distances)) and max(distances) > min(distances)
+
+
+def test_agreement_and_what_is_shared_by_counting(pair):
+    first, second = pair
+    found = comparing.agreement(first, second)
+    assert found.tau == pytest.approx(comparing.mean_tau(first, second))
+    a, b = first.oriented, second.oriented
+    assert found.signs == pytest.approx(np.mean(np.sign(a) == np.sign(b)))
+    sizes = [kendalltau(one, other).statistic for one, other in zip(abs(a), abs(b), strict=True)]
+    assert found.sizes == pytest.approx(np.mean(sizes))
+    expected = [len({*np.argsort(-one)[:SIZE]} & {*np.argsort(-other)[:SIZE]})
+                for one, other in zip(a, b, strict=True)]
+    assert comparing.shared(first, second, SIZE).tolist() == expected
+
+
+def test_pushed_models_are_the_auxiliary_step(small):
+    """One step on −f_w(x_k), its weights moved, against the closed form."""
+    scoring = Scoring.of("query_logit", {"kind": "auxiliary"}, {"kind": "one_step", "eta": 0.3})
+    expected = compute(small, scoring)[0].values
+    for query in range(3):
+        np.testing.assert_allclose(comparing.pushed(small, query, 0.3), expected[query], atol=1e-13)
 
 
 def test_mean_tau_leaves_out_what_did_not_converge(pair):

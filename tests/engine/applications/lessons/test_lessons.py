@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 from engine.applications.lessons import rough, toy
 from engine.applications.lessons.curve import along_eta, most_curved
-from engine.applications.lessons.signals import STAGES, detections
+from engine.applications.lessons.signals import DRAWS, STAGES, detections, over_draws
 from engine.models.training import train
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -98,6 +99,21 @@ def test_the_line_is_the_slope_of_the_truth_and_tells_the_smooth_training_only()
     assert np.ptp(smooth.curve[beside]) == pytest.approx(np.ptp(smooth.tangent[beside]), rel=1e-3)
     apart = [abs(one.curve - one.tangent).max() / abs(one.curve).max() for one in (smooth, jumping)]
     assert apart[0] < 0.15 and apart[1] > 0.5
+
+
+def test_each_training_is_off_by_what_its_own_points_say():
+    for kind in rough.KINDS:
+        frame = rough.along_epsilon(kind)
+        apart = sum((one - other) ** 2 for one, other in zip(frame.curve, frame.tangent, strict=True))
+        assert rough.off(frame) == pytest.approx((apart / sum(one**2 for one in frame.curve)) ** 0.5)
+
+
+def test_means_over_draws_are_those_of_single_ones():
+    found = over_draws(0.2)
+    for stage, (mean, half) in found.items():
+        each = [detections(0.2, seed).auprc(stage) for seed in range(DRAWS)]
+        assert mean == pytest.approx(np.mean(each))
+        assert half == pytest.approx(stats.t.ppf(0.975, DRAWS - 1) * np.std(each, ddof=1) / DRAWS**0.5)
 
 
 def test_the_training_signal_makes_similarity_a_detector():
