@@ -16,6 +16,7 @@ SOURCE = {"dataset": "digits", "n_train": 40, "n_queries": 4, "n_candidates": 12
 SIZES = Sizes(candidates=12, models=4, fractions=(0.5,), queries=1, removed=(0.1,), repeats=1, seeds=2, top=3)
 SETTINGS = {"numerics": 1, "sources": [SOURCE], "sizes": SIZES.model_dump(mode="json")}
 METHODS = ["gradsim", "random"]
+MEASURE = "50% of the candidates, 85% of the training data"
 
 
 def test_a_row_is_the_mean_over_cards(tmp_path, monkeypatch):
@@ -32,7 +33,7 @@ def test_a_row_is_the_mean_over_cards(tmp_path, monkeypatch):
         problem = ProblemSource.parse({**SOURCE, "seed": seed}).build().problem
         case = Case(problem, METHODS, "query_loss", SIZES.model_copy(update={"seed": seed}), Store(tmp_path / "other"),
                     Options())
-        expected.append(np.nanmean(BENCHMARKS["lds"].measure(case)["gradsim"]["50% kept"]))
+        expected.append(np.nanmean(BENCHMARKS["lds"].measure(case)["gradsim"][MEASURE].values))
     assert [float(one) for one in row["seed_means"].split()] == pytest.approx(expected, abs=1e-6)
     assert row["model"] == "softmax regression, Handwritten digits" and row["n_seeds"] == 2
 
