@@ -47,7 +47,7 @@ def subsets(
     problem = read_problem(data, setting)
     with progress(f"{subsets} models on subsets") as move:
         models = bank(problem, draw, Store(), setting.options(move))
-    print(f"Each model is trained on {draw.told(problem.n, len(problem.candidates))}, by the protocol `{protocol}`.")
+    print(f"Each model is trained on {draw.told(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
     if retrain:
         rows = range(0, subsets, -(-subsets // retrain))
         again = trained_again(problem, draw, rows, setting.options())

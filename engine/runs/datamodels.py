@@ -51,19 +51,20 @@ def _worded(data: Mapping[str, Any]) -> list[str]:
 
 
 def plan(data: Mapping[str, Any]) -> list[str]:
-    if _draw(data).among == "candidates":
-        _draw(data).kept(data["candidates"])  # refused before anything is trained
+    if drawn(data).among == "candidates":
+        drawn(data).kept(data["candidates"])  # refused before anything is trained
     return [str(place) for place in range(-(-data["subsets"] // TOGETHER))]
 
 
-def _draw(data: Mapping[str, Any]) -> Draw:
+def drawn(data: Mapping[str, Any]) -> Draw:
+    """Which subsets, and how models are trained on them."""
     return Draw.parse({"count": data["subsets"], **{name: data[name] for name in (
         "share", "seed", "protocol", "among") if name in data}})
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     """Models that were trained for another run, or by the command line, are taken as they are kept."""
-    problem, draw, start = first_candidates(data, context), _draw(data), int(key) * TOGETHER
+    problem, draw, start = first_candidates(data, context), drawn(data), int(key) * TOGETHER
     said = f"training models on subsets, from {start + 1} of {draw.count}"
     found = part(problem, draw, int(key), context.store, context.computing(said, 0.1),
                  [BEHAVIORS[name] for name in _worded(data)])
@@ -80,7 +81,7 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
                   manifest={"data": parts[0].manifest["data"], "device": parts[0].manifest["device"],
                             "source": data["source"], "seeds": [data["seed"]],
                             **({"behaviors": _worded(data)} if _worded(data) else {}),
-                            "subsets": _draw(data).model_dump(mode="json")})
+                            "subsets": drawn(data).model_dump(mode="json")})
 
 
 JOB = JobKind(KIND, plan, run_chunk, finish, shares=SHARES)
