@@ -35,35 +35,32 @@ def datamodel(
     among: Among = "candidates",
     bank: Annotated[Path | None, typer.Option(help="Models that `subsets` wrote, in place of --subsets, --share, "
                                                    "--seed, --protocol and --among.", metavar="NPZ")] = None,
-    other: Annotated[Path | None, typer.Option(help="The bank of the same subsets with another --later, whose "
-                                                    "agreement is written as the ceiling.", metavar="NPZ")] = None,
+    other: Annotated[Path | None, typer.Option(help="A bank with another --later, for the ceiling.",
+                                               metavar="NPZ")] = None,
     setting: Setting = Setting(),
 ) -> None:
     """Measure how well summed scores predict models that are trained on random subsets."""
     import pandas as pd
 
-    from engine.analysis import datamodels, subset_bank
+    from engine.analysis import datamodels
+    from engine.analysis.subset_bank import Draw
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.desk import answer
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *(one for one in (bank, other) if one)))
-    draw = subset_bank.Draw.parse({"count": subsets, "share": share, "seed": seed, "protocol": protocol,
-                                   "among": among})
-    named = read_specs(specs, least=1)
-    problem, options = read_problem(data, setting), setting.options()
+    draw = Draw.parse({"count": subsets, "share": share, "seed": seed, "protocol": protocol, "among": among})
+    named, problem = read_specs(specs, least=1), read_problem(data, setting)
     if bank is None:
         draw.members(problem)  # refused before anything is computed
-    computed = answer(problem, list(named.values()), options)
+    computed = answer(problem, list(named.values()), setting.options())
     found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
     pairs, names = datamodels.compared([one.scoring for one in found.values()]), list(found)
-    draw, models = _models(problem, draw, bank, [behavior for _, behavior in pairs], setting)
-    drawn = {"subsets": draw.count, "share": draw.share, "among": draw.among, "protocol": draw.protocol,
-             "trained_on": draw.fraction(problem.n, len(problem.candidates))}
-    again = None if other is None else _same_subsets(problem, draw, other, [behavior for _, behavior in pairs])
-    table = pd.DataFrame({"name": names[place], **_score(found[names[place]], behavior.name, models), **drawn,
-                          **_ceiling(models, again, behavior.name)} for place, behavior in pairs)
+    draw, models = _models(problem, draw, bank, (behaviors := [one for _, one in pairs]), setting)
+    again = _same_subsets(problem, draw, other, behaviors) if other else None
+    table = pd.DataFrame({"name": names[at], **_score(found[names[at]], one.name, models), **_drawn(problem, draw),
+                          **_ceiling(models, again, one.name)} for at, one in pairs)
     atomic_write(out, csv_text(table))
 
 
@@ -92,6 +89,13 @@ def _same_subsets(problem: Problem, draw: Draw, other: Path, behaviors: Sequence
         raise InvalidInput(f"`{other}` is not a bank of the same subsets under the same protocol with another training "
                            "seed; write it with the same options and another `--later`.")
     return models
+
+
+def _drawn(problem: Problem, draw: Draw) -> dict[str, Any]:
+    """How many subsets of what the models are trained on, which share of the data that is, and by which protocol."""
+    return {"subsets": draw.count, "share": draw.share, "among": draw.among,
+            "trained_on": draw.fraction(problem.n, len(problem.candidates)), "protocol": draw.protocol,
+            "later": draw.later}
 
 
 def _ceiling(models: Retrained, again: Retrained | None, behavior: str) -> dict[str, float]:

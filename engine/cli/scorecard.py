@@ -21,16 +21,14 @@ if TYPE_CHECKING:
 
 def scorecard(
     data: Data,
-    out: Annotated[Path, typer.Option(help="Card to write: a row for each benchmark, measure and method.",
-                                      metavar="CSV")],
+    out: Annotated[Path, typer.Option(help="Card to write: a row a benchmark, measure and method.", metavar="CSV")],
     benchmark: Annotated[list[str] | None, typer.Option(help="A benchmark; repeat it (default: all).")] = None,
     method: Annotated[list[str] | None, typer.Option(help="A method; repeat it (default: all that fit).")] = None,
     behavior: Annotated[str, typer.Option(help="What is read off models; `list` shows them.")] = "query_loss",
     models: Annotated[int, typer.Option(help="Models on subsets, of each size.", min=3, max=10_000)] = 50,
     queries: Annotated[int, typer.Option(help="Queries whose top is removed.", min=1, max=10_000)] = 10,
     repeats: Annotated[int, typer.Option(help="Repetitions with other marks on the data.", min=1, max=100)] = 3,
-    seeds: Annotated[int, typer.Option(help="Training seeds, for stability, ceilings and the spread over seeds.", min=2,
-                                    max=100)] = 3,
+    seeds: Annotated[int, typer.Option(help="Training seeds: ceilings, spread, stability.", min=2, max=100)] = 3,
     seed: Annotated[int, typer.Option(help="Seed of subsets and marks.", min=0)] = 0,
     protocol: Protocol = "weights",
     among: Among = "candidates",
@@ -50,13 +48,12 @@ def scorecard(
     problem = read_problem(data, setting)
     check(type(problem), method or (), benchmark or ())
     asked = [BENCHMARKS[name] for name in benchmark or running(type(problem))]
-    parts, sizes = [], Sizes.parse({
-        "candidates": max(10, len(problem.candidates)), "models": models, "queries": queries, "repeats": repeats,
-        "seeds": seeds, "seed": seed, "protocol": protocol, "among": among})
+    sizes = Sizes.parse({"candidates": max(10, len(problem.candidates)), "models": models, "queries": queries,
+                         "repeats": repeats, "seeds": seeds, "seed": seed, "protocol": protocol, "among": among})
+    parts, methods = [], method or fitting(type(problem))
     for one in asked:
         with progress(one.title) as move:
-            case = Case(problem, method or fitting(type(problem)), behavior, sizes, Store(),
-                        setting.options(move))
+            case = Case(problem, methods, behavior, sizes, Store(), setting.options(move))
             print(_cost(one, case), end="")
             parts.append(card.rows(one, one.measure(case), sizes))
         for line in _said(one, parts[-1], behavior, protocol):

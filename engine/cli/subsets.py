@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,11 @@ from engine.basics.files import atomic_write
 from engine.cli.program import command_line
 from engine.cli.protocol import Among, Protocol
 from engine.cli.setting import Data, Setting
+
+if TYPE_CHECKING:
+    from engine.analysis.datamodels import Retrained
+    from engine.analysis.subset_bank import Draw
+    from engine.problems import Problem
 
 Bank = Annotated[Path, typer.Option(help="Models on subsets that `subsets` wrote for this problem.", metavar="NPZ")]
 
@@ -34,7 +40,7 @@ def subsets(
     setting: Setting = Setting(),
 ) -> None:
     """Train models on drawn subsets, or take those that are kept, and write them as a bank."""
-    from engine.analysis.subset_bank import Draw, bank, trained_again
+    from engine.analysis.subset_bank import Draw, bank
     from engine.cli.bank_files import manifest_of, write_bank
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress
@@ -49,14 +55,19 @@ def subsets(
         models = bank(problem, draw, Store(), setting.options(move))
     print(f"Each model is trained on {draw.told(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
     if retrain:
-        rows = range(0, subsets, -(-subsets // retrain))
-        again = trained_again(problem, draw, rows, setting.options())
-        apart = (again - models.logits[list(rows)]).abs().max().item()
-        print(f"{len(rows)} of {subsets} models trained again: logits differ by {apart:.1e} at most.")
+        _check_again(problem, draw, models, range(0, subsets, -(-subsets // retrain)), setting)
     command = command_line("subsets", "--data", data, "--out", out, "--subsets", str(subsets), "--kind", kind,
                            "--share", repr(share), "--seed", str(seed), "--protocol", protocol, "--among", among,
                            "--later", str(later), *setting.arguments)
     write_bank(out, models, draw, problem, command)
+
+
+def _check_again(problem: Problem, draw: Draw, models: Retrained, rows: Sequence[int], setting: Setting) -> None:
+    """Train some of the models once more, and print how far their logits are from those that were kept."""
+    from engine.analysis.subset_bank import trained_again
+
+    apart = (trained_again(problem, draw, rows, setting.options()) - models.logits[list(rows)]).abs().max().item()
+    print(f"{len(rows)} of {len(models.kept)} models trained again: logits differ by {apart:.1e} at most.")
 
 
 def data_values(
