@@ -14,7 +14,7 @@ import pandas as pd
 
 from engine import data
 from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.scorecard import BENCHMARKS, Sizes, fitting, running
+from engine.analysis.scorecard import BENCHMARKS, Sizes, card, fitting, running
 from engine.basics.provenance import device_name
 from engine.experiments.contents import check
 from engine.experiments.exact_language import RECIPE
@@ -60,7 +60,7 @@ PRESETS = {
     "mlp-300": Preset(
         "mlp-300", "A network of two layers: digits, 300 training examples, all of them candidates, 100 queries, 100 "
         "subsets of half of them, under three protocols", 3, _settings(
-            [NETWORK], HALVES, benchmarks=["lds"], methods=READERS, protocols=PROTOCOLS)),
+            [NETWORK], HALVES, benchmarks=["lds"], methods=READERS, protocols=list(PROTOCOLS))),
     "records-200": Preset(
         "records-200", "The embedded language model: 200 training records, all of them candidates, 100 queries, 100 "
         "subsets of half of them", 3, _settings([RECORDS], HALVES.model_copy(update={"candidates": 200})))}
@@ -140,10 +140,8 @@ def _view(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     cards = tables["cards"]
     if "protocol" in cards:
         return cards
-    own = [("weights" if BENCHMARKS[name].retrains else "") for name in cards["benchmark"]]
-    cards = cards.copy()
-    cards.insert(KEYS.index("protocol"), "protocol", own)
-    return cards
+    older = card.with_older(cards)
+    return older[[*KEYS, *(name for name in cards if name not in KEYS)]]
 
 
 STUDY = JobKind("scorecards", plan, run_chunk, finish)

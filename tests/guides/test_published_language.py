@@ -8,6 +8,7 @@ import pytest
 from engine.basics.sizes import spell_bytes
 from engine.experiments.statements.statement import CONTRADICTED, UNDECIDED
 from engine.metrics.intervals import t_interval
+from engine.metrics.seed_means import split
 from engine.models.causal import finetune, passes
 from tests.guides.published import REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows, with_interval
 
@@ -144,6 +145,27 @@ def test_the_published_lds_of_three_protocols(row):
             continue
         own = table.loc[protocol, HALF + ("" if ceiling else side), row[0]]
         assert cell == f"{own['mean']:.2f} ± {own['ci95']:.2f}".replace("-", "−")
+
+
+def test_what_is_said_of_the_three_protocols():
+    table = lds()
+    most = {name: f"{table[name].max():.2f}" for name in ("ci95_queries", "ci95_subsets", "seed_sd")}
+    told = BENCHMARKS.partition("Averaged over the three cards, the interval over queries is ± ")[2].partition("\n\n")[0]
+    words = " ".join(told.split())
+    queries, subsets, seeds = most.values()
+    assert words.startswith(f"{queries} at most, that over the draw of the subsets ± {subsets} at most, and the standard "
+                            f"deviation over two training seeds {seeds} at most.")
+    for title, before, after, rises in (("GradSim (cosine)", "weights", "subset", True),
+                                        ("TRAK", "weights", "subset", False),
+                                        ("Influence function (EK-FAC)", "weights", "seeds", False),
+                                        ("Exact answer of another seed", "weights", "seeds", False)):
+        first, second = (split(table.loc[one, HALF, title]["seed_means"]) for one in (before, after))
+        assert ((second > first) == rises).all()
+        assert f"from {first.mean():.2f} to {second.mean():.2f}" in words
+    for protocol in ("weights", "subset", "seeds"):
+        means = table.sort_index().loc[protocol, HALF]["mean"]
+        ceiling, others = means["Exact answer of another seed"], means.drop("Exact answer of another seed")
+        assert others.idxmax() == "Influence function (EK-FAC)" and others.max() < ceiling - 0.2
 
 
 def test_the_table_of_three_protocols_leaves_no_method_out():

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.analysis.scorecard.benchmark import CEILING, Benchmark, Measured, OverSeeds, Sizes
+from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, OverSeeds, Sizes
 from engine.analysis.scorecard.method import CONTROLS, METHODS
 from engine.metrics.intervals import t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
 
 CEILING_TITLE = "Exact answer of another seed"
-OLDER = {"protocol": "weights", "subsets": 0, "ci95_subsets": math.nan, "n_seeds": 1, "seed_sd": math.nan}
-"""Columns that a card of an earlier version lacks -> what it had."""
+OLDER = {"subsets": 0, "ci95_subsets": math.nan, "n_seeds": 1, "seed_sd": math.nan}
+"""Columns that a card of an earlier version lacks, beside its protocol -> what stands for them."""
 
 
 def rows(benchmark: Benchmark, found: Mapping[str, Measured], sizes: Sizes | None = None) -> pd.DataFrame:
@@ -57,8 +57,11 @@ def _mean(values: np.ndarray) -> float:
 
 
 def with_older(table: pd.DataFrame) -> pd.DataFrame:
-    """A card with the columns that one of an earlier version lacks."""
-    return table.assign(**{name: value for name, value in OLDER.items() if name not in table})
+    """A card with the columns that one of an earlier version lacks; where models were trained without some examples,
+    its protocol was `weights`."""
+    trained = [name in BENCHMARKS and BENCHMARKS[name].retrains for name in table["benchmark"]]
+    older = {"protocol": np.where(trained, "weights", ""), **OLDER}
+    return table.assign(**{name: value for name, value in older.items() if name not in table})
 
 
 def verdicts(benchmark: Benchmark, table: pd.DataFrame, behavior: str) -> list[str]:

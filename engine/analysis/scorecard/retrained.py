@@ -23,7 +23,7 @@ from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.agreement import top_size
-from engine.problems import Problem
+from engine.problems import ModuleProblem, Problem
 from engine.problems.variants import trained_on
 from engine.question.behaviors import BEHAVIORS
 
@@ -32,8 +32,10 @@ ENTRIES = 4_000_000
 
 
 def seeds_of(problem: Problem, sizes: Sizes) -> int:
-    """R, how many training seeds make a difference: one, where training has one optimum or cannot be repeated."""
-    return 1 if problem.convex or not problem.trained_by else sizes.seeds
+    """R, how many training seeds make a difference: one, where training has one optimum, or where a recorded run says
+    what its batches were."""
+    recorded = isinstance(problem, ModuleProblem) and problem.training()[0].knows_its_end
+    return 1 if problem.convex or recorded else sizes.seeds
 
 
 def _lds(case: Case) -> dict[str, Measured]:
@@ -52,7 +54,8 @@ def _lds(case: Case) -> dict[str, Measured]:
             found[name][measure] = _over_seeds(own, outcomes, kept)
             if count > 1:
                 found[name][measure + OTHER] = _over_seeds(own, outcomes[1:] + outcomes[:1], kept)
-        found[CEILING][measure] = agreement_of_banks(outcomes)
+        if count > 1 or case.problem.convex:
+            found[CEILING][measure] = agreement_of_banks(outcomes)
     return dict(found)
 
 
@@ -72,7 +75,8 @@ def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], ke
 
 
 def agreement_of_banks(outcomes: Sequence[np.ndarray]) -> OverSeeds:
-    """Spearman's ρ over subsets of the outcomes (m, J) under two seeds, (pairs of seeds, m); 1 where one seed says all.
+    """Spearman's ρ over subsets of the outcomes (m, J) under two seeds, (pairs of seeds, m); 1 of a single one, which
+    stands for all seeds.
 
     It is what the exact answer to the benchmark's question under one seed would have as its score under another."""
     if len(outcomes) < 2:
@@ -95,7 +99,7 @@ def jackknife_error(a: np.ndarray, b: np.ndarray) -> float:
         with np.errstate(invalid="ignore", divide="ignore"):
             rho = (x * y).sum(2) / np.sqrt((x**2).sum(2) * (y**2).sum(2))
         means += [_mean(own) for own in rho.T]
-    return float(np.sqrt((count - 1) / count * ((means - np.mean(means)) ** 2).sum()))
+    return float(np.sqrt((count - 1) * np.var(means)))
 
 
 def _ranks_without(a: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -132,8 +136,10 @@ def _leave_one_out(case: Case) -> dict[str, Measured]:
     exact = -removed(case, rows, case.options.share(0, 3))
     scores = case.scores(problem, case.options.share(1, 3))
     found: dict[str, Measured] = {name: {"": pearson(own, exact)} for name, own in scores.items()}
-    if seeds_of(problem, case.sizes) == 1:
+    if problem.convex:  # one optimum: another seed has the same answer
         return {**found, CEILING: {"": np.ones(len(exact))}}
+    if seeds_of(problem, case.sizes) == 1:
+        return found
     return {**found, CEILING: {"": pearson(-removed(case, rows, case.options.share(2, 3), later=1), exact)}}
 
 
