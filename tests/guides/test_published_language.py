@@ -136,7 +136,7 @@ def lds():
     return table.set_index(["protocol", "measure", "title"])
 
 
-@pytest.mark.parametrize("row", rows("of their own seed and of another one:", 7, BENCHMARKS), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("their own seed and of another one:", 7, BENCHMARKS), ids=lambda row: row[0])
 def test_the_published_lds_of_three_protocols(row):
     table, ceiling = lds(), row[0] == "Exact answer of another seed"
     for (protocol, side), cell in zip(SIDES, row[1:], strict=True):
@@ -150,11 +150,10 @@ def test_the_published_lds_of_three_protocols(row):
 def test_what_is_said_of_the_three_protocols():
     table = lds()
     most = {name: f"{table[name].max():.2f}" for name in ("ci95_queries", "ci95_subsets", "seed_sd")}
-    told = BENCHMARKS.partition("Averaged over the three cards, the interval over queries is ± ")[2].partition("\n\n")[0]
-    words = " ".join(told.split())
+    words = " ".join(BENCHMARKS.partition("Averaged over the three cards, the interval over queries is ± ")[2].split())
     queries, subsets, seeds = most.values()
-    assert words.startswith(f"{queries} at most, that over the draw of the subsets ± {subsets} at most, and the standard "
-                            f"deviation over two training seeds {seeds} at most.")
+    assert words.startswith(f"{queries} at most, that over the draw of the subsets ± {subsets} at most, and the "
+                            f"standard deviation over two training seeds {seeds} at most.")
     for title, before, after, rises in (("GradSim (cosine)", "weights", "subset", True),
                                         ("TRAK", "weights", "subset", False),
                                         ("Influence function (EK-FAC)", "weights", "seeds", False),
@@ -169,7 +168,7 @@ def test_what_is_said_of_the_three_protocols():
 
 
 def test_the_table_of_three_protocols_leaves_no_method_out():
-    told = [row[0] for row in rows("of their own seed and of another one:", 7, BENCHMARKS)]
+    told = [row[0] for row in rows("their own seed and of another one:", 7, BENCHMARKS)]
     assert sorted(told) == sorted(lds().index.get_level_values("title").unique())
 
 
