@@ -12,8 +12,8 @@ from engine.desk import Waiting
 
 def main() -> None:
     st.title("Scorecard")
-    glossary.lead("A benchmark is a question too. Where the exact answer to another question loses, the benchmark did "
-                  "not find a worse method: it asked something else.", "wf-card-lead")
+    glossary.lead("A benchmark is a question too, and how it trains its models is a part of it. An exact answer to "
+                  "another question may be behind here.", "wf-card-lead")
     try:
         chosen = state.controls()
         asked = card_data.payload(chosen)

@@ -11,8 +11,8 @@ QUIET = "#8A8A8A"
 
 
 def dots(frame: pd.DataFrame, x_title: str, roles: list[str], ceiling: float | None) -> alt.LayerChart:
-    """frame: title, role, mean, low, high, n; ceiling: where a rule marks the exact answer to the benchmark's own
-    question."""
+    """frame: title, role, mean, low, high, n; ceiling: where a rule marks what the exact answer of
+    another training seed reaches."""
     order = alt.EncodingSortField("mean", order="descending")
     y = alt.Y("title:N", sort=order, title=None, axis=alt.Axis(labelLimit=240, labelOverlap=False))
     scale = alt.Scale(zero=False, nice=True, padding=14)

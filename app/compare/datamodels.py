@@ -10,8 +10,11 @@ import streamlit as st
 from app.widgets import chips, downloads, glossary, job_panel
 from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
+from app.widgets.selectors import pick
 from engine import data
 from engine.analysis.datamodels import DEFINITION, compared, linear_datamodeling_score
+from engine.analysis.protocols import PROTOCOLS, ProtocolName
+from engine.analysis.subset_bank import Among
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 from engine.desk.compared import Compared
@@ -20,6 +23,7 @@ from engine.metrics.agreement import summarize
 from engine.runs import datamodels as datamodel_runs
 
 SUBSETS = 30
+HALVES: dict[Among, str] = {"candidates": "the candidates", "all": "all training examples"}
 
 
 def show(found: Compared, names: Sequence[str]) -> None:
@@ -27,7 +31,9 @@ def show(found: Compared, names: Sequence[str]) -> None:
     glossary.markdown("**Do the scores predict models trained on subsets?**", help=DEFINITION)
     source = found.sources[0]
     worded = [scoring.behavior for scoring in found.scorings if scoring.readout.words]
-    payload = datamodel_runs.payload(source, len(found.scores[0][0].candidates), SUBSETS, behaviors=worded)
+    protocol, among = _chosen()
+    payload = datamodel_runs.payload(source, len(found.scores[0][0].candidates), SUBSETS, behaviors=worded,
+                                     protocol=protocol, among=among)
     if _trained(payload):
         _table(found, names, payload)
         return
@@ -39,9 +45,19 @@ def show(found: Compared, names: Sequence[str]) -> None:
         job_panel.watch(Waiting(job.title, job=job.id))
         return
     title = f"{SUBSETS} models on subsets of {data.title(source.dataset)}"
-    st.button(f"Train {SUBSETS} models on random halves of the candidates", icon=":material/model_training:",
+    st.button(f"Train {SUBSETS} models on random halves of {HALVES[among]}", icon=":material/model_training:",
               on_click=job_panel.act, args=(desk().jobs.submit, datamodel_runs.KIND, payload, title),
               help="The linear datamodeling score compares summed scores with what such models really do.")
+
+
+def _chosen() -> tuple[ProtocolName, Among]:
+    """By which protocol models are trained, and what their subsets are drawn from."""
+    left, right = st.columns(2, gap="large")
+    protocol = pick("ldsprotocol", "Training on a subset", list(PROTOCOLS), "weights",
+                    lambda name: f"{name}: {PROTOCOLS[name].title}", area=left)
+    among = pick("ldsamong", "Subsets are halves of", list(HALVES), "candidates", HALVES.get, area=right)
+    glossary.caption(f"{PROTOCOLS[protocol].definition} It asks for {PROTOCOLS[protocol].estimand}")
+    return protocol, among
 
 
 def _trained(payload: dict) -> bool:
@@ -79,7 +95,10 @@ def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
         "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DEFINITION),
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
     st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
-    chips.note(f"seed {found.sources[0].seed} · {len(models.kept)} models · ± is a 95% t interval over queries")
+    draw, source = datamodel_runs.drawn(payload), found.sources[0]
+    trained_on = draw.told(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
+    chips.note(f"seed {source.seed} · {len(models.kept)} models on {trained_on} · protocol `{draw.protocol}` · ± is a "
+               "95% t interval over queries")
     command = downloads.recompute(found.drawn_sources[0], "datamodel").replace("engine compare", "engine datamodel")
     downloads.chart_extras("datamodel", table, found.scorings, found.drawn_sources[0],
-                           f"{command} --subsets {len(models.kept)}")
+                           f"{command} --subsets {len(models.kept)} --protocol {draw.protocol} --among {draw.among}")

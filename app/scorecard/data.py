@@ -6,12 +6,14 @@ import pandas as pd
 
 from app.scorecard.state import Chosen
 from app.widgets.desk import desk
-from engine.analysis.scorecard import BENCHMARKS
+from engine.analysis.scorecard import BENCHMARKS, CEILING
+from engine.analysis.scorecard.card import with_half
 from engine.desk import Waiting
 from engine.jobs import job_digest
 from engine.runs import scorecard as runs
 
 EXACT, APPROXIMATE, CONTROL = "exact for its own question", "approximation", "control"
+ANOTHER_SEED = "exact answer of another seed"
 
 
 def payload(chosen: Chosen) -> dict:
@@ -27,15 +29,21 @@ def card(asked: dict) -> pd.DataFrame | Waiting | None:
 
 
 def _roles(table: pd.DataFrame) -> pd.Series:
+    found = _of_methods(table)
+    return found.where(table["method"] != CEILING, ANOTHER_SEED)
+
+
+def _of_methods(table: pd.DataFrame) -> pd.Series:
     return table["control"].map({True: CONTROL, False: ""}) + table["exact"].where(~table["control"], None).map(
         {True: EXACT, False: APPROXIMATE}).fillna("")
 
 
 def overview(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a method, a column a benchmark: the mean of its first measure."""
+    """A row a method, a column a benchmark: the mean of its first measure with its interval, as in `0.31 ± 0.04`."""
     first = table.groupby("benchmark", sort=False)["measure"].transform("first")
-    kept = table[table["measure"] == first]
-    wide = kept.pivot(index="title", columns="benchmark", values="mean")
+    kept = table[table["measure"] == first].assign(told=lambda own: [
+        "" if pd.isna(mean) else with_half(mean, half) for mean, half in zip(own["mean"], own["ci95"], strict=True)])
+    wide = kept.pivot(index="title", columns="benchmark", values="told").fillna("")
     wide = wide.loc[list(dict.fromkeys(kept["title"])), list(dict.fromkeys(kept["benchmark"]))]
     roles = kept.drop_duplicates("title").set_index("title")["role"]
     return pd.DataFrame({"method": wide.index, "is": roles[wide.index].to_numpy(),

@@ -1,6 +1,8 @@
-"""What the Scorecard page shows: the card, one benchmark with its question, and where exact answers lose."""
+"""What the Scorecard page shows: the card, one benchmark with its question, and what is known of scores at chance."""
 
 from __future__ import annotations
+
+import math
 
 import pandas as pd
 import streamlit as st
@@ -13,11 +15,12 @@ from app.scorecard.state import Chosen
 from app.widgets import chips, downloads, glossary, job_panel
 from app.widgets.desk import desk
 from engine import data
-from engine.analysis.scorecard import BENCHMARKS, card
+from engine.analysis.protocols import PROTOCOLS
+from engine.analysis.scorecard import BENCHMARKS, CEILING, Benchmark, card, reasons
+from engine.analysis.scorecard.benchmark import OTHER
 from engine.runs import scorecard as runs
 
 ROLES = [card_data.EXACT, card_data.APPROXIMATE, card_data.CONTROL]
-OWN = "loo"
 
 
 def offer(chosen: Chosen, asked: dict) -> None:
@@ -25,14 +28,22 @@ def offer(chosen: Chosen, asked: dict) -> None:
     sizes = chosen.sizes
     with st.container(key="wf-card-offer"):
         glossary.markdown(f"**{len(asked['benchmarks'])} benchmarks of {len(asked['methods'])} methods and controls**, "
-                          f"on {sizes.candidates} candidates: models on subsets, removals, planted examples, other "
-                          f"seeds, random weights. {_trainings(chosen, asked)} It runs as a job, which says how "
-                          "long it has left.")
+                          f"on {sizes.candidates:,} candidates, {sizes.models:,} subsets of each of "
+                          f"{len(sizes.fractions)} sizes, {sizes.seeds} training seeds: models on subsets, removals, "
+                          f"planted examples, other seeds, random weights. {_trainings(chosen, asked)} It runs as a "
+                          "job, which says how long it has left.")
+    glossary.caption(protocol_told(sizes.protocol))
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
               args=(desk().jobs.submit, runs.KIND, asked, f"Scorecard of {data.title(chosen.source.dataset)}"))
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
                      for one in (BENCHMARKS[name] for name in asked["benchmarks"]))
     glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
+
+
+def protocol_told(name: str) -> str:
+    """How models without some examples are trained, and which question that makes of a benchmark."""
+    protocol = PROTOCOLS[name]
+    return f"Protocol `{name}`, {protocol.title.lower()}. {protocol.definition} It asks for {protocol.estimand}"
 
 
 def _trainings(chosen: Chosen, asked: dict) -> str:
@@ -43,11 +54,12 @@ def _trainings(chosen: Chosen, asked: dict) -> str:
 def show(chosen: Chosen, table: pd.DataFrame) -> None:
     """The whole card, and one benchmark in detail."""
     whole = card_data.overview(table)
-    number = st.column_config.NumberColumn(format="%.3f")
-    st.dataframe(whole, hide_index=True, width="stretch",
-                 column_config={one.title: number for one in BENCHMARKS.values()})
-    chips.note(f"means of each benchmark's first measure · random weights: nearer to zero is better, elsewhere larger "
-               f"is · {chosen.sizes.candidates} candidates · seed {chosen.source.seed}")
+    st.dataframe(whole, hide_index=True, width="stretch")
+    sizes = chosen.sizes
+    chips.note(f"means of each benchmark's first measure ± 95% over queries or repetitions · random weights: nearer "
+               f"to zero is better, elsewhere larger is · protocol `{sizes.protocol}` · {sizes.candidates:,} "
+               f"candidates · {sizes.models:,} subsets of each size · up to {sizes.seeds} training seeds · "
+               f"seed {chosen.source.seed}")
     _benchmark(chosen, table)
     extras(chosen, table)
 
@@ -59,7 +71,8 @@ def extras(chosen: Chosen, table: pd.DataFrame) -> None:
     sizes = chosen.sizes
     downloads.chart_extras("scorecard", table, command=(
         f"{written}\npython -m engine scorecard --data {file} --behavior {chosen.behavior} --models {sizes.models} "
-        f"--queries {sizes.queries} --out scorecard.csv"))
+        f"--queries {sizes.queries} --seeds {sizes.seeds} --protocol {sizes.protocol} --among {sizes.among} "
+        "--out scorecard.csv"))
 
 
 def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
@@ -68,8 +81,9 @@ def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
         name = state.benchmark(list(dict.fromkeys(table["benchmark"])))
         benchmark, own = BENCHMARKS[name], table[table["benchmark"] == name]
         measure = state.measure(list(dict.fromkeys(own["measure"])))
-        shown = own[own["measure"] == measure]
-        _dots(benchmark.title, measure, shown.dropna(subset=["mean"]), benchmark.asks is not None)
+        shown = own[(own["measure"] == measure) & (own["method"] != CEILING)].dropna(subset=["mean"])
+        _dots(benchmark.title, measure, shown, own[(own["method"] == CEILING)
+                                                   & (own["measure"] == measure.removesuffix(OTHER))])
     with right:
         glossary.markdown(f"**{benchmark.question}**")
         if benchmark.asks is not None:
@@ -77,29 +91,58 @@ def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
         else:
             glossary.caption(f"No intervention and no training process are named: {benchmark.sought} is sought.")
         glossary.caption(f"{benchmark.definition} After {benchmark.source}.")
-        said = card.verdicts(benchmark, shown, chosen.behavior)
-        if said:
-            glossary.markdown("**Where exact answers lose**\n\n" + "\n".join(f"- {sentence}" for sentence in said))
-        else:
-            glossary.caption("No exact method loses here by more than the intervals.")
+        if benchmark.retrains:
+            glossary.caption(protocol_told(str(own["protocol"].iloc[0])))
+        _said(benchmark, own, measure, chosen.behavior)
 
 
-def _dots(title: str, measure: str, own: pd.DataFrame, removes: bool) -> None:
+def _said(benchmark: Benchmark, own: pd.DataFrame, measure: str, behavior: str) -> None:
+    """Where exact answers are behind, and why scores are at chance, as far as it was measured."""
+    behind = card.verdicts(benchmark, own[own["measure"] == measure], behavior)
+    if behind:
+        glossary.markdown("**Where exact answers are behind**\n\n" + "\n".join(f"- {one}" for one in behind))
+    else:
+        glossary.caption("No exact method is behind here by more than the intervals.")
+    if at_chance := reasons.reasons(benchmark, own, measure):
+        glossary.markdown("**At chance**\n\n" + "\n".join(f"- {one}" for one in at_chance))
+
+
+def _dots(title: str, measure: str, own: pd.DataFrame, found: pd.DataFrame) -> None:
+    """found: the row of another seed's exact answer; empty where it was not measured."""
     if own.empty:
         st.info("Nothing could be measured: no query was taken for the label that the mark goes with.")
         return
     half = own["ci95"].fillna(0.0)
     frame = own.assign(low=own["mean"] - half, high=own["mean"] + half)
-    exact = own.loc[own["method"] == OWN, "mean"]
-    ceiling = float(exact.iloc[0]) if removes and len(exact) else None
+    ceiling = None if found.empty else float(found["mean"].iloc[0])
     best = own.loc[own["mean"].idxmax()]
     draw(benchmark_dots.dots, frame, f"{title}, {measure}" if measure else title, ROLES, ceiling, key="card:dots",
          alt=f"{title} of {len(own)} methods. Largest: {best['title']} with {best['mean']:.3f}.")
-    glossary.caption("Dashed: exact leave-one-out, the exact answer to the question that this benchmark asks."
-                     if ceiling is not None else "There is no exact answer to a question here, so no ceiling is drawn.")
+    glossary.caption("Dashed: " + ceiling_told(found.iloc[0]) if ceiling is not None else
+                     "No exact answer of another seed was measured here, so no ceiling is drawn.")
+    chips.note(_counts(own))
+
+
+def ceiling_told(row: pd.Series) -> str:
+    """What the dashed line is: measured between seeds, or 1 where there is one optimum."""
+    if math.isnan(row["seed_sd"]) and row["mean"] == 1.0 and row["ci95"] == 0.0:
+        return "1.00, because training ends at one optimum, so that another seed gives the same answer."
+    return f"{card.counted(row)} It is no bound: a mean over many seeds can be above it."
+
+
+def _counts(own: pd.DataFrame) -> str:
+    """What stands behind each dot."""
+    row = own.iloc[0]
+    parts = [f"± is a 95% t interval over {int(own['n'].max()):,} queries or repetitions"]
+    if row["subsets"]:
+        parts.append(f"{row['subsets']:,} subsets, whose draw leaves ± {own['ci95_subsets'].median():.2f} beside it")
+    if row["n_seeds"] > 1:
+        parts.append(f"{row['n_seeds']} training seeds, standard deviation of their means "
+                     f"{own['seed_sd'].median():.2f}; these two are medians over methods, the table has each one's own")
+    return " · ".join(parts)
 
 
 def published() -> None:
     """On to the cards that came with the program."""
     st.page_link("../pages/paper.py", label="Published scorecards, with seeds, intervals and manifests",
-                 icon=":material/fact_check:", query_params={"experiment": "scorecard", "preset": "small"})
+                 icon=":material/fact_check:", query_params={"experiment": "scorecard"})

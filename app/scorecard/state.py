@@ -8,11 +8,14 @@ import streamlit as st
 
 from app.widgets import choice, inputs, pickers
 from app.widgets.selectors import pick
+from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import BENCHMARKS, Sizes
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS, reading
 
 BEHAVIOR, MODELS, BENCHMARK, MEASURE = "cardbehavior", "cardmodels", "benchmark", "cardmeasure"
+PROTOCOL, AMONG = "cardprotocol", "cardamong"
+DRAWN_FROM = {"candidates": "the candidates; all others stay in", "all": "all training examples"}
 FEWEST, MOST = 10, 200
 
 
@@ -26,7 +29,8 @@ class Chosen:
 
 
 def controls() -> Chosen:
-    """The behavior, and how many models are trained on subsets; the data are those of the sidebar."""
+    """The behavior, how many models are trained on subsets, of what and by which protocol; the data are those of the
+    sidebar."""
     left, right = st.columns(2, gap="large")
     offered = [name for name in reading(pickers.problem_class().reads) if BEHAVIORS[name].differentiable]
     behavior = pick(BEHAVIOR, "Behavior that is read", offered, offered[0], lambda name: BEHAVIORS[name].title,
@@ -34,9 +38,13 @@ def controls() -> Chosen:
     key = choice.bound(MODELS, 30, choice.within(FEWEST, MOST))
     models = inputs.slider("Models on subsets, of each size", FEWEST, MOST, key=key, area=right, step=10)
     choice.keep(MODELS, models)
+    protocol = pick(PROTOCOL, "Training on a subset", list(PROTOCOLS), "weights",
+                    lambda name: f"{name}: {PROTOCOLS[name].title}", area=left)
+    among = pick(AMONG, "Subsets are drawn from", list(DRAWN_FROM), "candidates", DRAWN_FROM.get, area=right)
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
-    return Chosen(source, behavior, Sizes(candidates=count, models=models, queries=5))
+    return Chosen(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,
+                                           among=among))
 
 
 def benchmark(measured: list[str]) -> str:

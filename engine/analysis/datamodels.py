@@ -1,12 +1,13 @@
 r"""The linear datamodeling score: do scores add up to what a model trained on a subset does? (Park et al., 2023)
 
-Subsets S_1, …, S_J of the candidates are drawn, each with all training examples that are no candidates, and a model
-is trained from scratch on each. For a query q,
+Subsets A_1, …, A_J of the training data are drawn, and a model is trained from scratch on each, by one of the protocols
+of `engine.analysis.protocols`. For a query q, with K the candidates,
 
-    LDS(q) = Spearman's ρ over j between  Σ_{k ∈ S_j} score(q, k)  and  B(q; θ(S_j)).
+    LDS(q) = Spearman's ρ over j between  Σ_{k ∈ K ∩ A_j} score(q, k)  and  B(q; θ(A_j)).
 
-Scores are oriented, so that a positive one supports the behavior. The score is no agreement of two rankings of the
-candidates: its other side is real models.
+In the literature A_j is half of all training examples. Where it is drawn of the candidates alone, every other example
+is in every A_j. Scores are oriented, so that a positive one supports the behavior. The score is no agreement of two
+rankings of the candidates: its other side is real models.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.analysis.protocols import trained_outputs
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.rank_similarity import spearman
-from engine.models.altered import Altered
 from engine.problems import Problem
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
@@ -51,7 +52,7 @@ class Retrained:
 
 
 def subsets(k: int, count: int = 100, share: float = 0.5, seed: int = 0) -> np.ndarray:
-    """(count, k) bool: random subsets of round(share·k) candidates each. Raises `InvalidInput` for sizes that say
+    """(count, k) bool: random subsets of round(share·k) of k examples each. Raises `InvalidInput` for sizes that say
     nothing."""
     size = round(share * k)
     if not 0 < size < k:
@@ -64,23 +65,41 @@ def subsets(k: int, count: int = 100, share: float = 0.5, seed: int = 0) -> np.n
 
 
 def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None,
-            behaviors: Sequence[Behavior] = ()) -> Retrained:
-    """Train on every subset: to the optimum of the mean over the examples left for softmax regression, from scratch
-    by the problem's recipe and seed for a network. kept (J, k) bool. behaviors: those with words of their own, which
-    have to be asked for beforehand, among those that will be read.
+            behaviors: Sequence[Behavior] = (), protocol: str = "weights") -> Retrained:
+    """Train on subsets of the candidates, kept (J, k) bool, with every training example that is no candidate; see
+    `retrain_members`.
 
-    Raises `InvalidInput` where kept does not fit the candidates or the network's recipe is not known.
+    Raises `InvalidInput` where kept does not fit the candidates, and as `retrain_members` does.
     """
-    options = options or Options()
     if kept.ndim != 2 or kept.shape[1] != len(problem.candidates):
         raise InvalidInput(f"The subsets have shape {kept.shape} for {len(problem.candidates)} candidates; give one "
                            "column a candidate.")
+    return retrain_members(problem, with_the_rest(problem, kept), options, behaviors, protocol)
+
+
+def with_the_rest(problem: Problem, kept: np.ndarray) -> np.ndarray:
+    """Members (J, n) bool: subsets kept (J, k) of the candidates, with all training examples that are none."""
+    members = np.ones((len(kept), problem.n), bool)
+    members[:, problem.candidates.cpu().numpy()] = kept
+    return members
+
+
+def retrain_members(problem: Problem, members: np.ndarray, options: Options | None = None,
+                    behaviors: Sequence[Behavior] = (), protocol: str = "weights", later: int = 0, first: int = 0
+                    ) -> Retrained:
+    """Train on subsets of the training data, members (J, n) bool: to the optimum of the mean over what is in it for
+    softmax regression, from scratch by a protocol for a network. behaviors: those with words of their own, which have
+    to be asked for beforehand, among those that will be read. protocol, later, first: see
+    `engine.analysis.protocols.trained_outputs`.
+
+    Raises `InvalidInput` where the network's recipe is not known or a training diverges.
+    """
     problem, read = problem.asking(list(behaviors))
-    rows = [problem.candidates[torch.as_tensor(~row, device=problem.device)] for row in kept]
-    logits = problem.retrained_outputs(Altered.without(rows, problem.n), options)
+    logits = trained_outputs(problem, torch.as_tensor(members), protocol, later, first, options)
     if not logits.isfinite().all():
         raise InvalidInput("A training on a subset diverged; choose a smaller learning rate.")
-    return Retrained(kept, logits, problem.query_labels, problem.candidates.cpu().numpy(), tuple(read))
+    candidates = problem.candidates.cpu().numpy()
+    return Retrained(members[:, candidates], logits, problem.query_labels, candidates, tuple(read))
 
 
 def compared(scorings: Sequence[Scoring]) -> list[tuple[int, Behavior]]:
@@ -104,3 +123,9 @@ def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray,
                            "together; give (queries, candidates), (queries, subsets) and (subsets, candidates).")
     predicted = scores @ kept.T.astype(np.float64)
     return spearman(torch.as_tensor(np.stack([predicted, outcomes])))[0, 1].numpy()
+
+
+def agreement_of_outcomes(outcomes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Spearman's ρ over subsets of what two banks of the same subsets put out, (m, J) each: (m,). Of banks of two
+    training seeds it is the LDS of the exact answer under one seed, scored under the other."""
+    return spearman(torch.as_tensor(np.stack([outcomes, others])))[0, 1].numpy()

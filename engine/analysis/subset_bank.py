@@ -1,8 +1,9 @@
-r"""Models trained on drawn subsets of the candidates, kept once for all who ask for them.
+r"""Models trained on drawn subsets, kept once for all who ask for them.
 
-A draw says which subsets; problem, behaviors with words and draw have one digest. Models are kept by tens under it in
-the store, so that a draw that was interrupted goes on, and a larger one of the same kind begins with the smaller one's.
-Linear datamodeling scores, datamodels, Banzhaf and Shapley values are read off the same models.
+A draw says which subsets and by which protocol models are trained on them; problem, behaviors with words and draw have
+one digest. Models are kept by tens under it in the store, so that a draw that was interrupted goes on, and a larger one
+of the same kind begins with the smaller one's. Linear datamodeling scores, datamodels, Banzhaf and Shapley values are
+read off the same models.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from engine.analysis.datamodels import Retrained, retrain, subsets
+from engine.analysis.datamodels import Retrained, retrain_members, subsets, with_the_rest
+from engine.analysis.protocols import ProtocolName
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import Count, Number, Seed, Value
@@ -27,35 +29,72 @@ TOGETHER = 10
 """Models that are kept in one folder."""
 NUMERICS = 1
 MOST = 100_000
+Among = Literal["candidates", "all"]
 
 
 class Draw(Value):
-    """Which subsets of k candidates; the first J of a larger draw are the draw of J.
+    """Which subsets, and how models are trained on them; the first J of a larger draw are the draw of J.
 
-    kind: `share`, subsets of round(share·k) candidates (linear datamodeling scores); `halves`, every candidate is in
-    with probability ½ (Banzhaf values); `shapley`, all candidates and none of them, then pairs of a subset and its
-    complement, whose size s is drawn with probability ∝ 1/(s(k − s)) (Shapley values, Lundberg and Lee 2017). share is
-    read by the first alone.
+    kind: `share`, subsets of round(share·N) of the N examples drawn from (linear datamodeling scores); `halves`, every
+    one is in with probability ½ (Banzhaf values); `shapley`, all candidates and none of them, then pairs of a subset
+    and its complement, whose size s is drawn with probability ∝ 1/(s(N − s)) (Shapley values, Lundberg and Lee 2017).
+    share is read by the first alone.
+
+    among: `candidates`, which leaves every other training example in every subset, N = k; `all`, of all training
+    examples as in Park et al. (2023), N = n. protocol: see `engine.analysis.protocols`. later: how many seeds after the
+    problem's own. A draw of an earlier version, which says none of the three, had their defaults.
     """
 
     kind: Literal["share", "halves", "shapley"] = "share"
     count: Annotated[Count, Field(ge=3, le=MOST)] = 100
     share: Annotated[Number, Field(gt=0, lt=1)] = 0.5
     seed: Seed = 0
+    among: Among = "candidates"
+    protocol: ProtocolName = "weights"
+    later: Annotated[Count, Field(ge=0, le=1_000)] = 0
 
-    def kept(self, k: int) -> np.ndarray:
-        """(count, k) bool. Raises `InvalidInput` for sizes that say nothing."""
+    def members(self, problem: Problem) -> np.ndarray:
+        """(count, n) bool: the training examples of every subset. Raises `InvalidInput` for sizes that say nothing."""
+        if self.among == "all":
+            if self.kind == "shapley":
+                raise InvalidInput("Shapley values are shared out among the candidates; draw the subsets from them.")
+            return self.kept(problem.n)
+        return with_the_rest(problem, self.kept(len(problem.candidates)))
+
+    def kept(self, size: int) -> np.ndarray:
+        """(count, size) bool, of the examples drawn from. Raises `InvalidInput` for sizes that say nothing."""
         if self.kind == "share":
-            return subsets(k, self.count, self.share, self.seed)
-        if k < 2:
+            return subsets(size, self.count, self.share, self.seed)
+        if size < 2:
             raise InvalidInput("Subsets of one candidate say nothing about it beside others; take at least 2.")
-        rng = np.random.default_rng([self.seed, k])
-        return _halves(rng, self.count, k) if self.kind == "halves" else _paired(rng, self.count, k)
+        rng = np.random.default_rng([self.seed, size])
+        return _halves(rng, self.count, size) if self.kind == "halves" else _paired(rng, self.count, size)
+
+    def fraction(self, n: int, k: int) -> float:
+        """The share of all n training examples that a model is trained on, k of them candidates; in the mean, where
+        sizes vary."""
+        size = n if self.among == "all" else k
+        inside = round(self.share * size) if self.kind == "share" else size / 2
+        return (n - size + inside) / n
+
+    def told(self, n: int, k: int) -> str:
+        """What share of the data a model is trained on, as in `50% of the candidates, 90% of the training data`."""
+        whole = f"{_percent(self.fraction(n, k))} of the training data"
+        if self.among == "all":
+            return whole
+        return f"{_percent(self.share if self.kind == 'share' else 0.5)} of the candidates, {whole}"
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its subsets are drawn by, however many."""
-        return {"kind": self.kind, "seed": self.seed, **({"share": self.share} if self.kind == "share" else {})}
+        """What its models are decided by, however many; in words of an earlier version where that knew them."""
+        kept = {name: value for name, value in self.model_dump(include={"among", "protocol", "later"}).items()
+                if value != type(self).model_fields[name].default}
+        return {"kind": self.kind, "seed": self.seed, **({"share": self.share} if self.kind == "share" else {}), **kept}
+
+
+def _percent(share: float) -> str:
+    """90%, 99.5%."""
+    return f"{100 * share:.3g}%"
 
 
 def _halves(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
@@ -76,31 +115,39 @@ def bank(problem: Problem, draw: Draw, store: Store, options: Options | None = N
          behaviors: Sequence[Behavior] = ()) -> Retrained:
     """The models of a draw: those that are kept, and the others trained and kept.
 
-    Raises as `engine.analysis.datamodels.retrain` does, and `StoreError` where the store cannot be written.
+    Raises as `engine.analysis.datamodels.retrain_members` does, and `StoreError` where the store cannot be written.
     """
-    options, kept = options or Options(), draw.kept(len(problem.candidates))
-    starts = range(0, len(kept), TOGETHER)
+    options = options or Options()
+    starts = range(0, draw.count, TOGETHER)
     parts = [part(problem, draw, place, store, options.share(place, len(starts)), behaviors)
              for place in range(len(starts))]
-    return Retrained(kept, torch.cat([one.logits for one in parts]), parts[0].labels, parts[0].candidates,
-                     parts[0].read)
+    return Retrained(np.concatenate([one.kept for one in parts]), torch.cat([one.logits for one in parts]),
+                     parts[0].labels, parts[0].candidates, parts[0].read)
 
 
 def part(problem: Problem, draw: Draw, place: int, store: Store, options: Options,
          behaviors: Sequence[Behavior] = ()) -> Retrained:
     """Models 10·place, 10·place + 1, … of a draw: kept ones, or trained and kept."""
-    rows = draw.kept(len(problem.candidates))[place * TOGETHER:(place + 1) * TOGETHER]
+    first = place * TOGETHER
+    rows = draw.members(problem)[first:first + TOGETHER]
     identity = {"kind": KIND, "data": problem.fingerprint, "payload": {
-        "draw": draw.identity, "first": place * TOGETHER, "models": len(rows), "numerics": NUMERICS,
+        "draw": draw.identity, "first": first, "models": len(rows), "numerics": NUMERICS,
         "behaviors": [one.name for one in behaviors]}}
     digest, shelf = digest_of(identity), Store(store.root, SHELF)
     _, read = problem.asking(list(behaviors))
     if shelf.has(digest):
         options.progress(1.0)
         return _of(shelf.read(digest), problem, read)
-    found = retrain(problem, rows, options, behaviors)
-    shelf.write(digest, identity, arrays={"kept": rows, "logits": found.logits.double().cpu().numpy()})
+    found = retrain_members(problem, rows, options, behaviors, draw.protocol, draw.later, first)
+    shelf.write(digest, identity, arrays={"kept": found.kept, "logits": found.logits.double().cpu().numpy()})
     return found
+
+
+def trained_again(problem: Problem, draw: Draw, places: Sequence[int], options: Options) -> torch.Tensor:
+    """The query logits (J, m, C) of models `places` of a draw, trained once more."""
+    members = draw.members(problem)
+    return torch.cat([retrain_members(problem, members[one:one + 1], options, (), draw.protocol, draw.later, one).logits
+                      for one in places])
 
 
 def _of(result: Result, problem: Problem, read: Sequence[Behavior]) -> Retrained:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from engine.analysis.datamodels import Retrained
+from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.subset_bank import NUMERICS, Draw
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole, write_together
@@ -27,7 +28,8 @@ def write_bank(out: Path, models: Retrained, draw: Draw, problem: Problem, comma
     buffer = io.BytesIO()
     np.savez(buffer, kept=models.kept, logits=models.logits.double().cpu().numpy(), candidates=models.candidates)
     content = buffer.getvalue()
-    record = {"draw": draw.model_dump(mode="json"), "data": problem.fingerprint, "numerics": NUMERICS,
+    record = {"draw": draw.model_dump(mode="json"), "trained_on": draw.told(problem.n, len(problem.candidates)),
+              "protocol": PROTOCOLS[draw.protocol].definition, "data": problem.fingerprint, "numerics": NUMERICS,
               "behaviors": [one.name for one in models.read], "trained_by": problem.trained_by,
               "device": device_name(str(problem.device)), "versions": versions(), "command": command,
               "files": {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}}
@@ -54,7 +56,7 @@ def read_bank(path: Path, problem: Problem, behaviors: Sequence[Behavior] = ()) 
                            "were trained for, with the same options.")
     draw = Draw.parse(record.get("draw"))
     kept, logits, candidates = _arrays(path, content)
-    if not np.array_equal(kept, draw.kept(len(problem.candidates))) or logits.shape != (
+    if not np.array_equal(kept, draw.members(problem)[:, problem.candidates.cpu().numpy()]) or logits.shape != (
             len(kept), len(problem.queries), logits.shape[2]):
         raise InvalidInput(f"The subsets in `{path}` are not those of its draw; train the models again with `subsets`.")
     named = record.get("behaviors")

@@ -11,6 +11,7 @@ import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
+from engine.cli.protocol import Among, Protocol
 from engine.cli.setting import Data, ScoreFiles, Setting, Spec
 
 if TYPE_CHECKING:
@@ -28,33 +29,38 @@ def datamodel(
     scores: ScoreFiles = None,
     subsets: Annotated[int, typer.Option(help="How many models to train, each on a random subset.", min=3,
                                          max=10_000)] = 100,
-    share: Annotated[float, typer.Option(help="The share of the candidates in a subset.")] = 0.5,
+    share: Annotated[float, typer.Option(help="The share of what is drawn from in a subset.")] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the subsets.", min=0)] = 0,
-    bank: Annotated[Path | None, typer.Option(help="Models that `subsets` wrote, in place of --subsets, --share and "
-                                                   "--seed.", metavar="NPZ")] = None,
+    protocol: Protocol = "weights",
+    among: Among = "candidates",
+    bank: Annotated[Path | None, typer.Option(help="Models that `subsets` wrote, in place of --subsets, --share, "
+                                                   "--seed, --protocol and --among.", metavar="NPZ")] = None,
+    other: Annotated[Path | None, typer.Option(help="A bank with another --later, for the ceiling.",
+                                               metavar="NPZ")] = None,
     setting: Setting = Setting(),
 ) -> None:
     """Measure how well summed scores predict models that are trained on random subsets."""
     import pandas as pd
 
-    from engine.analysis import datamodels, subset_bank
+    from engine.analysis import datamodels
+    from engine.analysis.subset_bank import Draw
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.desk import answer
 
-    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *([bank] if bank else ())))
-    draw = subset_bank.Draw.parse({"count": subsets, "share": share, "seed": seed})
-    named = read_specs(specs, least=1)
-    problem, options = read_problem(data, setting), setting.options()
+    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *(one for one in (bank, other) if one)))
+    draw = Draw.parse({"count": subsets, "share": share, "seed": seed, "protocol": protocol, "among": among})
+    named, problem = read_specs(specs, least=1), read_problem(data, setting)
     if bank is None:
-        draw.kept(len(problem.candidates))  # refused before anything is computed
-    computed = answer(problem, list(named.values()), options)
+        draw.members(problem)  # refused before anything is computed
+    computed = answer(problem, list(named.values()), setting.options())
     found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
     pairs, names = datamodels.compared([one.scoring for one in found.values()]), list(found)
-    draw, models = _models(problem, draw, bank, [behavior for _, behavior in pairs], setting)
-    table = pd.DataFrame({"name": names[place], **_score(found[names[place]], behavior.name, models),
-                          "subsets": draw.count, "share": draw.share} for place, behavior in pairs)
+    draw, models = _models(problem, draw, bank, (behaviors := [one for _, one in pairs]), setting)
+    again = _same_subsets(problem, draw, other, behaviors) if other else None
+    table = pd.DataFrame({"name": names[at], **_score(found[names[at]], one.name, models), **_drawn(problem, draw),
+                          **_ceiling(models, again, one.name)} for at, one in pairs)
     atomic_write(out, csv_text(table))
 
 
@@ -71,6 +77,36 @@ def _models(problem: Problem, draw: Draw, bank: Path | None, behaviors: Sequence
     worded = {one.name: one for one in behaviors if one.words}
     with progress(f"{draw.count} models on subsets") as move:
         return draw, subset_bank.bank(problem, draw, Store(), setting.options(move), list(worded.values()))
+
+
+def _same_subsets(problem: Problem, draw: Draw, other: Path, behaviors: Sequence[Behavior]) -> Retrained:
+    """The models of another bank. Raises `InvalidInput` where it is not of the same subsets with other seeds."""
+    from engine.basics.errors import InvalidInput
+    from engine.cli.bank_files import read_bank
+
+    second, models = read_bank(other, problem, behaviors)
+    if second.later == draw.later or second.model_copy(update={"later": draw.later}) != draw:
+        raise InvalidInput(f"`{other}` is not a bank of the same subsets under the same protocol with another training "
+                           "seed; write it with the same options and another `--later`.")
+    return models
+
+
+def _drawn(problem: Problem, draw: Draw) -> dict[str, Any]:
+    """How many subsets of what the models are trained on, which share of the data that is, and by which protocol."""
+    return {"subsets": draw.count, "share": draw.share, "among": draw.among,
+            "trained_on": draw.fraction(problem.n, len(problem.candidates)), "protocol": draw.protocol,
+            "later": draw.later}
+
+
+def _ceiling(models: Retrained, again: Retrained | None, behavior: str) -> dict[str, float]:
+    """What the exact answer of another seed reaches, with its interval over queries."""
+    from engine.analysis.datamodels import agreement_of_outcomes
+    from engine.metrics.intervals import t_interval
+
+    if again is None:
+        return {}
+    mean, half = t_interval(agreement_of_outcomes(models.outcomes(behavior), again.outcomes(behavior)))
+    return {"ceiling": mean, "ceiling_ci95": half}
 
 
 def _score(scores: Scores, behavior: str, models: Retrained) -> dict[str, Any]:

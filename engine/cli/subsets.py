@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.cli.program import command_line
+from engine.cli.protocol import Among, Protocol
 from engine.cli.setting import Data, Setting
+
+if TYPE_CHECKING:
+    from engine.analysis.datamodels import Retrained
+    from engine.analysis.subset_bank import Draw
+    from engine.problems import Problem
 
 Bank = Annotated[Path, typer.Option(help="Models on subsets that `subsets` wrote for this problem.", metavar="NPZ")]
 
@@ -22,14 +29,17 @@ def subsets(
                                          max=100_000)] = 100,
     kind: Annotated[str, typer.Option(help="share (subsets of one size), halves (each candidate with probability ½, "
                                            "for Banzhaf values) or shapley.")] = "share",
-    share: Annotated[float, typer.Option(help="The share of the candidates in a subset of the kind share.")] = 0.5,
+    share: Annotated[float, typer.Option(help="The share of what is drawn from in a subset of the kind share.")] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the subsets.", min=0)] = 0,
     retrain: Annotated[int, typer.Option(help="Check: train so many of the models again, and print how far their "
                                               "logits are from those that were kept.", min=0)] = 0,
+    protocol: Protocol = "weights",
+    among: Among = "candidates",
+    later: Annotated[int, typer.Option(help="How many training seeds after the problem's own; under the protocol seeds "
+                                            "the number of the set of seeds.", min=0, max=1_000)] = 0,
     setting: Setting = Setting(),
 ) -> None:
-    """Train models on drawn subsets of the candidates, or take those that are kept, and write them as a bank."""
-    from engine.analysis.datamodels import retrain as trained_again
+    """Train models on drawn subsets, or take those that are kept, and write them as a bank."""
     from engine.analysis.subset_bank import Draw, bank
     from engine.cli.bank_files import manifest_of, write_bank
     from engine.cli.problem import read_problem
@@ -38,18 +48,26 @@ def subsets(
     from engine.store.results import Store
 
     check_output(out, ".npz", inputs=(data,), also=(manifest_of(out),))
-    draw = Draw.parse({"kind": kind, "count": subsets, "share": share, "seed": seed})
+    draw = Draw.parse({"kind": kind, "count": subsets, "share": share, "seed": seed, "protocol": protocol,
+                       "among": among, "later": later})
     problem = read_problem(data, setting)
     with progress(f"{subsets} models on subsets") as move:
         models = bank(problem, draw, Store(), setting.options(move))
+    print(f"Each model is trained on {draw.told(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
     if retrain:
-        rows = range(0, subsets, -(-subsets // retrain))
-        again = trained_again(problem, models.kept[list(rows)], setting.options()).logits
-        apart = (again - models.logits[list(rows)]).abs().max().item()
-        print(f"{len(rows)} of {subsets} models trained again: logits differ by {apart:.1e} at most.")
+        _check_again(problem, draw, models, range(0, subsets, -(-subsets // retrain)), setting)
     command = command_line("subsets", "--data", data, "--out", out, "--subsets", str(subsets), "--kind", kind,
-                           "--share", repr(share), "--seed", str(seed), *setting.arguments)
+                           "--share", repr(share), "--seed", str(seed), "--protocol", protocol, "--among", among,
+                           "--later", str(later), *setting.arguments)
     write_bank(out, models, draw, problem, command)
+
+
+def _check_again(problem: Problem, draw: Draw, models: Retrained, rows: Sequence[int], setting: Setting) -> None:
+    """Train some of the models once more, and print how far their logits are from those that were kept."""
+    from engine.analysis.subset_bank import trained_again
+
+    apart = (trained_again(problem, draw, rows, setting.options()) - models.logits[list(rows)]).abs().max().item()
+    print(f"{len(rows)} of {len(models.kept)} models trained again: logits differ by {apart:.1e} at most.")
 
 
 def data_values(

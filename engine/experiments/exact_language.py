@@ -6,7 +6,8 @@ The embedded model, fine-tuned on records of which some are answered wrongly, is
     curve      the first-order term against the exact step over η
     removal    every estimator against training again without single records, with the same seed; beside it what the
                same removals agree on under another seed, which is all that any estimator could know of them
-    subsets    linear datamodeling score over models trained on random halves of the records (Park et al. 2023)
+    subsets    linear datamodeling score over models trained on random halves of all records (Park et al. 2023), by the
+               protocol `weights` of `engine.analysis.protocols`: the recorded run with weight 0 for the other half
 
 Scores are compared per query over the same candidates. RepSim and NTK read no behavior and are compared with each.
 Gradient length, BM25 and a random order imply no specification: they are ranked as they are.
@@ -147,7 +148,8 @@ def _removal(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context)
 
 
 def _subsets(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
-    """What models trained on random halves of the records say: (m, J) by behavior, with the halves."""
+    """What models trained on random halves of all records say, by the protocol `weights`: (m, J) by behavior, with the
+    halves."""
     problem = drawn.problem
     kept = subsets(len(problem.candidates), settings["subsets"], SHARE, drawn.source.seed)
     models = retrain_on(problem, kept, context.computing("training on random halves", 0.2))
@@ -298,4 +300,6 @@ LANGUAGE_REMOVAL = Experiment(
     "the noise floor.")
 LANGUAGE_SUBSETS = Experiment(
     "language-lds", "Language model, subsets: linear datamodeling scores", STUDY.name, PRESETS, _view("subsets"),
-    ("method", "behavior", "metric"), None, "Not in the paper. Models trained on random halves of the records.")
+    ("method", "behavior", "metric"), None, "Not in the paper. Models trained on random halves of all records by the "
+    "protocol `weights`: initial weights, batches and number of steps of the recorded run, with weight 0 for the other "
+    "half.")

@@ -6,13 +6,15 @@ published is the mean over queries or repetitions of a card, then the mean over 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from engine import data
-from engine.analysis.scorecard import Sizes, fitting, running
+from engine.analysis.protocols import PROTOCOLS
+from engine.analysis.scorecard import BENCHMARKS, Sizes, card, fitting, running
 from engine.basics.provenance import device_name
 from engine.experiments.contents import check
 from engine.experiments.exact_language import RECIPE
@@ -25,44 +27,70 @@ from engine.problems import ProblemSource, build_kept
 from engine.runs.scorecard import measured
 from engine.store.results import Result
 
-NUMERICS = 1
-KEYS = ["model", "benchmark", "measure", "method"]
+NUMERICS = 2
+KEYS = ["model", "benchmark", "protocol", "measure", "method"]
 SMALL = Sizes(candidates=60, models=20, fractions=(0.5,), queries=3, removed=(0.1,), repeats=1, seeds=2, top=5)
 LINES = {"dataset": "digits", "n_train": 60, "n_queries": 20, "n_candidates": 60}
 """All are candidates, so that each mark that is planted is on some of them."""
-NETWORK = {**LINES, "model": "cnn", "recipe": {"epochs": 15, "batch_size": 20, "learning_rate": 0.05, "momentum": 0.9,
-                                               "checkpoints": 4}}
-RECORDS = {**LANGUAGE, "n_train": 32, "n_test": 60, "n_queries": 10, "n_candidates": 32,
+SOFTMAX = {"dataset": "digits", "n_train": 300, "n_queries": 100, "n_candidates": 300}
+NETWORK = {**SOFTMAX, "model": "mlp", "recipe": {"epochs": 30, "batch_size": 50, "learning_rate": 0.05,
+                                                 "momentum": 0.9, "checkpoints": 4}}
+RECORDS = {**LANGUAGE, "n_train": 200, "n_test": 200, "n_queries": 100, "n_candidates": 200,
            "recipe": {**RECIPE, "epochs": 3, "checkpoints": 3}}
+HALVES = Sizes(candidates=300, models=100, fractions=(0.5,), queries=20, removed=(0.1,), repeats=3, seeds=2, top=10,
+               protocol="subset", among="all")
+"""Half of all training examples, as linear datamodeling scores are defined in the literature."""
+READERS = ("influence_function_ekfac", "influence_function_datainf", "gradsim", "gradsim_cosine", "tracin", "trak",
+           "nearest", "random")
+"""Methods that train nothing, with two controls."""
 
 
-def _settings(sources: list[Mapping[str, Any]], sizes: Sizes) -> dict[str, Any]:
-    return {"numerics": NUMERICS, "sources": sources, "sizes": sizes.model_dump(mode="json")}
+def _settings(sources: list[Mapping[str, Any]], sizes: Sizes, **chosen: Sequence[str]) -> dict[str, Any]:
+    """chosen: `benchmarks`, `methods` and `protocols`, where not all that fit and the sizes' own."""
+    return {"numerics": NUMERICS, "sources": sources, "sizes": sizes.model_dump(mode="json"),
+            **{name: list(values) for name, values in chosen.items()}}
 
 
 PRESETS = {
-    "small": Preset("small", "Softmax regression and a convolutional network on 60 digits, all of them candidates", 3,
-                    _settings([LINES, NETWORK], SMALL)),
-    "embedded": Preset("embedded", "The embedded language model on 32 records, all of them candidates", 3, _settings(
-        [RECORDS], SMALL.model_copy(update={"candidates": 32, "queries": 2})))}
+    "small": Preset("small", "Softmax regression, 60 digits, 20 queries, 20 subsets: a check that it runs, no evidence",
+                    3, _settings([LINES], SMALL)),
+    "softmax-300": Preset(
+        "softmax-300", "Softmax regression: digits, 300 training examples, all of them candidates, 100 queries, 100 "
+        "subsets of half of them", 3, _settings([SOFTMAX], HALVES)),
+    "mlp-300": Preset(
+        "mlp-300", "A network of two layers: digits, 300 training examples, all of them candidates, 100 queries, 100 "
+        "subsets of half of them, under three protocols", 3, _settings(
+            [NETWORK], HALVES, benchmarks=["lds"], methods=READERS, protocols=list(PROTOCOLS))),
+    "records-200": Preset(
+        "records-200", "The embedded language model: 200 training records, all of them candidates, 100 queries, 100 "
+        "subsets of half of them", 3, _settings([RECORDS], HALVES.model_copy(update={"candidates": 200})))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
-    """A chunk a seed, model and benchmark."""
-    return [f"{seed}/{place}/{benchmark}" for place, source in enumerate(payload["settings"]["sources"])
-            for seed in payload["seeds"] for benchmark in running(ProblemSource.parse(source).problem_class)]
+    """A chunk a seed, model, benchmark and protocol."""
+    settings = payload["settings"]
+    return [f"{seed}/{place}/{benchmark}/{protocol}" for place, source in enumerate(settings["sources"])
+            for seed in payload["seeds"] for benchmark in running(ProblemSource.parse(source).problem_class)
+            if benchmark in settings.get("benchmarks", [benchmark]) for protocol in _protocols(settings, benchmark)]
+
+
+def _protocols(settings: Mapping[str, Any], benchmark: str) -> Sequence[str]:
+    """Those by which a benchmark is run: once, where it trains no models without some examples."""
+    own = settings["sizes"].get("protocol", "weights")
+    return settings.get("protocols", [own]) if BENCHMARKS[benchmark].retrains else [own]
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """The rows of one benchmark on one model."""
     check(payload)
     settings = payload["settings"]
-    seed, place, benchmark = key.split("/")
+    seed, place, benchmark, protocol = key.split("/")
     source = ProblemSource.parse({**settings["sources"][int(place)], "seed": int(seed)})
     problem = build_kept(source, context.device, check=context.check).problem
-    sizes = Sizes.parse({**settings["sizes"], "seed": int(seed)})
+    sizes = Sizes.parse({**settings["sizes"], "seed": int(seed), "protocol": protocol})
     problem = problem.with_candidates(problem.candidates[:sizes.candidates])
-    rows = measured(problem, benchmark, {"methods": fitting(type(problem)), "behavior": _behavior(source),
+    methods = settings.get("methods", fitting(type(problem)))
+    rows = measured(problem, benchmark, {"methods": methods, "behavior": _behavior(source),
                                          "sizes": sizes.model_dump(mode="json")}, context)
     return Output({"rows": rows}, manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
 
@@ -83,22 +111,44 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     for names, own in rows.groupby(KEYS, sort=False):
         first = own.iloc[0]
         kept = {"title": first["title"], "exact": bool(first["exact"]), "control": bool(first["control"])}
-        told.append({**dict(zip(KEYS, names, strict=True)), **kept, **seed_means.summary(own["mean"]),
-                     "n_dropped": int(own["n_dropped"].sum())})
-    seen = {key.rpartition("/")[0]: chunks[key].manifest for key in plan(payload)}
+        told.append({**dict(zip(KEYS, names, strict=True)), **kept, **seed_means.summary(own["mean"]), **_counts(own)})
+    seen = {"/".join(key.split("/")[:2]): chunks[key].manifest for key in plan(payload)}
     return Output({"cards": pd.DataFrame(told)}, manifest={
         "spec": payload["settings"], "seeds": payload["seeds"], "device": next(iter(seen.values()))["device"],
+        "protocols": {name: f"{PROTOCOLS[name].definition} S: {PROTOCOLS[name].estimand}"
+                      for name in dict.fromkeys(rows["protocol"]) if name},
         "runs": [{"run": run, "data": one["data"]} for run, one in seen.items()]})
+
+
+def _counts(cards: pd.DataFrame) -> dict[str, Any]:
+    """What is counted in a row, and the cards' own intervals: half widths over queries and over the draw of subsets,
+    averaged over cards, and the standard deviation over training seeds, its squares averaged."""
+    return {"n_queries": int((cards["n"] + cards["n_dropped"]).iloc[0]), "n_dropped": int(cards["n_dropped"].sum()),
+            "ci95_queries": float(cards["ci95"].mean()), "subsets": int(cards["subsets"].iloc[0]),
+            "ci95_subsets": float(cards["ci95_subsets"].mean()), "training_seeds": int(cards["n_seeds"].iloc[0]),
+            "seed_sd": float(np.sqrt((cards["seed_sd"] ** 2).mean()))}
 
 
 def _title(source: Mapping[str, Any]) -> str:
     parsed = ProblemSource.parse(source)
-    return f"{model_title(parsed.model)}, {data.title(parsed.dataset)}"
+    return (f"{model_title(parsed.model)}, {data.title(parsed.dataset)}, {parsed.n_train:,} training examples, "
+            f"{parsed.n_queries:,} queries")
+
+
+def _view(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The table `cards`; one of an earlier version, which names no protocol, had `weights`."""
+    cards = tables["cards"]
+    if "protocol" in cards:
+        return cards
+    older = card.with_older(cards)
+    return older[[*KEYS, *(name for name in cards if name not in KEYS)]]
 
 
 STUDY = JobKind("scorecards", plan, run_chunk, finish)
 SCORECARD = Experiment(
     "scorecard", "Scorecard, benchmarks: every method, with the exact answers and the controls", STUDY.name, PRESETS,
-    lambda tables: tables["cards"], tuple(KEYS), None,
-    "Not in the paper. Means over queries or repetitions of a card, then over cards of other draws. Random weights: "
-    "nearer to zero is better; elsewhere larger is.")
+    _view, tuple(KEYS), None,
+    "Not in the paper. Means over queries or repetitions of a card, then over cards of other draws of the data and "
+    "trainings, ± over cards. `other seed` holds scores of one training against models of another; `another_seed` is "
+    "what the exact answer of another training seed reaches. Random weights: nearer to zero is better; elsewhere "
+    "larger is.")

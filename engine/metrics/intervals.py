@@ -33,5 +33,9 @@ def t_interval(values: ArrayLike, level: float = 0.95, grain: float = 0.0) -> tu
     mean = float(kept.mean())
     if n == 1:
         return mean, math.nan
-    quantile = float(stdtrit(n - 1, (1.0 + level) / 2.0))
-    return mean, quantile * max(float(kept.std(ddof=1)), grain / math.sqrt(12)) / math.sqrt(n)
+    return mean, t_quantile(n, level) * max(float(kept.std(ddof=1)), grain / math.sqrt(12)) / math.sqrt(n)
+
+
+def t_quantile(n: int, level: float = 0.95) -> float:
+    """t_{n−1, (1+level)/2}: how many standard errors of n values make half a two-sided interval; NaN for n < 2."""
+    return float(stdtrit(n - 1, (1.0 + level) / 2.0)) if n > 1 else math.nan

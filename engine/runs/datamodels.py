@@ -1,4 +1,4 @@
-"""The job that trains models on random subsets of the candidates, for the linear datamodeling score."""
+"""The job that trains models on random subsets, for the linear datamodeling score."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from engine.analysis.datamodels import Retrained
-from engine.analysis.subset_bank import TOGETHER, Draw, part
+from engine.analysis.protocols import ProtocolName
+from engine.analysis.subset_bank import TOGETHER, Among, Draw, part
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
@@ -23,12 +24,16 @@ NUMERICS = 2
 
 
 def payload(source: ProblemSource, candidates: int, count: int = 30, share: float = 0.5, seed: int = 0,
-            behaviors: Sequence[str] = ()) -> dict[str, Any]:
-    """What determines the models: source, how many of the drawn candidates, and the subsets of them. behaviors: those
-    with a user's words that are read off the models beside the registered ones."""
+            behaviors: Sequence[str] = (), protocol: ProtocolName = "weights", among: Among = "candidates"
+            ) -> dict[str, Any]:
+    """What determines the models: source, how many of the drawn candidates, and the subsets. behaviors: those with a
+    user's words that are read off the models beside the registered ones. protocol, among: those of a `Draw`; a run
+    that says neither had their defaults, and keeps its digest."""
+    chosen = {name: value for name, value in (("protocol", protocol), ("among", among))
+              if value != Draw.model_fields[name].default}
     worded = {"behaviors": sorted(set(behaviors))} if behaviors else {}
     return {"source": source.model_dump(mode="json"), "candidates": candidates, "subsets": count, "share": share,
-            "seed": seed, "contents": source.contents, "numerics": NUMERICS, **worded}
+            "seed": seed, "contents": source.contents, "numerics": NUMERICS, **worded, **chosen}
 
 
 def load(result: Result) -> Retrained:
@@ -46,17 +51,20 @@ def _worded(data: Mapping[str, Any]) -> list[str]:
 
 
 def plan(data: Mapping[str, Any]) -> list[str]:
-    _draw(data).kept(data["candidates"])  # refused before anything is trained
+    if drawn(data).among == "candidates":
+        drawn(data).kept(data["candidates"])  # refused before anything is trained
     return [str(place) for place in range(-(-data["subsets"] // TOGETHER))]
 
 
-def _draw(data: Mapping[str, Any]) -> Draw:
-    return Draw.parse({"count": data["subsets"], "share": data["share"], "seed": data["seed"]})
+def drawn(data: Mapping[str, Any]) -> Draw:
+    """Which subsets, and how models are trained on them."""
+    return Draw.parse({"count": data["subsets"], **{name: data[name] for name in (
+        "share", "seed", "protocol", "among") if name in data}})
 
 
 def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
     """Models that were trained for another run, or by the command line, are taken as they are kept."""
-    problem, draw, start = first_candidates(data, context), _draw(data), int(key) * TOGETHER
+    problem, draw, start = first_candidates(data, context), drawn(data), int(key) * TOGETHER
     said = f"training models on subsets, from {start + 1} of {draw.count}"
     found = part(problem, draw, int(key), context.store, context.computing(said, 0.1),
                  [BEHAVIORS[name] for name in _worded(data)])
@@ -73,7 +81,7 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
                   manifest={"data": parts[0].manifest["data"], "device": parts[0].manifest["device"],
                             "source": data["source"], "seeds": [data["seed"]],
                             **({"behaviors": _worded(data)} if _worded(data) else {}),
-                            "subsets": {"count": data["subsets"], "share": data["share"]}})
+                            "subsets": drawn(data).model_dump(mode="json")})
 
 
 JOB = JobKind(KIND, plan, run_chunk, finish, shares=SHARES)

@@ -16,7 +16,7 @@ from engine.runs.prepared import SHARES, first_candidates
 from engine.store.results import Result
 
 KIND, CARD = "scorecard", "scorecard"
-NUMERICS = 2
+NUMERICS = 3
 
 
 def payload(source: ProblemSource, sizes: Sizes, behavior: str = "query_loss", methods: Sequence[str] = (),
@@ -40,16 +40,16 @@ def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[s
 
 
 def load(result: Result) -> pd.DataFrame:
-    """A row a benchmark, measure and method."""
-    return result.table(CARD)
+    """A row a benchmark, measure and method; a card of an earlier version had the protocol `weights`."""
+    return card.with_older(result.table(CARD))
 
 
 def measured(problem: Problem, name: str, data: Mapping[str, Any], context: Context) -> pd.DataFrame:
     """The rows of one benchmark."""
-    benchmark = BENCHMARKS[name]
-    case = Case(problem, data["methods"], data["behavior"], Sizes.parse(data["sizes"]), context.store,
+    benchmark, sizes = BENCHMARKS[name], Sizes.parse(data["sizes"])
+    case = Case(problem, data["methods"], data["behavior"], sizes, context.store,
                 context.computing(benchmark.title, 0.1))
-    return card.rows(benchmark, benchmark.measure(case))
+    return card.rows(benchmark, benchmark.measure(case), sizes)
 
 
 def _run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -62,7 +62,7 @@ def _finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Cont
     parts = [chunks[name] for name in data["benchmarks"]]
     return Output({CARD: pd.concat([part.table(CARD) for part in parts], ignore_index=True)},
                   manifest={**{name: parts[0].manifest[name] for name in ("data", "device")}, "source": data["source"],
-                            "seeds": [data["source"]["seed"]]})
+                            "seeds": [data["source"]["seed"]], "sizes": data["sizes"]})
 
 
 JOB = JobKind(KIND, lambda data: list(data["benchmarks"]), _run_chunk, _finish, shares=SHARES)

@@ -8,6 +8,7 @@ import pytest
 from engine.basics.sizes import spell_bytes
 from engine.experiments.statements.statement import CONTRADICTED, UNDECIDED
 from engine.metrics.intervals import t_interval
+from engine.metrics.seed_means import split
 from engine.models.causal import finetune, passes
 from tests.guides.published import REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows, with_interval
 
@@ -123,60 +124,52 @@ def test_what_is_said_of_the_attack_on_the_papers_records():
     assert told["runs"][0]["facts"] == {"trained_on": "NVIDIA H200", "training_seconds": pytest.approx(593, abs=0.5)}
 
 
-CARD = ("loo", "influence_function", "step", "nearest", "gradient_norm")
 BENCHMARKS = (ROOT / "assets" / "guides" / "benchmarks.md").read_text(encoding="utf-8")
+HALF = "50% of the training data"
+SIDES = [(protocol, side) for protocol in ("weights", "subset", "seeds") for side in ("", ", other seed")]
 
 
-def card(model):
-    """The published scorecard of a model, by benchmark and method."""
-    table = published("scorecard", "small")
-    return table[table["model"].str.startswith(model)].set_index(["benchmark", "method"])
+def lds():
+    """The published LDS of a network by protocol, measure and method."""
+    table = published("scorecard", "mlp-300")
+    assert set(table["benchmark"]) == {"lds"} and set(table["n_queries"]) == {100} and set(table["subsets"]) == {100}
+    return table.set_index(["protocol", "measure", "title"])
 
 
-@pytest.mark.parametrize("row", rows("all others end at 1):", 6, BENCHMARKS), ids=lambda row: row[0])
-def test_a_published_scorecard(row):
-    table = card("softmax").loc[row[0].strip("`")]
-    for method, cell in zip(CARD, row[1:], strict=True):
-        told = f"{table.loc[method, 'mean']:.2f} ± {table.loc[method, 'ci95']:.2f}".replace("-", "−")
-        assert cell == told
+@pytest.mark.parametrize("row", rows("their own seed and of another one:", 7, BENCHMARKS), ids=lambda row: row[0])
+def test_the_published_lds_of_three_protocols(row):
+    table, ceiling = lds(), row[0] == "Exact answer of another seed"
+    for (protocol, side), cell in zip(SIDES, row[1:], strict=True):
+        if ceiling and not side:
+            assert cell == "—"
+            continue
+        own = table.loc[protocol, HALF + ("" if ceiling else side), row[0]]
+        assert cell == f"{own['mean']:.2f} ± {own['ci95']:.2f}".replace("-", "−")
 
 
-def test_what_the_published_scorecard_shows():
-    table, half = card("softmax")["mean"], card("softmax")["ci95"]
-    exact = ["loo", "influence_function", "step"]
-    first = {name: table[name][exact].idxmax() for name in ("leave_one_out", "lds", "removal")}
-    assert first == dict(zip(first, exact, strict=True))
-    assert table["lds"]["step"] < table["lds"][["loo", "influence_function"]].min() - half["lds"].loc["loo"]
-    assert table["mislabelled"][[*exact, "gradient_norm"]].min() > 0.9
-    assert table["mixed"].idxmax() == "nearest" and table["randomisation"]["loo"] == 1
+def test_what_is_said_of_the_three_protocols():
+    table = lds()
+    most = {name: f"{table[name].max():.2f}" for name in ("ci95_queries", "ci95_subsets", "seed_sd")}
+    words = " ".join(BENCHMARKS.partition("Averaged over the three cards, the interval over queries is ± ")[2].split())
+    queries, subsets, seeds = most.values()
+    assert words.startswith(f"{queries} at most, that over the draw of the subsets ± {subsets} at most, and the "
+                            f"standard deviation over two training seeds {seeds} at most.")
+    for title, before, after, rises in (("GradSim (cosine)", "weights", "subset", True),
+                                        ("TRAK", "weights", "subset", False),
+                                        ("Influence function (EK-FAC)", "weights", "seeds", False),
+                                        ("Exact answer of another seed", "weights", "seeds", False)):
+        first, second = (split(table.loc[one, HALF, title]["seed_means"]) for one in (before, after))
+        assert ((second > first) == rises).all()
+        assert f"from {first.mean():.2f} to {second.mean():.2f}" in words
+    for protocol in ("weights", "subset", "seeds"):
+        means = table.sort_index().loc[protocol, HALF]["mean"]
+        ceiling, others = means["Exact answer of another seed"], means.drop("Exact answer of another seed")
+        assert others.idxmax() == "Influence function (EK-FAC)" and others.max() < ceiling - 0.2
 
 
-METHODS = {"exact leave-one-out": "loo", "one exact step": "step", "influence function (EK-FAC)":
-           "influence_function_ekfac", "RepSim (cosine)": "repsim_cosine", "gradient length": "gradient_norm"}
-MEASURED = (("lds", "50% kept"), ("planted", "answer"), ("planted", "rationale"), ("stability", "top 5"))
-
-
-def embedded():
-    table = published("scorecard", "embedded")
-    return table.set_index(["benchmark", "measure", "method"])
-
-
-@pytest.mark.parametrize("row", rows("for all methods):", 5, BENCHMARKS), ids=lambda row: row[0])
-def test_the_card_of_the_embedded_model(row):
-    table, method = embedded(), METHODS.get(row[0], row[0].casefold())
-    for measure, cell in zip(MEASURED, row[1:], strict=True):
-        found = table.loc[(*measure, method)]
-        assert cell == f"{found['mean']:.2f} ± {found['ci95']:.2f}".replace("-", "−")
-
-
-def test_what_the_card_of_the_embedded_model_shows():
-    table = embedded()
-    lds, stable, removal = (table.loc[measure] for measure in (MEASURED[0], MEASURED[3], ("removal", "top 10%")))
-    assert lds["mean"].idxmax() == "loo" and table.loc[(*MEASURED[2], "loo"), "mean"] == 1
-    others = lds.drop("loo")
-    assert (lds.loc["loo", "mean"] - lds.loc["loo", "ci95"] > others["mean"] + others["ci95"]).all()
-    assert set(stable["mean"].nlargest(3).index) == {"bm25", "repsim", "repsim_cosine"}
-    assert (removal["mean"] - removal["ci95"]).max() < (removal["mean"] + removal["ci95"]).min()
+def test_the_table_of_three_protocols_leaves_no_method_out():
+    told = [row[0] for row in rows("their own seed and of another one:", 7, BENCHMARKS)]
+    assert sorted(told) == sorted(lds().index.get_level_values("title").unique())
 
 
 AGREEMENT = {"embedded": "mean ± 95% t interval over seeds:", "small": "τ with 95% t intervals over seeds:"}

@@ -12,6 +12,7 @@ from app.widgets import specification_list
 from app.widgets.desk import desk
 from app.widgets.presets import CONVEX as PRESETS
 from engine.analysis.explanation import LEAST_SLACK, explain
+from engine.analysis.protocols import PROTOCOLS
 from engine.basics.errors import InvalidInput
 from engine.brought import kept as kept_tables
 from engine.desk import Desk, Waiting
@@ -229,3 +230,5 @@ def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatc
     at = opened()
     table = next(frame.value for frame in at.dataframe if "linear datamodeling score" in frame.value.columns)
     assert len(table) == len(PRESETS["first"].scorings) and table["linear datamodeling score"].between(-1, 1).all()
+    assert says(at, "6 models on 50% of the candidates,") and says(at, "of the training data · protocol `weights`")
+    assert says(at, PROTOCOLS["weights"].definition) and says(at, "--protocol weights --among candidates")

@@ -1,8 +1,11 @@
 """The Scorecard page: what it would measure, the card once it is made, and the question of a benchmark."""
 
+import re
+
 import pytest
 
 from app.widgets.desk import desk
+from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import BENCHMARKS
 from engine.jobs import run_job
 from engine.runs import scorecard as runs
@@ -38,11 +41,28 @@ def test_it_says_what_it_would_measure_and_shows_the_card(monkeypatch):
     run_job(kind, payload, desk().jobs.root)
     at = sound(open("scorecard", **SMALL))
     card = at.dataframe[0].value
-    assert list(card.method) == ["Exact leave-one-out", "Exact step", "Random"]
-    assert list(card["is"]) == ["exact for its own question"] * 2 + ["control"]
-    assert says(at, BENCHMARKS["lds"].question) and says(at, "Dashed: exact leave-one-out")
+    assert list(card.method) == ["Exact leave-one-out", "Exact step", "Random", "Exact answer of another seed"]
+    assert list(card["is"]) == ["exact for its own question"] * 2 + ["control", "exact answer of another seed"]
+    assert re.fullmatch(r"−?\d\.\d\d ± \d\.\d\d", card["Linear datamodeling score"].iloc[0])
+    assert says(at, BENCHMARKS["lds"].question) and says(at, "Dashed: 1.00, because training ends at one optimum")
+    assert says(at, PROTOCOLS["weights"].definition) and says(at, "protocol `weights`")
+    assert says(at, "10 queries or repetitions · 4 subsets, whose draw leaves ±")
+    assert "50% of the candidates, 88.3% of the training data" in list(at.dataframe[-1].value.measure)
     at = sound(open("scorecard", benchmark="subclasses", **SMALL))
     assert says(at, "a likeness inside a class is sought") and says(at, "no ceiling is drawn")
+
+
+def test_protocol_and_what_subsets_are_drawn_from_are_chosen_and_kept_in_the_address(monkeypatch):
+    submitted = asked(monkeypatch)
+    at = sound(open("scorecard", cardprotocol="seeds", cardamong="all", **SMALL))
+    assert says(at, PROTOCOLS["seeds"].definition) and says(at, PROTOCOLS["seeds"].estimand)
+    next(one for one in at.button if one.label == "Run the scorecard").click().run()
+    [(kind, payload)] = submitted
+    assert (payload["sizes"]["protocol"], payload["sizes"]["among"]) == ("seeds", "all")
+    run_job(kind, payload, desk().jobs.root)
+    at = sound(open("scorecard", cardprotocol="seeds", cardamong="all", **SMALL))
+    assert set(at.dataframe[-1].value.protocol) == {"seeds", ""} and says(at, "--protocol seeds --among all")
+    assert "50% of the training data" in list(at.dataframe[-1].value.measure)
 
 
 def test_a_language_model_has_benchmarks_of_its_own(monkeypatch):

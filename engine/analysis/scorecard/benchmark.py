@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -9,7 +10,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from engine.analysis.protocols import ProtocolName
 from engine.analysis.scorecard.method import METHODS
+from engine.analysis.subset_bank import Among
 from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.basics.values import Count, Number, Seed, Value
@@ -17,18 +20,39 @@ from engine.problems import Problem
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 
-Measured = Mapping[str, np.ndarray]
-"""Name of a measure, such as `LDS, half kept` -> values, one a query or one a repetition; NaN where there is none."""
+CEILING = "another_seed"
+"""In place of a method: what the exact answer of another training seed reaches."""
+OTHER = ", other seed"
+"""Ends the name of a measure that holds scores of one training seed against models of another."""
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """Values of a measure (R, m): a row a training seed, a column a query, NaN where there is none.
+
+    subsets: how many models on subsets stand behind each; 0 where there are none. subset_error: the standard error of
+    the mean that comes from the draw of these subsets; NaN where it was not measured.
+    """
+
+    values: np.ndarray
+    subsets: int = 0
+    subset_error: float = math.nan
+
+
+Measured = Mapping[str, np.ndarray | OverSeeds]
+"""Name of a measure, such as `top 10%` -> values, one a query or one a repetition; NaN where there is none."""
 Share = Annotated[Number, Field(gt=0, lt=1)]
 
 
 class Sizes(Value):
-    """How much a scorecard measures.
+    """How much a scorecard measures, and how models without some examples are trained.
 
     candidates: those scored. models: on subsets, of each of `fractions` kept. queries: for which the top `removed`
     shares are removed, each with a training of its own. repeats: of damage to the data. flipped: share of wrong labels.
-    planted: share of a class with a shortcut, or of examples from elsewhere. seeds: other trainings. top: how many
-    count as the top.
+    planted: share of a class with a shortcut, or of examples from elsewhere. seeds: trainings, each with a seed of its
+    own, the problem's the first. top: how many count as the top. protocol, among: how models on subsets are trained,
+    and what the subsets are drawn from; see `engine.analysis.subset_bank.Draw`. Sizes of an earlier version, which name
+    neither, had their defaults.
     """
 
     candidates: Annotated[Count, Field(ge=10, le=100_000)] = 200
@@ -42,6 +66,8 @@ class Sizes(Value):
     seeds: Annotated[Count, Field(ge=2, le=100)] = 3
     top: Annotated[Count, Field(ge=1, le=10_000)] = 10
     seed: Seed = 0
+    protocol: ProtocolName = "weights"
+    among: Among = "candidates"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +95,8 @@ class Benchmark:
     and then `sought` says what is. question: the same as a sentence. better: `larger` or `smaller` (nearer to zero).
     source: who defined it. reads: the problems that it can be run on, by what their behaviors read.
     trainings: (sizes, number of methods) -> how often it trains at most, beside what the methods themselves do.
+    retrains: whether it trains models without some examples, so that the protocol is a part of what it asks. chance:
+    what scores that know nothing have in the mean; None where that depends on the data.
     """
 
     name: str
@@ -82,6 +110,8 @@ class Benchmark:
     better: str = "larger"
     reads: tuple[str, ...] = ("classes", "tokens")
     trainings: Callable[[Sizes, int], int] = lambda sizes, methods: 0
+    retrains: bool = False
+    chance: float | None = None
 
     def fits(self, problem: type[Problem]) -> bool:
         """Whether it can be run on problems of a class."""

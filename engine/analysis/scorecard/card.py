@@ -1,57 +1,121 @@
-"""The scorecard: methods × benchmarks, each with its interval, the controls, and what the exact answers have."""
+"""The scorecard: methods × benchmarks, each with its intervals, the controls, and what the exact answers have."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.analysis.scorecard.benchmark import Benchmark, Measured
+from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, OverSeeds, Sizes
 from engine.analysis.scorecard.method import CONTROLS, METHODS
-from engine.metrics.intervals import t_interval
+from engine.metrics.intervals import t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
 
+CEILING_TITLE = "Exact answer of another seed"
+OLDER = {"subsets": 0, "ci95_subsets": math.nan, "n_seeds": 1, "seed_sd": math.nan}
+"""Columns that a card of an earlier version lacks, beside its protocol -> what stands for them."""
 
-def rows(benchmark: Benchmark, found: Mapping[str, Measured]) -> pd.DataFrame:
-    """A row a method and measure: mean with its 95% t interval over queries or repetitions, and what the method is."""
+
+def rows(benchmark: Benchmark, found: Mapping[str, Measured], sizes: Sizes | None = None) -> pd.DataFrame:
+    """A row a method and measure: mean with its 95% t interval over queries or repetitions, and what the method is.
+
+    protocol: how models without some examples were trained; empty where none were. n: the queries or repetitions.
+    subsets: the models on subsets behind a value, 0 without any; ci95_subsets: the half width of the interval of the
+    mean over the draw of these subsets. n_seeds: training seeds whose values are averaged for each query first;
+    seed_sd: the standard deviation of their means.
+    """
+    protocol = (sizes or Sizes()).protocol if benchmark.retrains else ""
     listed = []
     for name, measured in found.items():
         for measure, values in measured.items():
-            mean, half = t_interval(values)
-            listed.append({"benchmark": benchmark.name, "measure": measure, "method": name,
-                           "title": METHODS[name].title, "exact": METHODS[name].exact, "control": name in CONTROLS,
-                           "mean": mean, "ci95": half, "n": int((~np.isnan(values)).sum()),
-                           "n_dropped": int(np.isnan(values).sum())})
+            listed.append({"benchmark": benchmark.name, "protocol": protocol, "measure": measure, "method": name,
+                           **_what(name), **_numbers(values)})
     return pd.DataFrame(listed)
+
+
+def _what(name: str) -> dict[str, Any]:
+    if name == CEILING:
+        return {"title": CEILING_TITLE, "exact": False, "control": False}
+    return {"title": METHODS[name].title, "exact": METHODS[name].exact, "control": name in CONTROLS}
+
+
+def _numbers(measured: np.ndarray | OverSeeds) -> dict[str, Any]:
+    told = measured if isinstance(measured, OverSeeds) else OverSeeds(measured[None])
+    means = [_mean(row) for row in told.values]
+    values = np.array([_mean(column) for column in told.values.T])
+    mean, half = t_interval(values)
+    return {"mean": mean, "ci95": half, "n": int((~np.isnan(values)).sum()), "n_dropped": int(np.isnan(values).sum()),
+            "subsets": told.subsets, "ci95_subsets": t_quantile(told.subsets) * told.subset_error,
+            "n_seeds": len(means), "seed_sd": float(np.std(means, ddof=1)) if len(means) > 1 else math.nan}
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
+
+
+def with_older(table: pd.DataFrame) -> pd.DataFrame:
+    """A card with the columns that one of an earlier version lacks; where models were trained without some examples,
+    its protocol was `weights`."""
+    trained = [name in BENCHMARKS and BENCHMARKS[name].retrains for name in table["benchmark"]]
+    older = {"protocol": np.where(trained, "weights", ""), **OLDER}
+    return table.assign(**{name: value for name, value in older.items() if name not in table})
 
 
 def verdicts(benchmark: Benchmark, table: pd.DataFrame, behavior: str) -> list[str]:
     """Sentences on the exact methods that lose: below the best other method by more than both intervals. table: the
-    rows of the benchmark."""
+    rows of the benchmark. What differs between the two questions is said; that it is the cause is not."""
     said = []
-    for measure, part in table.groupby("measure", sort=False):
+    for measure, part in table[table["method"] != CEILING].groupby("measure", sort=False):
         part = part.dropna(subset=["mean"]).set_index("method")
         size = part["mean"].abs() if benchmark.better == "smaller" else -part["mean"]
+        half = part["ci95"].fillna(0.0)
         for name in part.index[part["exact"]]:
             better = [other for other in part.index if (other not in CONTROLS or benchmark.better == "larger")
-                      and size[other] + part["ci95"].fillna(0.0)[other]
-                      < size[name] - part["ci95"].fillna(0.0)[name]]
+                      and size[other] + half[other] < size[name] - half[name]]
             if better:
                 best = min(better, key=lambda other: size[other])
                 where = f" ({measure})" if measure else ""
-                said.append(f"{part['title'][name]} is exact and loses to {part['title'][best]}{where}: "
-                            f"{_why(benchmark, name, behavior)}")
+                said.append(f"{part['title'][name]} is exact for its own question and is behind "
+                            f"{part['title'][best]}{where}: {told(part, name)} and {told(part, best)}. "
+                            f"{_difference(benchmark, name, behavior, str(part['protocol'][name]))}")
     return said
 
 
-def _why(benchmark: Benchmark, name: str, behavior: str) -> str:
-    """Which question is tested that the exact method does not ask."""
+def counted(row: pd.Series) -> str:
+    """A row of the card as a sentence, with what was counted: its mean, intervals, queries, subsets and seeds."""
+    where = f", {row['measure']}" if row["measure"] else ""
+    parts = [f"{row['n']:,} queries"]
+    if row["subsets"]:
+        parts.append(f"{row['subsets']:,} subsets (± {row['ci95_subsets']:.2f} from their draw)")
+    if not math.isnan(row["seed_sd"]):
+        parts.append(f"{row['n_seeds']:,} values over seeds with a standard deviation of {row['seed_sd']:.2f}")
+    return f"{row['title']}{where}: {with_half(row['mean'], row['ci95'])} over {'; '.join(parts)}."
+
+
+def told(rows_of_methods: pd.DataFrame, name: str) -> str:
+    """The mean of a method with its interval over queries, as in `0.31 ± 0.04`."""
+    return with_half(rows_of_methods["mean"][name], rows_of_methods["ci95"][name])
+
+
+def with_half(mean: float, half: float) -> str:
+    """`0.31 ± 0.04`, or `0.31 (no interval)`."""
+    number = f"{mean:.2f}".replace("-", "−")
+    return f"{number} (no interval)" if math.isnan(half) else f"{number} ± {half:.2f}"
+
+
+def _difference(benchmark: Benchmark, name: str, behavior: str, protocol: str) -> str:
+    """How the benchmark's question differs from the one that the exact method answers."""
     if benchmark.asks is None:
-        return f"{benchmark.sought} is sought here, and no counterfactual."
-    asked = benchmark.asks(behavior)
+        return f"{benchmark.sought[0].upper()}{benchmark.sought[1:]} is sought here, and no counterfactual."
     own = METHODS[name].scoring(behavior)
-    axes = () if own is None else asked.differing_axes(own)
-    if not axes:
-        return "the benchmark asks about groups, and its question is about single examples."
-    return f"the benchmark tests another {' and '.join(AXIS_NAMES[axis] for axis in axes)}."
+    axes = () if own is None else benchmark.asks(behavior).differing_axes(own)
+    parts = [f"another {' and '.join(AXIS_NAMES[axis] for axis in axes)}"] if axes else []
+    if protocol not in ("", "weights"):
+        parts.append(f"models of the protocol `{protocol}` and not the recorded run")
+    if not parts:
+        return ("The benchmark asks about groups, this method answers for single examples; whether that is why was not "
+                "measured.")
+    return f"The benchmark tests {', and '.join(parts)}; whether that is why was not measured."

@@ -123,7 +123,7 @@ MISLABELLED = Benchmark(
     "AUROC of self-influence for examples whose label was made wrong before the training.",
     "How much does a label matter to its own example? A wrong one often matters most, but nobody says it must.",
     "Koh and Liang 2017, Pruthi et al. 2020", lambda case: _repeated(case, _mislabelled), removal,
-    reads=LABELLED, trainings=_each)
+    reads=LABELLED, trainings=_each, chance=0.5)
 SUBCLASSES = Benchmark(
     "subclasses", "Subclass of the first example",
     "Classes are joined in pairs before the training; how often the first example has the query's own former class.",

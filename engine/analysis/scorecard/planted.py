@@ -52,4 +52,5 @@ PLANTED = Benchmark(
     "AUROC of self-influence for records that were changed before the training, among the unchanged ones.",
     "How much does a record matter to itself? One that teaches something wrong often matters most, but nobody says it "
     "must.",
-    "Koh and Liang 2017, Pruthi et al. 2020", _planted, removal, reads=("tokens",))
+    "Koh and Liang 2017, Pruthi et al. 2020", _planted, removal, reads=("tokens",),
+    chance=0.5)

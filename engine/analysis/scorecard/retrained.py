@@ -1,29 +1,118 @@
-"""Benchmarks whose other side is real trainings without some examples: LDS, removal of the top, leave-one-out."""
+"""Benchmarks whose other side is real trainings without some examples: LDS, removal of the top, leave-one-out.
+
+All three train by the protocol of the sizes (`engine.analysis.protocols`). LDS and leave-one-out also say what the
+exact answer of another training seed reaches: a ceiling for scores that do not know the seed of the models, though not
+for the mean of many seeds.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import torch
+from scipy.stats import rankdata
 
-from engine.analysis.datamodels import linear_datamodeling_score
+from engine.analysis.datamodels import agreement_of_outcomes, linear_datamodeling_score
 from engine.analysis.groups import effects
-from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured, removal
+from engine.analysis.protocols import trained_outputs
+from engine.analysis.scorecard.benchmark import CEILING, OTHER, Benchmark, Case, Measured, OverSeeds, Sizes, removal
 from engine.analysis.subset_bank import Draw, bank
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.metrics.agreement import top_size
+from engine.problems import ModuleProblem, Problem
+from engine.problems.variants import trained_on
+from engine.question.behaviors import BEHAVIORS
+
+ENTRIES = 4_000_000
+"""Numbers that are held at once while columns are left out in turn."""
+
+
+def seeds_of(problem: Problem, sizes: Sizes) -> int:
+    """R, how many training seeds make a difference: one, where training has one optimum, or where a recorded run says
+    what its batches were."""
+    recorded = isinstance(problem, ModuleProblem) and problem.training()[0].knows_its_end
+    return 1 if problem.convex or recorded else sizes.seeds
 
 
 def _lds(case: Case) -> dict[str, Measured]:
-    sizes = case.sizes
-    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in case.methods}
-    scores = case.scores(case.problem, case.options.share(0, 2))
+    sizes, count = case.sizes, seeds_of(case.problem, case.sizes)
+    scores = [_scores_of_seed(case, later, case.options.share(later, 2 * count)) for later in range(count)]
+    found: dict[str, dict[str, OverSeeds]] = {name: {} for name in (*case.methods, CEILING)}
     for place, share in enumerate(sizes.fractions):
-        draw = Draw(count=sizes.models, share=share, seed=sizes.seed)
-        models = bank(case.problem, draw, case.store, case.options.share(len(sizes.fractions) + place,
-                                                                         2 * len(sizes.fractions)))
-        outcomes = models.outcomes(case.behavior)
-        for name, own in scores.items():
-            found[name][f"{share:.0%} kept"] = linear_datamodeling_score(own, outcomes, models.kept)
+        draw = Draw(count=sizes.models, share=share, seed=sizes.seed, among=sizes.among, protocol=sizes.protocol)
+        told = case.options.share(len(sizes.fractions) + place, 2 * len(sizes.fractions))
+        models = [bank(case.problem, draw.model_copy(update={"later": later}), case.store, told.share(later, count))
+                  for later in range(count)]
+        outcomes, kept = [own.outcomes(case.behavior) for own in models], models[0].kept
+        measure = draw.told(case.problem.n, len(case.problem.candidates))
+        for name in case.methods:
+            own = [one[name] for one in scores]
+            found[name][measure] = _over_seeds(own, outcomes, kept)
+            if count > 1:
+                found[name][measure + OTHER] = _over_seeds(own, outcomes[1:] + outcomes[:1], kept)
+        if count > 1 or case.problem.convex:
+            found[CEILING][measure] = agreement_of_banks(outcomes)
     return dict(found)
+
+
+def _scores_of_seed(case: Case, later: int, options: Options) -> dict[str, np.ndarray]:
+    """Oriented scores of every method on the model that is trained so many seeds after the problem's own."""
+    problem, told = case.problem, replace(options, seed=options.seed + later)
+    trained = problem if later == 0 else trained_on(problem, problem.examples, told.share(0, 2), later)
+    return case.scores(trained, told.share(1, 2))
+
+
+def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], kept: np.ndarray) -> OverSeeds:
+    """LDS (R, m) of scores (m, k) and outcomes (m, J) of each of R seeds."""
+    pairs = list(zip(scores, outcomes, strict=True))
+    values = np.stack([linear_datamodeling_score(own, out, kept) for own, out in pairs])
+    predicted = np.concatenate([own @ kept.T.astype(np.float64) for own, _ in pairs])
+    return OverSeeds(values, len(kept), jackknife_error(predicted, np.concatenate([out for _, out in pairs])))
+
+
+def agreement_of_banks(outcomes: Sequence[np.ndarray]) -> OverSeeds:
+    """Spearman's ρ over subsets of the outcomes (m, J) under two seeds, (pairs of seeds, m); 1 of a single one, which
+    stands for all seeds.
+
+    It is what the exact answer to the benchmark's question under one seed would have as its score under another."""
+    if len(outcomes) < 2:
+        return OverSeeds(np.ones((1, len(outcomes[0]))), outcomes[0].shape[1], 0.0)
+    pairs = list(itertools.combinations(outcomes, 2))
+    values = np.stack([agreement_of_outcomes(a, b) for a, b in pairs])
+    a, b = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return OverSeeds(values, outcomes[0].shape[1], jackknife_error(a, b))
+
+
+def jackknife_error(a: np.ndarray, b: np.ndarray) -> float:
+    """The standard error of the mean of ρ over rows (m, J) by the choice of the J columns, which the rows share:
+
+        √((J − 1)/J Σ_j (ρ̄_j − mean ρ̄)²),   ρ̄_j without column j  (Tukey 1958)
+    """
+    count, size = a.shape[1], max(1, ENTRIES // a.size)
+    means = []
+    for columns in np.array_split(np.arange(count), -(-count // size)):
+        x, y = _ranks_without(a, columns), _ranks_without(b, columns)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rho = (x * y).sum(2) / np.sqrt((x**2).sum(2) * (y**2).sum(2))
+        means += [_mean(own) for own in rho.T]
+    return float(np.sqrt((count - 1) * np.var(means)))
+
+
+def _ranks_without(a: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """(m, b, J): the centred ranks of rows (m, J) without one of b columns in turn, which is zero itself; ties at the
+    mean of their places. Taking a_j out lowers the rank of a_i by 1 where a_j < a_i, by ½ where they are equal."""
+    out, every = a[:, columns, None], a[:, None, :]
+    found = rankdata(a, axis=1)[:, None, :] - (out < every) - 0.5 * (out == every) - a.shape[1] / 2
+    found[:, np.arange(len(columns)), columns] = 0.0
+    return found
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else np.nan
 
 
 def _removal(case: Case) -> dict[str, Measured]:
@@ -36,16 +125,41 @@ def _removal(case: Case) -> dict[str, Measured]:
         for share in sizes.removed}
     groups = list(dict.fromkeys(tops.values()))
     rows = [problem.candidates[torch.tensor(group, device=problem.device)] for group in groups]
-    lost = dict(zip(groups, -effects(problem, removal(case.behavior), rows, case.options.share(1, 2)).T, strict=True))
+    lost = dict(zip(groups, -removed(case, rows, case.options.share(1, 2)).T, strict=True))
     return {name: {f"top {share:.0%}": np.array([lost[tops[name, query, share]][query] for query in queries])
                    for share in sizes.removed} for name in case.methods}
 
 
 def _leave_one_out(case: Case) -> dict[str, Measured]:
     problem = case.problem
-    exact = -effects(problem, removal(case.behavior), problem.candidates.split(1), case.options.share(0, 2))
-    scores = case.scores(problem, case.options.share(1, 2))
-    return {name: {"": pearson(own, exact)} for name, own in scores.items()}
+    rows = list(problem.candidates.split(1))
+    exact = -removed(case, rows, case.options.share(0, 3))
+    scores = case.scores(problem, case.options.share(1, 3))
+    found: dict[str, Measured] = {name: {"": pearson(own, exact)} for name, own in scores.items()}
+    if problem.convex:  # one optimum: another seed has the same answer
+        return {**found, CEILING: {"": np.ones(len(exact))}}
+    if seeds_of(problem, case.sizes) == 1:
+        return found
+    return {**found, CEILING: {"": pearson(-removed(case, rows, case.options.share(2, 3), later=1), exact)}}
+
+
+def removed(case: Case, groups: Sequence[torch.Tensor], options: Options, later: int = 0) -> np.ndarray:
+    """What training without each group does to the behavior, (m, G), by the protocol; raw.
+
+    B(q; θ(D ∖ G)) − B(q; θ(D)), both by the protocol with the same `later`; under `seeds` each with its own seed.
+    """
+    problem, sizes = case.problem, case.sizes
+    if later == 0 and sizes.protocol == "weights":
+        return effects(problem, removal(case.behavior), groups, options)
+    held, [readout] = problem.for_differences(options.precision).asking([BEHAVIORS[case.behavior]])
+    members = torch.ones(1 + len(groups), problem.n, dtype=torch.bool, device=problem.device)
+    for own, rows in zip(members[1:], groups, strict=True):
+        own[rows] = False
+    logits = trained_outputs(held, members, sizes.protocol, later, 0, options)
+    if not logits.isfinite().all():
+        raise InvalidInput("A training without a group diverged; choose a smaller learning rate.")
+    values = readout.value(logits, held.query_labels.expand(logits.shape[:2])).T.double()
+    return (values[:, 1:] - values[:, :1]).cpu().numpy()
 
 
 def pearson(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -55,20 +169,24 @@ def pearson(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return (a * b).sum(1) / np.sqrt((a**2).sum(1) * (b**2).sum(1))
 
 
+def _trained_on_subsets(sizes: Sizes, methods: int) -> int:
+    return sizes.seeds * sizes.models * len(sizes.fractions) + sizes.seeds - 1
+
+
 LDS = Benchmark(
     "lds", "Linear datamodeling score",
-    "Spearman's ρ between the summed scores of a random subset and the behavior of a model trained on it.",
+    "Spearman's ρ between the summed scores of the candidates in a random subset and the behavior of a model trained "
+    "on it. `other seed`: the model that is scored and those on subsets have different training seeds.",
     "Does the ranking add up to what a model does that was trained without many examples at once?",
-    "Park et al. 2023", _lds, removal,
-    trainings=lambda sizes, methods: sizes.models * len(sizes.fractions))
+    "Park et al. 2023", _lds, removal, trainings=_trained_on_subsets, retrains=True, chance=0.0)
 REMOVAL = Benchmark(
     "removal", "Behavior lost without the top",
     "How much the behavior at a query falls when the top of its own ranking is removed and the model is trained again.",
     "Which group of examples, removed together, hurts this query most? The sum over a ranking need not be that.",
     "Ilyas et al. 2022, Park et al. 2023", _removal, removal,
-    trainings=lambda sizes, methods: methods * sizes.queries * len(sizes.removed))
+    trainings=lambda sizes, methods: methods * sizes.queries * len(sizes.removed), retrains=True)
 LEAVE_ONE_OUT = Benchmark(
     "leave_one_out", "Leave-one-out correlation",
     "Pearson's correlation over candidates of the scores and the exact effects of removing single examples.",
-    "What does training again without one example change, on the same seed?", "Koh and Liang 2017", _leave_one_out,
-    removal, trainings=lambda sizes, methods: sizes.candidates)
+    "What does training again without one example change?", "Koh and Liang 2017", _leave_one_out,
+    removal, trainings=lambda sizes, methods: 2 * (sizes.candidates + 1), retrains=True, chance=0.0)

@@ -7,9 +7,22 @@ from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import average_precision_score, roc_auc_score
 from torch import nn
 
-from engine.analysis.datamodels import linear_datamodeling_score, retrain
-from engine.analysis.scorecard import BENCHMARKS, CONTROLS, METHODS, Case, Sizes, card, fitting, marked, weights
-from engine.analysis.scorecard.retrained import pearson
+from engine.analysis.datamodels import linear_datamodeling_score, retrain, retrain_members
+from engine.analysis.protocols import PROTOCOLS
+from engine.analysis.scorecard import (
+    BENCHMARKS,
+    CEILING,
+    CONTROLS,
+    METHODS,
+    Case,
+    Sizes,
+    card,
+    fitting,
+    marked,
+    weights,
+)
+from engine.analysis.scorecard.benchmark import OTHER
+from engine.analysis.scorecard.retrained import jackknife_error, pearson
 from engine.analysis.subset_bank import Draw
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
@@ -58,11 +71,58 @@ def test_nearest_is_the_distance(case):
 
 
 def test_lds_is_that_of_the_models(case):
-    found = BENCHMARKS["lds"].measure(case)["step"]["50% kept"]
+    measured, told = BENCHMARKS["lds"].measure(case), "50% of the candidates, 75% of the training data"
+    found = measured["step"][told]
     kept = Draw(count=6).kept(20)
     scores = METHODS["step"].scores(case.problem, "query_loss", Options())
     models = retrain(case.problem, kept)
-    np.testing.assert_allclose(found, linear_datamodeling_score(scores, models.outcomes("query_loss"), kept))
+    expected = linear_datamodeling_score(scores, models.outcomes("query_loss"), kept)
+    np.testing.assert_allclose(found.values, expected[None])
+    assert found.subsets == 6 and (measured[CEILING][told].values == 1).all()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_lds_of_a_network_has_a_ceiling_and_scores_of_the_other_seed(tmp_path, protocol):
+    """Two training seeds: scores of each against the models of its own and of the other one."""
+    sizes = SIZES.model_copy(update={"protocol": protocol, "among": "all"})
+    found = BENCHMARKS["lds"].measure(Case(network(), ("gradsim",), "query_loss", sizes, Store(tmp_path)))
+    draw, measure = Draw(count=6, protocol=protocol, among="all"), "50% of the training data"
+    members = draw.members(network())
+    outcomes = [retrain_members(network(), members, None, (), protocol, later).outcomes("query_loss")
+                for later in (0, 1)]
+    scores = [METHODS["gradsim"].scores(network(later), "query_loss", Options()) for later in (0, 1)]
+    for name, shift in ((measure, 0), (measure + OTHER, 1)):
+        expected = [[spearmanr(members[:, :12] @ row, out).statistic for row, out in zip(
+            scores[later], outcomes[(later + shift) % 2], strict=True)] for later in (0, 1)]
+        np.testing.assert_allclose(found["gradsim"][name].values, expected, atol=1e-6)
+    ceiling = [spearmanr(*pair).statistic for pair in zip(*outcomes, strict=True)]
+    np.testing.assert_allclose(found[CEILING][measure].values, [ceiling], atol=1e-6)
+
+
+def test_the_error_of_the_draw_is_the_jackknifes():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 3, 12))
+    means = [np.mean([spearmanr(np.delete(x, one), np.delete(y, one)).statistic for x, y in zip(a, b, strict=True)])
+             for one in range(12)]
+    assert jackknife_error(a, b) == pytest.approx(np.sqrt(11 / 12 * ((means - np.mean(means)) ** 2).sum()))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_removal_is_by_the_protocol(tmp_path, protocol):
+    """Leave-one-out and its ceiling against models trained in a loop."""
+    small, sizes = network(), SIZES.model_copy(update={"protocol": protocol})
+    found = BENCHMARKS["leave_one_out"].measure(Case(small, ("gradsim",), "query_loss", sizes, Store(tmp_path)))
+    members = np.ones((13, 20), bool)
+    members[np.arange(1, 13), np.arange(12)] = False
+    effects = []
+    for later in (0, 1):
+        values = retrain_members(small.double(), members, None, (), protocol, later).outcomes("query_loss")
+        effects.append(values[:, :1] - values[:, 1:])
+    np.testing.assert_allclose(found[CEILING][""], [pearsonr(*pair).statistic for pair in zip(*effects, strict=True)],
+                               atol=1e-4)
+    scores = METHODS["gradsim"].scores(small, "query_loss", Options())
+    np.testing.assert_allclose(found["gradsim"][""], [pearsonr(*pair).statistic for pair in
+                                                      zip(scores, effects[0], strict=True)], atol=1e-4)
 
 
 def test_the_top_is_really_removed(case):
@@ -150,11 +210,16 @@ def test_the_card_says_which_question_an_exact_answer_loses_on(case):
     table = card.rows(lds, found)
     assert list(table.n) == [3, 2, 3] and list(table.n_dropped) == [0, 1, 0]
     [said] = card.verdicts(lds, table, "query_loss")
-    assert said == ("Exact step is exact and loses to Exact leave-one-out: the benchmark tests another intervention "
-                    "and training process.")
+    assert said == ("Exact step is exact for its own question and is behind Exact leave-one-out: 0.21 ± 0.06 and 0.91 "
+                    "± 0.02. The benchmark tests another intervention and training process; whether that is why was "
+                    "not measured.")
+    told = card.rows(lds, {"loo": {"": np.array([0.2, 0.21, 0.2])}, "gradsim": found["loo"]}, Sizes(protocol="subset"))
+    [said] = card.verdicts(lds, told, "query_loss")
+    assert said.endswith("The benchmark tests models of the protocol `subset` and not the recorded run; whether that "
+                         "is why was not measured.")
     [said, _] = card.verdicts(BENCHMARKS["subclasses"], card.rows(BENCHMARKS["subclasses"], {
         **found, "nearest": {"": np.array([0.99, 0.99, 0.99])}}), "query_loss")
-    assert "a likeness inside a class is sought here" in said
+    assert "A likeness inside a class is sought here" in said
     assert not card.verdicts(BENCHMARKS["randomisation"], card.rows(BENCHMARKS["randomisation"], {
         "step": {"": np.array([0.5])}, "random": {"": np.array([0.0])}}), "query_loss")
 
@@ -167,7 +232,7 @@ def test_every_benchmark_says_what_it_asks_and_controls_are_always_there():
 
 def test_how_often_a_benchmark_trains_is_known_beforehand():
     found = {name: one.trainings(SIZES, 3) for name, one in BENCHMARKS.items()}
-    assert found == {"lds": 6, "removal": 6, "leave_one_out": 20, "mislabelled": 2, "subclasses": 2, "shortcut": 2,
+    assert found == {"lds": 13, "removal": 6, "leave_one_out": 42, "mislabelled": 2, "subclasses": 2, "shortcut": 2,
                      "mixed": 2, "planted": 0, "stability": 1, "randomisation": 0}
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from engine.analysis.scorecard import BENCHMARKS, METHODS, Case, Sizes, fitting, running
+from engine.analysis.scorecard import BENCHMARKS, CEILING, METHODS, Case, Sizes, fitting, running
+from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.experiments.exact_language import SOURCE
@@ -56,7 +57,13 @@ def test_planted_records_are_those_that_the_dataset_changed(case):
 
 
 def test_trainings_on_subsets_and_other_seeds(case):
-    assert len(BENCHMARKS["lds"].measure(case)["bm25"]["50% kept"]) == 2
+    problem, draw = case.problem, Draw(count=3, protocol="subset")
+    lds = BENCHMARKS["lds"].measure(replace(case, sizes=SIZES.model_copy(update={"protocol": "subset"})))
+    assert lds["bm25"][draw.told(16, 12)].values.shape == (2, 2) and lds[CEILING][draw.told(16, 12)].subsets == 3
+    own = problem.examples._replace(x=problem.x[rows := draw.members(problem)[0]], y=problem.y[rows],
+                                    candidates=problem.candidates[:1])
+    np.testing.assert_allclose(bank(problem, draw, case.store).logits[0],
+                               trained_on(problem, own, Options()).query_logits, atol=1e-4)
     found = BENCHMARKS["stability"].measure(case)
     assert (found["bm25"]["top 3"] == 1).all() and set(found) == set(SOME)
     other = trained_on(case.problem, case.problem.examples, Options(), 1)

@@ -8,7 +8,7 @@ import pytest
 
 from engine.analysis import subset_bank
 from engine.analysis.data_values import banzhaf, shapley
-from engine.analysis.datamodels import retrain, subsets
+from engine.analysis.datamodels import retrain, retrain_members, subsets
 from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.basics.options import Options
@@ -19,8 +19,8 @@ from tests.engine.single_thread import one_thread  # noqa: F401
 
 def counted(monkeypatch):
     rows = []
-    monkeypatch.setattr(subset_bank, "retrain", lambda asked, kept, *rest: (rows.append(len(kept)),
-                                                                            retrain(asked, kept, *rest))[1])
+    monkeypatch.setattr(subset_bank, "retrain_members", lambda asked, members, *rest: (
+        rows.append(len(members)), retrain_members(asked, members, *rest))[1])
     return rows
 
 

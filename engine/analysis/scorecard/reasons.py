@@ -1,0 +1,97 @@
+"""Why a score does not differ from chance: what the card itself has measured of it, and *not known* where it has not.
+
+A score differs from chance where the intervals over queries and over the draw of the subsets, added in squares, do not
+reach it. What can be behind it, asked in this order:
+
+    seeds       the exact answer of another seed does not differ from chance either
+    subsets     the interval over queries alone would leave chance out: too few subsets were drawn
+    size        the same method does differ from chance on subsets of another size
+    not known   the exact answer of another seed is above chance, or was not measured
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import pandas as pd
+
+from engine.analysis.scorecard.benchmark import CEILING, OTHER, Benchmark
+from engine.analysis.scorecard.card import with_half
+
+
+class Standing(NamedTuple):
+    """A mean with the half widths of its 95% intervals over queries and over the draw of subsets; NaN where there is
+    none."""
+
+    mean: float
+    over_queries: float
+    over_subsets: float = math.nan
+
+    @property
+    def half(self) -> float:
+        """Both together, √(a² + b²); NaN where none is known."""
+        known = [one for one in (self.over_queries, self.over_subsets) if not math.isnan(one)]
+        return math.hypot(*known) if known else math.nan
+
+    def differs(self, chance: float) -> bool:
+        """Whether chance lies outside the interval; never where there is none."""
+        return abs(self.mean - chance) > self.half
+
+    @property
+    def text(self) -> str:
+        return with_half(self.mean, self.half)
+
+    @classmethod
+    def of(cls, row: pd.Series) -> Standing:
+        return cls(float(row["mean"]), float(row["ci95"]), float(row["ci95_subsets"]))
+
+
+def reasons(benchmark: Benchmark, table: pd.DataFrame, measure: str) -> list[str]:
+    """A sentence for each method, controls left out, whose score of a measure does not differ from chance. table: the
+    rows of the benchmark; empty where its chance depends on the data."""
+    if benchmark.chance is None:
+        return []
+    said, table = [], table.dropna(subset=["mean"])
+    for _, row in table[(table["measure"] == measure) & ~table["control"] & (table["method"] != CEILING)].iterrows():
+        own = Standing.of(row)
+        if not own.differs(benchmark.chance) and not math.isnan(own.half):
+            others = {str(name): Standing.of(part.iloc[0]) for name, part in
+                      table[table["method"] == row["method"]].groupby("measure", sort=False)
+                      if name != measure and _seed(str(name)) == _seed(measure)}
+            said.append(f"{row['title']}, {own.text}, does not differ from chance ({benchmark.chance:g}): "
+                        f"{reason(own, _ceiling(table, measure), others, benchmark.chance, int(row['subsets']))}")
+    return said
+
+
+def reason(own: Standing, ceiling: Standing | None, others: dict[str, Standing], chance: float, subsets: int) -> str:
+    """What was measured of why a standing is at chance. others: measure -> the same method's on subsets of other
+    sizes."""
+    if ceiling is not None and not ceiling.differs(chance):
+        return (f"nor does the exact answer of another seed ({ceiling.text}), so that what the subsets do "
+                "cannot be told from what the seeds do.")
+    if not math.isnan(own.over_queries) and abs(own.mean - chance) > own.over_queries:
+        return (f"the draw of only {subsets} subsets leaves ± {own.over_subsets:.2f}, while queries alone leave ± "
+                f"{own.over_queries:.2f}; draw more subsets.")
+    told = [(name, one) for name, one in others.items() if one.differs(chance)]
+    if told:
+        name, one = max(told, key=lambda found: abs(found[1].mean - chance))
+        return f"on subsets of another size it does ({name}: {one.text}), so that their size matters here."
+    if ceiling is not None:
+        return (f"the exact answer of another seed reaches {ceiling.text}, so that it is not the noise of seeds; why "
+                "is not known.")
+    return "no other seed was measured, so that why is not known."
+
+
+def _ceiling(table: pd.DataFrame, measure: str) -> Standing | None:
+    found = table[(table["method"] == CEILING) & (table["measure"] == _size(measure))]
+    return None if found.empty else Standing.of(found.iloc[0])
+
+
+def _size(measure: str) -> str:
+    """The measure without the seed of its models."""
+    return measure.removesuffix(OTHER)
+
+
+def _seed(measure: str) -> bool:
+    return measure.endswith(OTHER)
