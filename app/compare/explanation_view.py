@@ -50,13 +50,15 @@ def _columns(table: pd.DataFrame) -> dict:
 
 
 def _whole(found: Explanation) -> str:
+    told = "".join(f"<p>{escape(end)}</p>" for end in found.ends)
     if not found.links:
-        return ""
+        return told
     text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance (unrelated rankings: 0.5), and the way is "
             f"{found.path:.3f} long: slack {found.slack:.3f}.")
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
-    return text + (f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else "")
+    lost = f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else ""
+    return f"{text}{lost}{told}"
 
 
 def bars(found: Explanation) -> pd.DataFrame:
