@@ -10,6 +10,7 @@ from app.compare import explanation as explanation_panel
 from app.compare import panel as compare_panel
 from app.compare import queries as chosen_queries
 from app.compare import saved as saved_panel
+from app.compare import spot_check as spot_check_panel
 from app.widgets import job_panel, labels, pickers, specification_list
 from app.widgets.guard import guarded
 from app.widgets.plain_text import sentence
@@ -58,6 +59,8 @@ with right.container(key="wf-dock", gap="small"):
         job_panel.wait(found)
     specification_list.OPENED.boxes(names, pair, "specification", "collapsed")
     compare_panel.verdict(found, pair)
+    with guarded("The spot check"):
+        spot_check_panel.show(found, pair)
     compare_panel.questions(found, names, pair)
     with guarded("The explanation"):
         explanation_panel.show(found, pair)

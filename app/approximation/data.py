@@ -21,6 +21,9 @@ from engine.scoring.identities import ProblemFacts
 from engine.scoring.verdict import Verdict
 from engine.scoring.verdict import verdict as judged
 
+RANKED = ("kendall_tau", "top_overlap")
+"""The agreements by which an approximation is judged beside its residual."""
+
 
 def step_numbers(source: ProblemSource, eta: float, candidates: int | None = None, behavior: str | None = None
                  ) -> Mapping[str, PerQuery] | Waiting:
@@ -106,15 +109,17 @@ def verdict(source: ProblemSource, point: Point) -> Verdict:
 
 
 def residuals(points: Mapping[str, Point]) -> pd.DataFrame:
-    """How well each solver solved its linear systems: relative residuals over the candidates."""
+    """How well each solver solved its linear systems, by relative residuals over the candidates, and how well its
+    answers rank against the exact ones of the same point."""
     rows = []
     for series, point in points.items():
         residual, found = point.approximate.residual, point.approximate.convergence
         reached = f"{found.kept:,}" if "tolerance" in found.facts else "it has none"
+        ranked = numbers({series: {name: point.agreement[name] for name in RANKED}}, "solver").iloc[0].to_dict()
         rows.append({"solver": series, "median residual": float(np.nanmedian(residual)) if found.known else np.nan,
-                     "largest residual": found.largest, "met its tolerance": reached,
-                     "worse than nothing": found.worse, "residuals measured": found.known,
-                     "candidates": found.of})
+                     "largest residual": found.largest if found.known else np.nan, "met its tolerance": reached,
+                     "residuals measured": found.known, "candidates": found.of,
+                     **{name: value for name, value in ranked.items() if name not in ("solver", "left out")}})
     return pd.DataFrame(rows)
 
 

@@ -122,8 +122,9 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
     candidates = chosen.candidates or chosen.sources[0].n_train
     chance = metric.chance(candidates, 0.05)
     glossary.caption(
-        f"{metric.title} between approximate and exact scores: 1 is full agreement, unrelated scores give "
-        f"{chance:.2f}. Lines: means over draws; bands: 95% over draws; small dots: single draws. {how}")
+        f"{metric.title} between approximate and exact scores: 1 is full agreement, scores in random "
+        f"order reach {chance:.2f} on average. Lines: means over draws; bands: 95% over draws; small dots: single "
+        f"draws. {how}")
     downloads.chart_extras(f"approximation-{chosen.panel}", means.drop(columns=["low", "high"]), scorings,
                            chosen.scored)
 
@@ -217,13 +218,16 @@ def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: Chosen)
 
 
 def residual_table(points: Mapping[str, Point]) -> None:
-    """What each solver left unsolved."""
-    glossary.markdown("**How well the linear systems were solved**")
+    """What each solver left unsolved, and beside it how well it ranks, which the residual does not say."""
+    glossary.markdown("**How well the linear systems were solved, and how well the answers rank**")
     glossary.caption(
-        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve; 0 is solved, 1 is what zero scores "
-        "have, so that a candidate above 1 is answered worse than by nothing. LiSSA and other fixed-length methods "
-        "have no tolerance of their own to meet.")
+        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve: 0 is solved. It says whether a "
+        "system is solved and nothing of the ranking, which is measured: Kendall's τ and top-5% overlap with the exact "
+        "answer at the chosen α, ± 95% over queries. LiSSA and other fixed-length methods have no tolerance of their "
+        "own to meet.")
     table = error_curves.residuals(error_curves.by_title(points))
     formats = {name: st.column_config.NumberColumn(format="%.1e") for name in ("median residual", "largest residual")}
+    formats |= {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns
+                if name.startswith("±") or name in {METRICS[metric].title for metric in error_curves.RANKED}}
     st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns, formats),
                  key="residuals")

@@ -38,7 +38,7 @@ def values(rows: pd.DataFrame, measure: str, chance: float | None) -> alt.LayerC
         base.mark_point(filled=True, size=75, opacity=1).encode(x="value:Q", shape=shape),
     ]
     if chance is not None and chance > low:
-        layers.insert(0, _rule(chance, "unrelated scores"))
+        layers.insert(0, _rule(chance, "random order"))
     return _sized(alt.layer(*layers))
 
 

@@ -28,12 +28,12 @@ def points(ranking: pd.DataFrame, first: str, second: str, top: int, noun: str =
 
 
 def density(squares: pd.DataFrame, first: str, second: str) -> alt.LayerChart:
-    """How often ranks fall together over all queries, against what unrelated rankings would give."""
+    """How often ranks fall together over all queries, against what rankings in random order give."""
     k = float(squares.to_a.max())
     marks = alt.Chart(squares).mark_rect().encode(
         x=_axis("from_a", "x", first, k), x2="to_a:Q", y=_axis("from_b", "y", second, k), y2="to_b:Q",
         color=alt.Color("times:Q", scale=alt.Scale(type="sqrt", range="ramp", domainMin=0),
-                        legend=swatches("Times as often as unrelated rankings", tickCount=4)),
+                        legend=swatches("Times as often as by chance", tickCount=4)),
         tooltip=[alt.Tooltip("from_a:Q", title="First rank above", format=".0f"),
                  alt.Tooltip("from_b:Q", title="Second rank above", format=".0f"),
                  alt.Tooltip("times:Q", title="Times as often", format=".2f")])

@@ -71,7 +71,7 @@ def further(found: Compared, a: int, b: int) -> Comparison:
 
 
 def chance(metric: str, candidates: int) -> float:
-    """What unrelated scores would reach."""
+    """What scores in random order reach on average."""
     return METRICS[metric].chance(candidates, 0.05)
 
 

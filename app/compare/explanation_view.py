@@ -53,8 +53,8 @@ def _whole(found: Explanation) -> str:
     told = "".join(f"<p>{escape(end)}</p>" for end in found.ends)
     if not found.links:
         return told
-    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance (unrelated rankings: 0.5), and the way is "
-            f"{found.path:.3f} long: slack {found.slack:.3f}.")
+    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance (rankings in random order: 0.5 on "
+            f"average), and the way is {found.path:.3f} long: slack {found.slack:.3f}.")
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
     lost = f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else ""

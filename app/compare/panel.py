@@ -27,10 +27,12 @@ from app.widgets import (
 from app.widgets.desk import desk
 from app.widgets.selectors import segments
 from app.widgets.two_rankings import Pair
+from engine.analysis.comparison import Comparison
 from engine.data.dataset import Dataset
 from engine.data.sampling import Sample
 from engine.desk.compared import Compared
 from engine.metrics.agreement import FURTHER, METRICS
+from engine.metrics.in_words import in_words
 from engine.scoring.convergence import Convergence
 from engine.scoring.left_out import LeftOut
 from engine.scoring.scores import Scores
@@ -166,7 +168,7 @@ def numbers(found: Compared, pair: tuple[int, int]) -> None:
         agreements.number(column, metric, found.comparison.agreement(name, *pair), _chance_text(found, name))
     further = comparisons.further(found, *pair)
     for column, (name, metric) in zip(st.columns(3), FURTHER.items(), strict=True):
-        chance = f"Unrelated scores would reach {metric.chance(_candidates(found), 0.05):.2g} on average."
+        chance = agreements.by_chance(metric.chance(_candidates(found), 0.05))
         agreements.number(column, metric, further.agreement(name, 0, 1), chance)
     dropped = found.comparison.agreement("kendall_tau", *pair)
     text = f"{dropped.n_queries:,} queries"
@@ -174,6 +176,13 @@ def numbers(found: Compared, pair: tuple[int, int]) -> None:
         text += (f", {dropped.n_dropped:,} of them dropped from Kendall's τ, because one of the rankings is constant "
                  "there")
     chips.note(text + f" · {dropped.n_seeds} seed{'s' if dropped.n_seeds != 1 else ''}")
+    chips.note(agreeing(found.comparison, pair, _candidates(found)))
+
+
+def agreeing(comparison: Comparison, pair: tuple[int, int], candidates: int) -> str:
+    """τ and the overlap of the top in one sentence, with a word where both allow one; empty for a single candidate."""
+    tau, overlap = (comparison.agreement(name, *pair) for name in ("kendall_tau", "top_overlap"))
+    return in_words(tau, overlap, candidates).sentence if candidates > 1 else ""
 
 
 def query_words(dataset: Dataset, sample: Sample, query: int) -> str:
@@ -287,4 +296,4 @@ def _candidates(found: Compared) -> int:
 
 
 def _chance_text(found: Compared, metric: str) -> str:
-    return f"Unrelated scores would reach {comparisons.chance(metric, _candidates(found)):.2g} on average."
+    return agreements.by_chance(comparisons.chance(metric, _candidates(found)))

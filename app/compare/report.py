@@ -18,6 +18,7 @@ from app.compare import data as comparisons
 from app.compare import explanation as explanation_panel
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
+from app.compare import spot_check as spot_check_panel
 from app.compare.bring import Shown
 from app.widgets import chips, downloads, theme, two_rankings
 from app.widgets.agreements import plus_minus
@@ -128,11 +129,13 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
     verdict = found.comparison.verdicts[pair[0]][pair[1]]
     ranked = comparisons.pair(found, *pair)
     agreement = found.comparison.agreement("kendall_tau", *pair)
+    said = [compare_panel.agreeing(found.comparison, pair, int(found.trusted.sum())),
+            *spot_check_panel.at_hand(found, pair)]
     values = comparisons.per_query(found, "kendall_tau", *pair)
     top = min(two_rankings.TOP, len(ranked.candidates))
     charts = [
         svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
-            "Rank against rank, all queries: how often ranks fall together, against unrelated rankings."),
+            "Rank against rank, all queries: how often ranks fall together, against random order."),
         svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
             f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries. Query by query, "
             f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average."),
@@ -142,7 +145,8 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
         charts.append(svg(distribution.distribution(bins, agreement, "kendall_tau"), "Kendall's τ query by query",
                           "Kendall's τ, query by query."))
     return (f"<h2>{escape(first)} against {escape(second)}</h2><p><strong>{escape(verdict.headline)}.</strong> "
-            f"{chips.code(escape(verdict.reason))}</p>{_measures(found, pair)}{''.join(charts)}")
+            f"{chips.code(escape(verdict.reason))}</p>{''.join(f'<p>{escape(text)}</p>' for text in said)}"
+            f"{_measures(found, pair)}{''.join(charts)}")
 
 
 def _query(found: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:

@@ -9,11 +9,11 @@ import numpy as np
 import streamlit as st
 
 from app.widgets import chips, fitting_models, glossary, pictures, presets, two_rankings
-from app.widgets.agreements import plus_minus
 from app.widgets.desk import desk
 from engine.analysis.comparison import compare
 from engine.data import Dataset
 from engine.desk import Waiting
+from engine.metrics.in_words import in_words
 from engine.problems import ProblemSource
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Verdict
@@ -38,7 +38,7 @@ class FirstLook:
     query_row: int
     query_label: str
     answers: tuple[Answer, Answer]
-    agreement: str
+    words: str
     queries: int
     candidates: int
     verdict: Verdict
@@ -72,9 +72,9 @@ def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
     answers = tuple(Answer(_scores[side].scoring, int(sample.train_index[rows[side]]),
                            names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
     found = compare([_scores], problem=source().problem_class)
-    agreement = found.agreement("kendall_tau", 0, 1)
+    tau, overlap = (found.agreement(name, 0, 1) for name in ("kendall_tau", "top_overlap"))
     return FirstLook(int(sample.query_index[query]), names[sample.y_query[query]], answers,
-                     plus_minus(agreement.mean, agreement.ci95), agreement.n_queries,
+                     in_words(tau, overlap, len(_scores[0].candidates)).sentence, tau.n_queries,
                      len(_scores[0].candidates), found.verdicts[0][1])
 
 
@@ -91,8 +91,8 @@ def show(found: FirstLook) -> None:
              for title, answer, other in (("One answer", first, second), ("Another answer", second, first))]
     st.html(glossary.explained_html(f'<div class="wf-cards">{query}{"".join(cards)}</div>'))  # drawn after what follows
     chips.verdict_badge(found.verdict)
-    chips.note(f"Both are exact. Over all {found.queries} queries their rankings agree with Kendall's τ = "
-               f"{found.agreement} (1 the same order, 0 unrelated, ± 95% interval over queries); this query is the one "
+    chips.note(f"Both are exact. Their rankings over all {found.queries} queries: {found.words} Kendall's τ is 1 for "
+               "the same order and −1 for the reversed one; ± is a 95% interval over queries. This query is the one "
                "where they disagree most about the best example.")
 
 

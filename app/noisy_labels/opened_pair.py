@@ -44,7 +44,7 @@ def _numbers(scored: Scored, first: Pair, second: Pair) -> None:
     compared = min(count, rankings.MOST_COMPARED)
     for start in range(0, len(metrics), 3):
         for column, metric in zip(st.columns(3), metrics[start:start + 3], strict=False):
-            chance = f"Unrelated rankings would reach {metric.chance(compared, 0.05):.2g} on average."
+            chance = agreements.by_chance(metric.chance(compared, 0.05))
             agreements.number(column, metric, summarize(np.array([found[metric.name]])), chance)
     over = f"{compared:,} of {count:,} labels, drawn once" if compared < count else f"{count:,} labels"
     unsigned = "" if asked else " · no sign agreement, as a ranking without a question has no sign"

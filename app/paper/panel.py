@@ -93,7 +93,8 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
         st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",
                         height=paper_dots.height(rows), alt=_values_alt(rows, measure))
         if paper_rows.chance(measure):
-            glossary.caption(f"Dashed line: what unrelated scores would give, {paper_rows.chance(measure):g}.")
+            glossary.caption("Dashed line: what scores in random order reach on average, "
+                             f"{paper_rows.chance(measure):g}.")
     with right:
         st.altair_chart(paper_dots.differences(rows), width="stretch",
                         height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))

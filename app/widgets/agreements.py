@@ -21,6 +21,11 @@ def signed(value: float, digits: int = 3) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
 
 
+def by_chance(value: float) -> str:
+    """What a measure of agreement is by chance."""
+    return f"Scores in random order reach {value:.2g} on average."
+
+
 def number(column: DeltaGenerator, metric: Metric, agreement: Agreement, chance: str) -> None:
     """One agreement, with its definition on hover."""
     interval = "" if math.isnan(agreement.ci95) else f"± {agreement.ci95:.3f} over {agreement.interval_over}"

@@ -24,7 +24,7 @@ COLUMNS = {
     "eta": "The step size η.", "alpha": "The weight α.", "rho": "The share of labels that were made wrong.",
     "n_queries": "How many queries the mean is over.", "n_seeds": "How many draws the mean is over.",
     "n_dropped": "Queries left out because one of the rankings is constant there.",
-    "kendall_tau": "τ: 1 the same order, 0 unrelated, −1 reversed.",
+    "kendall_tau": "τ: 1 the same order, −1 reversed, 0 as many pairs in the same order as in the opposite one.",
 }
 """Names of columns in files, which are short because programs read them."""
 LABELS = {"ci95": "± 95%", "seed_means": "mean of each seed", "n_seeds": "seeds", "n_queries": "queries",

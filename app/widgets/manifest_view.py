@@ -104,14 +104,12 @@ def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:
     linear = [c["largest_residual"] for c in found if c.get(RELATIVE)]
     norms_after = [c.get("largest_gradient_norm", c.get("largest_residual")) for c in found if not c.get(RELATIVE)]
     norms_after = [norm for norm in norms_after if norm is not None]
-    worse = sum(c.get("worse_than_nothing", 0) for c in found)
     return [
         ("Gradient norm of the trained model", f"at most {max(norms):.1e}" if norms else ""),
         ("Its test accuracy", _span(accuracies)),
         ("Candidates flagged and left out", f"{sum(flagged):,}" if sum(flagged) else ("none" if flagged else "")),
         ("Largest gradient norm where the re-optimisations end", f"{max(norms_after):.1e}" if any(norms_after) else ""),
         ("Largest relative residual of a linear system", f"{max(linear):.1e}" if linear else ""),
-        ("Answers worse than answering nothing", f"{worse:,}, with a relative residual above 1" if worse else ""),
     ]
 
 

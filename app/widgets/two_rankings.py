@@ -75,7 +75,7 @@ def ranking(pair: Pair, query: int | None, by: str = MEAN) -> pd.DataFrame:
 def density(pair: Pair, query: int | None = None) -> pd.DataFrame:
     """How the two ranks fall together, for one query or over all: one row a square of the rank–rank plane.
 
-    `times` is the share of (query, candidate) pairs in the square over what unrelated rankings would give.
+    `times` is the share of (query, candidate) pairs in the square over what rankings in random order give.
     """
     return _density((*pair.key, query), pair.ranks if query is None else pair.ranks[:, query:query + 1])
 

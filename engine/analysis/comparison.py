@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from math import inf, nan
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from engine.basics.errors import InvalidInput
 from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
+from engine.question.interventions import Upweight
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
@@ -81,8 +83,8 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     parts = [Together.of(arrays) for arrays in seeds]
     lost = tuple(map(LeftOut.of, seeds))
     if not all(part.kept.any() for part in parts):
-        raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; raise l2 or the damping, "
-                           "lower α, or, where a network reaches no optimum, ask for a `local_search`.")
+        raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; "
+                           f"{_remedies([scores.scoring for scores in seeds[0]])}.")
     if not all((part.known.sum(1) > 1).any() for part in parts):
         raise InvalidInput("No query has two scores above resolution under all specifications; use the precision "
                            "`float64`, or a larger intervention.")
@@ -116,16 +118,38 @@ def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: n
 
 
 def measured(stacks: Sequence[np.ndarray], taus: np.ndarray | None) -> Measured:
-    """What two scorings' arrays (2, m, k) of each seed show, with τ of every query: equal to rounding, ranked alike."""
+    """What two scorings' arrays (2, m, k) of each seed show, with τ of every query: equal to rounding, ranked alike,
+    how far apart."""
     equal = all(bool((np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b)).max(-1, keepdims=True)).all())
                 for a, b in stacks)
     defined = np.array([]) if taus is None else taus[~np.isnan(taus)]
-    return Measured(equal, equal or bool(defined.size and (defined > 1 - 1e-12).all()))
+    return Measured(equal, equal or bool(defined.size and (defined > 1 - 1e-12).all()), distance=_distance(stacks),
+                    least=float(defined.min()) if defined.size else nan)
+
+
+def _distance(stacks: Sequence[np.ndarray]) -> float:
+    """The largest difference of two scores over the larger standard deviation of their query's, over all queries; of
+    queries where both are constant 0 where they are equal, else ∞."""
+    each = []
+    for a, b in stacks:
+        apart, spread = np.abs(a - b).max(-1), np.maximum(a.std(-1), b.std(-1))
+        each.append(np.divide(apart, spread, out=np.where(apart > 0, inf, 0.0), where=spread > 0))
+    return float(max(one.max() for one in each))
 
 
 def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
     """What a reader must know of how one scoring was computed, over all seeds."""
     return Convergence.joined([scores.convergence for scores in seeds]).remarks(seeds[0].scoring.route.title)
+
+
+def _remedies(scorings: Sequence[Scoring]) -> str:
+    """What may make these scorings converge, and nothing that they do not have."""
+    linear = any(scoring.process.linear for scoring in scorings)
+    found = ["raise l2 or the damping" if linear else "raise l2"]
+    found += ["lower α"] if any(isinstance(scoring.intervention, Upweight) for scoring in scorings) else []
+    if any(scoring.process.optimum and scoring.exact for scoring in scorings):
+        found.append("where a network reaches no optimum, ask for a `local_search`")
+    return ", or ".join(found)
 
 
 def _pairwise(stack: np.ndarray, *, metrics: Sequence[str], fraction: float) -> dict[str, np.ndarray]:

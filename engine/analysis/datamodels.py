@@ -29,7 +29,7 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 DEFINITION = ("How well the summed scores of the examples that a model was trained on predict its behavior, over "
-              "models trained on random subsets: Spearman's ρ, from −1 to 1, 0 for unrelated scores.")
+              "models trained on random subsets: Spearman's ρ, from −1 to 1; scores in random order have 0 on average.")
 
 
 @dataclass(frozen=True, eq=False)

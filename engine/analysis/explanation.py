@@ -170,7 +170,21 @@ def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
             for seed in seeds]
     found = each[0] if len(each) == 1 else _averaged(each)
     remarks = [remark for side in sides for remark in remarks_on(side)]
-    return replace(found, notes=tuple(dict.fromkeys((*found.notes, *remarks))), ends=trust.ends(chain, evidence))
+    return replace(found, notes=tuple(dict.fromkeys((*found.notes, *remarks, *_judged(chain, found, seeds)))),
+                   ends=trust.ends(chain, evidence))
+
+
+def _judged(chain: Chain, found: Explanation, seeds: Sequence[Seed]) -> list[str]:
+    """How well each approximation ranks, where a link is its error alone: against the exact answer to its question."""
+    kept = (sum(len(seed.a.candidates) for seed in seeds) - found.left_out) // len(seeds)
+    chance, said = METRICS["top_overlap"].chance(kept, 0.05), []
+    for link, scoring in ((link, scoring) for link in found.links for error, scoring in (
+            (ERROR_A, chain.a), (ERROR_B, chain.b)) if link.causes == (error,) and not scoring.departures):
+        tau, top = (f"{link.agreement[name]:.3f}".replace("-", "−") for name in ("kendall_tau", "top_overlap"))
+        title = scoring.route.title
+        said.append(f"{title[0].upper()}{title[1:]} against the exact answer to its question: Kendall's τ {tau}, "
+                    f"top-5% overlap {top} (chance {chance:.2g}).")
+    return said
 
 
 def _averaged(each: Sequence[Explanation]) -> Explanation:

@@ -153,6 +153,7 @@ def _sign_reason(best: Reading, told: bool, against: Reference) -> str:
     if told:
         return (f"With the sign read as {SIGNS[best.sign]} ({MEANING[best.sign]}), they agree with the reference by "
                 f"{tau}; with the other sign by the negative of it. {of_it}")
-    return (f"The scores do not agree with the reference under either sign ({tau}). Either they are far from it, or "
-            "rows and columns are not matched: check first that queries and training examples are those of this "
-            f"problem, in its order; only then say which one the sign is. {of_it}")
+    return (f"The reference does not tell the sign ({tau}, below {LEAST:g} or within its 95% interval of 0). Either "
+            "the scores are far from it, or rows and columns are not matched: check first that queries and training "
+            "examples are those of this problem, in its order; only then say which one the sign is. "
+            f"{of_it}")

@@ -32,6 +32,7 @@ from engine.cli import (
     run_errors,
     scorecard,
     serve,
+    spot_check,
     statements,
     subsets,
 )
@@ -42,6 +43,7 @@ COMMANDS: Commands = {
     "influence": influence.influence,
     "compare": influence.compare,
     "explain": explain.explain,
+    "spot-check": spot_check.spot_check,
     "datamodel": datamodel.datamodel,
     "self-influence": datamodel.self_influence,
     "error-surface": error_surface.error_surface,

@@ -27,7 +27,6 @@ class ModuleOperator(Operator):
     """
 
     problem: CurvedModule
-    gauss_newton: ClassVar[bool]
     power_steps: ClassVar = (10, 3)
 
     def __init__(self, problem: CurvedModule, damping: float = 0.0, options: Options | None = None,

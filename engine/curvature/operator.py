@@ -32,6 +32,8 @@ class Operator(ABC):
 
     convex: ClassVar[bool] = False
     """Whether C is positive semidefinite for every loss that the problem can have."""
+    gauss_newton: ClassVar[bool] = False
+    """Whether C is the Gauss–Newton matrix in place of the objective's Hessian."""
     measured: int | None = None
     """How many columns of a solution have their residual measured, where the solver needs none; None for all."""
     power_steps: ClassVar[tuple[int, int]] = (10, 10)

@@ -112,9 +112,10 @@ def _definiteness(operator: Operator, info: dict[str, float], found: bool, looke
     if found:
         smallest = info.get("smallest_eigenvalue", 0.0)
         remedy = f"a damping above {-smallest:.2g}" if smallest + damping < 0 else "a larger damping"
+        other = "" if operator.gauss_newton else (", or a solver of the Gauss–Newton matrix, which has no negative "
+                                                  "curvature")
         warnings.warn(f"The Hessian plus damping {damping:g} is not positive definite, so the local response is not "
-                      f"that of a minimum and scores may have the wrong sign; use {remedy}, or `ekfac`, whose "
-                      "Gauss–Newton matrix has no negative curvature.", stacklevel=4)
+                      f"that of a minimum and scores may have the wrong sign; use {remedy}{other}.", stacklevel=4)
     return {**info, "negative_curvature": float(found)}
 
 

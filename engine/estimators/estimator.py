@@ -57,15 +57,21 @@ class Estimator:
         if process not in processes:
             fits = " or ".join(f"`{name}`" for name in processes)
             if not fits:
-                return f"The estimator `{self.name}` has nothing to say of this kind of model; use `exact`."
-            return f"The estimator `{self.name}` does not target `{process}`; use it with {fits}, or use `exact`."
+                return f"The estimator `{self.name}` has nothing to say of this kind of model; use {self._other}."
+            exact = "" if self.exact else ", or use `exact`"
+            return f"The estimator `{self.name}` does not target `{process}`; use it with {fits}{exact}."
         if specification.intervention.kind in self.unfit_interventions:
-            return (f"The estimator `{self.name}` does not target `{specification.intervention.kind}`; use `exact`, or "
-                    "another intervention.")
+            return (f"The estimator `{self.name}` does not target `{specification.intervention.kind}`; use "
+                    f"{self._other}, or another intervention.")
         if self.needs_gradient and not behavior.differentiable:
             return (f"The behavior `{behavior.name}` has no gradient, so the estimator `{self.name}` cannot score it; "
-                    "use `exact` with a finite process.")
+                    f"use {'' if self.exact else '`exact` with '}a finite process.")
         return None
+
+    @property
+    def _other(self) -> str:
+        """What a sentence advises in its place: never itself."""
+        return "another estimator" if self.exact else "`exact`"
 
     @property
     def processes(self) -> tuple[str, ...]:
@@ -82,7 +88,7 @@ class Estimator:
         if process_kind not in routes:
             fits = " or ".join(f"`{kind}`" for kind in routes)
             raise InvalidInput(f"The estimator `{self.name}` does not target `{process_kind}` for {problem.noun}; "
-                               + (f"use it with {fits}, or use `exact`." if routes else "use another estimator."))
+                               + (f"use it with {fits}, or use {self._other}." if routes else "use another estimator."))
         return routes[process_kind]
 
     def held_form(self, specification: Specification) -> HeldForm:

@@ -19,7 +19,7 @@ TERMS: dict[str, str] = {
     "query logit": "The raw output of the model for the query's label, before the softmax.",
     "soft margin": "The label's logit against all other logits together: log p / (1 − p).",
     "hard margin": "The label's logit minus the strongest other logit.",
-    "Kendall": "τ: how far two rankings put pairs in the same order, from −1 (reversed) over 0 (unrelated) to 1.",
+    "Kendall": "τ: how far two rankings put pairs in the same order: 1 all of them, 0 as many as not, −1 none.",
     "Kendall distance": "The share of pairs of examples that two rankings put in different order; ties count half.",
     "top-5% overlap": "The share of the highest-scoring 5% that two rankings have in common.",
     "sign agreement": "The share of examples that both call helpful, or both harmful.",

@@ -26,6 +26,8 @@ class Says(Enum):
     RANKING = "they rank the candidates of every query the same"
     EQUAL_HERE = "their scores were measured to be equal"
     ALIKE_HERE = "they were measured to rank alike"
+    SAME_TO_A_DISTANCE = "no two of their scores are further apart than is said"
+    DISAGREE = "they were measured to rank differently"
     DIFFER = "their scores were measured to differ, and both are exact"
     MAY_DIFFER = "nothing was measured"
     NOT_TOLD_APART = "they were measured to differ, and one is approximate at least"

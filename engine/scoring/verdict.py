@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import nan
 
 from engine.question.runs import other_runs
 from engine.question.specification import Axis
@@ -24,19 +25,33 @@ BOTH = "both"
 NO_SPECIFICATION = "no specification"
 ANOTHER_RUN = "another run"
 
+CLOSE = 1e-5
+"""Of the standard deviation of a query's scores: about a hundred units in the last place of single precision, which is
+what an inner product over many parameters is left with; two programs for one estimator differ by that."""
+CLOSE_ORDER = 1 - 1e-3
+"""τ where as few as 5 of 10,000 pairs change places, which ties within `CLOSE` can make."""
+
 
 @dataclass(frozen=True)
 class Measured:
     """What the two arrays at hand show.
 
     equal: to rounding. alike: every query ranks the candidates the same. remarks: sentences on how they were computed.
-    evidence: scoring -> what computing it showed.
+    distance: the most by which two oriented scores differ, over the standard deviation of their query's scores. least:
+    the smallest τ of a query. NaN where they were not measured. evidence: scoring -> what computing it showed.
     """
 
     equal: bool
     alike: bool
     remarks: tuple[str, ...] = ()
+    distance: float = nan
+    least: float = nan
     evidence: Mapping[Scoring, Evidence] = field(default_factory=dict)
+
+    @property
+    def close(self) -> bool:
+        """Whether the two arrays are the same but for what single precision leaves of a score."""
+        return self.distance <= CLOSE and self.least >= CLOSE_ORDER
 
 
 @dataclass(frozen=True)
@@ -92,6 +107,8 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
     axes = a.differing_axes(b)
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
     asked = _asked(a, b, facts)
+    if asked and asked.gives is Gives.EQUAL and measured and measured.close:
+        return _same_to_a_distance(a, b, approximate, measured)
     if asked and asked.gives is Gives.EQUAL:
         return _approximate(a, b, facts, asked.reasons, known, measured)
     if not approximate and axes == ("T",) and other_runs(a.process, b.process):
@@ -128,6 +145,19 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
         Said(Says.EQUAL, f"{written} scores are equal: {_because(known)}.", (a, b))])
 
 
+def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], measured: Measured) -> Verdict:
+    """Two answers to one question that no error tells apart, although one or both may be approximate."""
+    to = f"{measured.distance:.1g}" if measured.distance >= 1e-16 else "the last digit"
+    body = [*_one_question(a, b, ()), Said(
+        Says.SAME_TO_A_DISTANCE, f"No two of their scores differ by more than {to} of the standard deviation of a "
+        f"query's scores, and Kendall's τ is {measured.least:.4f} or more for every query.", (a, b))]
+    if len(approximate) == 2:
+        body.append(Said(Says.APPROXIMATES, "How far both are from the exact answer is another measure.", (a, b)))
+    return Verdict.told(SAME, (), [
+        Said(Says.ONE_QUESTION, "Same question, ", (exact_answer(a), exact_answer(b))),
+        Said(Says.SAME_TO_A_DISTANCE, f"same scores to {to}", (a, b))], body)
+
+
 def _another_run(a: Scoring, b: Scoring) -> Verdict:
     return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", (a, b))], [
         Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changes(a, b, ('T',))}). A "
@@ -150,19 +180,22 @@ def _approximate(a: Scoring, b: Scoring, facts: ProblemFacts, reasons: Sequence[
                  measured: Measured | None) -> Verdict:
     """Of one question, answered approximately once or twice."""
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
-    exact = tuple(map(exact_answer, (a, b)))
-    changed = changes(a, b, a.differing_axes(b))
-    body = [Said(Says.ONE_QUESTION, f"The two are one question, written differently ({changed}).", exact)
-            ] if changed else []
-    body += [Said(Says.ONE_QUESTION, _sentence(reasons), exact)] if reasons else []
     if len(approximate) == 2:
         count, end = Said(Says.APPROXIMATES, "both answers are approximate", tuple(approximate)), [
-            *_approximation(approximate, facts),
-            Said(Says.NEITHER_RIGHT, f"{_what_they_do(known, measured)}; neither is known to be right.", (a, b))]
+            *_approximation(approximate, facts), _what_they_do(a, b, known, measured),
+            Said(Says.NEITHER_RIGHT, "neither is known to be right.", (a, b))]
     else:
         count, end = _judged(*((a, b) if a.exact else (b, a)), facts, known, measured)
-    head = [Said(Says.ONE_QUESTION, "Same question, ", exact), count]
-    return Verdict.told(APPROXIMATION, (), head, [*body, *end, *_in_common(a, b, known, measured)])
+    head = [Said(Says.ONE_QUESTION, "Same question, ", (exact_answer(a), exact_answer(b))), count]
+    return Verdict.told(APPROXIMATION, (), head, [
+        *_one_question(a, b, reasons), *end, *_in_common(a, b, known, measured)])
+
+
+def _one_question(a: Scoring, b: Scoring, reasons: Sequence[str]) -> list[Said]:
+    """Why two that are written differently ask the same; nothing of two that are not."""
+    exact, changed = (exact_answer(a), exact_answer(b)), changes(a, b, a.differing_axes(b))
+    said = [f"The two are one question, written differently ({changed})."] if changed else []
+    return [Said(Says.ONE_QUESTION, text, exact) for text in (*said, *([_sentence(reasons)] if reasons else []))]
 
 
 def _judged(exact: Scoring, approximate: Scoring, facts: ProblemFacts, known: Relation | None,
@@ -178,18 +211,21 @@ def _judged(exact: Scoring, approximate: Scoring, facts: ProblemFacts, known: Re
     if found.how is How.UNMEASURED:
         return one, [what, Said(Says.UNDECIDED, f"The exact answer is known to be right only where it was computed: "
                                 f"there it is measured {found.why}.", (exact, approximate))]
-    neither = f"{_what_they_do(known, measured)}; neither is known to be right: {found.why}."
-    return Said(Says.NEITHER_RIGHT, "neither answer is known to be right", (exact, approximate)), [
-        what, Said(Says.NEITHER_RIGHT, neither, (exact, approximate))]
+    of = exact, approximate
+    return Said(Says.NEITHER_RIGHT, "neither answer is known to be right", of), [
+        what, _what_they_do(exact, approximate, known, measured),
+        Said(Says.NEITHER_RIGHT, f"neither is known to be right: {found.why}.", of)]
 
 
-def _what_they_do(known: Relation | None, measured: Measured | None) -> str:
-    """What the beginning of a sentence may say of two answers."""
+def _what_they_do(a: Scoring, b: Scoring, known: Relation | None, measured: Measured | None) -> Said:
+    """The beginning of a sentence on two answers to one question."""
+    if known:
+        return Said(Says.RANKING, "These two rank alike;", (a, b))
     if measured is None:
-        return "They are two answers to one question"
-    if known or measured.equal or measured.alike:
-        return "The two rank alike"
-    return "These two disagree"
+        return Said(Says.ONE_QUESTION, "Of these two answers to one question", (exact_answer(a), exact_answer(b)))
+    if measured.equal or measured.alike:
+        return Said(Says.ALIKE_HERE, "These two rank alike here;", (a, b))
+    return Said(Says.DISAGREE, "These two disagree;", (a, b))
 
 
 def _mismatch(a: Scoring, b: Scoring, axes: Sequence[Axis], known: Relation | None, measured: Measured | None

@@ -16,7 +16,7 @@ def test_a_relative_residual_is_no_gradient_norm():
     assert found["Candidates flagged and left out"] == "1"
     assert found["Largest gradient norm where the re-optimisations end"] == "1.0e-11"
     assert found["Largest relative residual of a linear system"] == "7.4e+03"
-    assert found["Answers worse than answering nothing"].startswith("4")
+    assert not any("nothing" in term or "worse" in term for term in found), "a residual judges no answer"
 
 
 def test_an_approximation_alone_is_not_said_to_have_converged():

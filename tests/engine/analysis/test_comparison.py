@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, sem, t
 
-from engine.analysis.comparison import compare
+from engine.analysis.comparison import compare, measured
 from engine.basics.errors import InvalidInput
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
@@ -152,3 +152,55 @@ def test_verdicts_know_the_problem_and_what_was_measured():
     values = ONCE.normal(size=(3, 8))
     alike = compare([[scores(STEP_LOSS, values), scores(STEP_MARGIN, 2 * values + 1)]]).verdicts[0][1]
     assert "rank alike here, reason unknown" in alike.reason
+
+
+APPROXIMATE = tuple(Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}, name)
+                    for name in ("cg", "lissa"))
+
+
+@pytest.mark.parametrize(("noise", "same"), [(0.0, True), (1e-8, True), (2e-6, True), (1e-4, False), (1e-2, False)])
+def test_two_answers_to_one_question_are_the_same_to_the_distance_that_was_measured(noise, same):
+    """Two programs for one estimator, 2e-6 apart: no error of approximation, and the distance is said."""
+    values = ONCE.normal(size=(5, 200))
+    moved = values + noise * np.sign(ONCE.normal(size=(5, 200)))
+    pair = [[scores(APPROXIMATE[0], values), scores(APPROXIMATE[1], moved)]]
+    found = compare(pair).verdicts[0][1]
+    assert (found.code == "same scores") == same
+    assert (found.headline == "Same question, both answers are approximate") != same
+    if same:
+        said = found.headline.removeprefix("Same question, same scores to ")
+        assert said == "the last digit" if not noise else float(said) == pytest.approx(noise, rel=0.5)
+        assert "exact answer is another measure" in found.reason and f"more than {said} of" in found.reason
+
+
+def test_distance_is_measured_by_the_spread_of_each_query():
+    values = ONCE.normal(size=(3, 50))
+    values[1] *= 1e6  # of one query: the others are judged by their own spread
+    other = values.copy()
+    other[0, 7] += 1e-3
+    stack = np.stack([values, other])
+    seen = measured([stack], np.ones((1, 3)))
+    assert seen.distance == pytest.approx(1e-3 / values[0].std(), rel=1e-2) and seen.least == 1 and not seen.close
+
+
+def test_close_numbers_whose_order_is_gone_are_not_the_same_scores():
+    """One training example outweighs all others: within 1e-5 of the spread the rest can be in any order."""
+    values = 1e-6 * ONCE.normal(size=(4, 100))
+    values[:, 0] = 1.0
+    other = 1e-6 * ONCE.normal(size=(4, 100))
+    other[:, 0] = 1.0
+    assert compare([[scores(APPROXIMATE[0], values), scores(APPROXIMATE[1], other)]]).verdicts[0][1].code == (
+        "approximation error")
+    flat = np.ones((1, 2, 3))
+    assert measured([np.concatenate([flat, flat])], None).distance == 0
+    assert np.isinf(measured([np.concatenate([flat, 2 * flat])], None).distance)
+
+
+def test_the_advice_where_nothing_converged_names_nothing_that_the_scorings_have_not():
+    values, lost = ONCE.normal(size=(2, 6)), np.zeros(6, bool)
+    raised = Scoring.of("query_loss", {"kind": "upweight", "alpha": 0.1}, REOPTIMIZE)
+    for scoring, said, unsaid in ((LOO, "local_search", "α"), (APPROXIMATE[0], "damping", "local_search"),
+                                  (raised, "lower α", "damping")):
+        with pytest.raises(InvalidInput) as refused:
+            compare([[scores(scoring, values, lost), scores(scoring, values, lost)]])
+        assert said in str(refused.value) and unsaid not in str(refused.value)

@@ -210,8 +210,8 @@ def test_what_a_reader_must_know_of_each_side_is_a_note_over_all_seeds():
     seeds = [Seed(solved(a, [1, 2, 3, 4], [0.1, 0.2, 0.3, worst], negative_curvature=1.0), by_hand(b, [1, 2, 4, 3]), {})
              for worst in (3.0, 7.0)]
     found = measure(chain(a, b, 9), seeds)
-    [worse] = [note for note in found.notes if "worse than answering nothing" in note]
-    assert "2 of 8 candidates" in worse and "(largest 7)" in worse
+    [residual] = [note for note in found.notes if "relative residual" in note]
+    assert "up to 7: " in residual and "nothing of its ranking" in residual
     assert sum("negative eigenvalues" in note for note in found.notes) == 1
 
 

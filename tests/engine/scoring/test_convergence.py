@@ -56,27 +56,44 @@ def test_only_an_exact_answer_is_said_to_converge():
     assert "relative residual" in approximate.convergence.summary and told["kept"] == 30
 
 
-def test_above_the_residual_of_zero_scores_an_approximation_is_worse_than_answering_nothing():
-    found = of(False, [0.5, 7358.0, 1.0, np.nan], LINEAR)
-    assert found.worse == 1 and found.largest == 7358.0
-    assert "worse than answering nothing for 1 of the 3 candidates" in found.summary
-    assert ["7,358" in remark and "DataInf" in remark for remark in found.remarks("DataInf")] == [True]
-    assert of(False, [0.99], LINEAR).remarks("DataInf") == ()
+@pytest.mark.parametrize(("facts", "said"), [
+    ({"iterations": 400.0}, "the solve has not converged"),
+    ({}, "it does not solve the linear system, whose matrix it approximates")])
+def test_a_residual_is_told_as_what_it_is_and_judges_no_ranking(facts, said):
+    found = of(False, [0.5, 2.4, np.nan], {**LINEAR, **facts})
+    assert found.unsolved and found.largest == 2.4
+    assert found.summary == f"relative residual at most 2.4e+00, measured for 2 of 3; {said}"
+    assert found.remarks("LiSSA") == (
+        f"LiSSA, relative residual up to 2.4 (measured for 2 of 3 candidates): {said}. That says nothing of its "
+        "ranking.",)
 
 
-def test_the_measured_residual_is_what_zero_scores_would_have():
-    """DataInf on a network whose gradients are correlated: its count is that of columns above ‖g‖."""
-    p = problem("mlp", l2=0.0)
-    found = scored(p, response("datainf", damping=1e-4))[0]
-    assert found.convergence.worse == (found.residual > 1).sum() > 0
-    assert found.provenance["convergence"]["worse_than_nothing"] == found.convergence.worse
+@pytest.mark.parametrize("largest", [0.02, 0.45, 0.99, 2.4, 7358.0])
+def test_no_residual_is_worse_than_nothing(largest):
+    """Below and above the residual of zero scores the sentence is the same: neither tells of the ranking."""
+    found = of(False, [largest], {**LINEAR, "iterations": 3.0})
+    [remark] = found.remarks("LiSSA")
+    assert "worse" not in remark + found.summary and "nothing of its ranking" in remark
+    assert of(False, [0.005], LINEAR).remarks("LiSSA") == (), "where conjugate gradients would have stopped, too"
+
+
+def test_a_residual_that_was_not_measured_is_not_zero():
+    found = of(False, [np.nan, np.nan], LINEAR)
+    assert found.summary == "relative residual not measured" and not found.unsolved and found.remarks("LiSSA") == ()
+
+
+def test_a_manifest_of_an_earlier_version_is_read():
+    told = {"kept": 10, "of": 10, "largest_residual": 2.4, "worse_than_nothing": 4, RELATIVE: 1.0}
+    found = Convergence.read(False, told)
+    assert found.largest == 2.4 and "worse" not in found.summary and "worse_than_nothing" not in found.written
+    assert "worse_than_nothing" not in found.facts
 
 
 @pytest.mark.parametrize(("facts", "measure"), [({}, "gradient norm"), (LINEAR, "relative residual"), (
     {**LINEAR, "residual_of_gauss_newton": 1.0}, "relative residual against the Gauss–Newton matrix")])
 def test_a_gradient_norm_is_no_relative_residual(facts, measure):
     found = of(True, [3.0, 0.1], facts)
-    assert found.measure == measure and found.worse == (1 if facts else 0)
+    assert found.measure == measure and found.unsolved == bool(facts)
     assert found.remarks("exact") == (), "an exact answer above its tolerance did not converge, and that is said"
 
 
@@ -116,7 +133,8 @@ def test_the_verdict_says_it_too():
     p = problem("mlp", loss="squared_probability_error", l2=0.0)
     exact, bad = scored(p, response(), response("datainf"))
     reason = compare([[exact, bad]]).verdicts[0][1].reason
-    assert "no minimum" in reason and ("worse than answering nothing" in reason) == bool(bad.convergence.worse)
+    assert "no minimum" in reason and ("relative residual up to" in reason) == bad.convergence.unsolved
+    assert "worse" not in reason
 
 
 def test_parts_join_without_losing_what_is_known():
@@ -128,8 +146,8 @@ def test_parts_join_without_losing_what_is_known():
 
 def test_what_was_not_measured_is_not_spoken_of():
     found = of(False, [0.2, np.nan, 3.0, np.nan], LINEAR)
-    assert "measured for 2 of 4" in found.summary and "for 1 of the 2 candidates whose residual" in found.summary
-    assert "for 1 of the 2 candidates whose residual was measured" in found.remarks("EK-FAC")[0]
+    assert "measured for 2 of 4" in found.summary
+    assert "(measured for 2 of 4 candidates)" in found.remarks("EK-FAC")[0]
     assert found.written["measured"] == 2 and Convergence.read(False, found.written) == found
     joined = Convergence.joined([found, of(False, [0.1, 0.3], LINEAR)])
     assert (joined.known, joined.of) == (4, 6)

@@ -1,0 +1,59 @@
+"""How well each approximation of the open pair ranks, measured against the exact answer to its own question."""
+
+from __future__ import annotations
+
+from math import inf, isfinite
+
+import streamlit as st
+
+from app.widgets import chips, job_panel
+from app.widgets.desk import desk
+from engine.analysis.spot_check import NotMeasured, SpotCheck
+from engine.desk import Waiting
+from engine.desk.compared import Compared
+from engine.desk.spot_check import AFFORDABLE, spot_checked
+
+ASKED = "compare:spot-check"
+"""The scorings whose exact answer the reader asked for, whatever it costs."""
+
+
+def show(found: Compared, pair: tuple[int, int]) -> None:
+    """A line for each approximation of the pair: the measure, what is waited for, or why nothing is measured."""
+    for place in pair:
+        scoring = found.scorings[place]
+        if scoring.exact or not scoring.route.implies:
+            continue
+        wanted = scoring.digest in st.session_state.get(ASKED, ())
+        checked = spot_checked(desk(), found, place, inf if wanted else AFFORDABLE)
+        if isinstance(checked, Waiting):
+            chips.note(f"How well {scoring.route.title} ranks is being measured against the exact answer to its "
+                       "question.")
+            job_panel.watch(checked)
+        else:
+            chips.note(" ".join(told(checked)))
+            _offer(checked)
+
+
+def told(checked: SpotCheck | NotMeasured) -> tuple[str, ...]:
+    """The measure, what it is over, and how the reference was computed; or why there is none."""
+    if isinstance(checked, NotMeasured):
+        return (checked.sentence,)
+    return checked.sentence, checked.basis, checked.reference_said
+
+
+def at_hand(found: Compared, pair: tuple[int, int]) -> list[str]:
+    """The sentences that need no long computation."""
+    places = [place for place in pair if not found.scorings[place].exact and found.scorings[place].route.implies]
+    checked = [spot_checked(desk(), found, place, 0.0) for place in places]
+    return [" ".join(told(one)) for one in checked if not isinstance(one, Waiting)]
+
+
+def _offer(checked: SpotCheck | NotMeasured) -> None:
+    """A button where the exact answer can be had and costs more than the page asks for by itself."""
+    if isinstance(checked, NotMeasured) and isfinite(checked.seconds):
+        st.button("Measure it all the same", key=f"spot:{checked.scoring.digest}", icon=":material/fact_check:",
+                  on_click=_ask, args=(checked.scoring.digest,), help="Computes the exact answer for some candidates.")
+
+
+def _ask(digest: str) -> None:
+    st.session_state[ASKED] = (*st.session_state.get(ASKED, ()), digest)

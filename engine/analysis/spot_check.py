@@ -1,0 +1,231 @@
+r"""How well an approximation ranks: measured against the exact answer to *the same question*, on a random draw.
+
+Of the problem's candidates and queries a few are drawn with a fixed seed, none of them chosen for its score. The exact
+answer is computed there, and the approximation is compared with it:
+
+    τ              Kendall's τ-b of every query, mean over queries, ± 95% t interval over them; and, since other
+                   candidates give another τ, ± 1.96 standard errors of the delete-one jackknife over those drawn,
+
+                     se² = (1 − k/K) · (k − 1)/k · Σ_j (τ_(j) − τ̄)²,     τ_(j) without candidate j, k of K drawn
+
+    top overlap    the share of the reference's highest k' candidates that the approximation has among its own highest
+                   k', ± 95% over queries; chance reaches k'/k
+
+Where the exact scores of the whole comparison are at hand, these are compared and nothing is drawn. Where a question
+has no exact route, or its exact answer costs more than is allowed, the answer is `NotMeasured`, with the reason.
+Source: Efron & Stein, "The jackknife estimate of variance", Annals of Statistics 9 (1981).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import hypot, inf, nan, sqrt
+
+import numpy as np
+
+from engine.analysis.comparison import compare
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.metrics.agreement import Agreement, pairwise, top_size
+from engine.metrics.in_words import Z95, InWords, in_words
+from engine.metrics.subsets import over_known
+from engine.problems import Problem
+from engine.problems.memory import Memory
+from engine.problems.problem import Shared
+from engine.scoring import cost
+from engine.scoring.compute import check, compute
+from engine.scoring.convergence import Convergence
+from engine.scoring.scores import Scores, Together
+from engine.scoring.scoring import Scoring
+
+CANDIDATES, QUERIES = 50, 50
+LEAST_TOP = 5
+"""The top of few candidates is no smaller, as far as it is at most half of them."""
+
+
+@dataclass(frozen=True)
+class SpotCheck:
+    """scoring against reference, the exact scoring of its question, over `candidates` (those that converged) and
+    `queries`, drawn out of so many with `seed`; None where nothing was drawn.
+
+    tau, overlap: with 95% intervals over queries. drawn_ci95: what the draw of candidates adds to that of τ; 0 where
+    nothing was drawn. top: how many candidates the overlap is of. convergence: how the reference was computed. bounded:
+    whether its own error is.
+    """
+
+    scoring: Scoring
+    reference: Scoring
+    tau: Agreement
+    overlap: Agreement
+    drawn_ci95: float
+    top: int
+    candidates: int
+    of_candidates: int
+    queries: int
+    of_queries: int
+    seed: int | None
+    convergence: Convergence
+    bounded: bool
+
+    @property
+    def chance(self) -> float:
+        """The overlap of unrelated rankings."""
+        return self.top / self.candidates
+
+    @property
+    def ci95(self) -> float:
+        """Of τ, over queries and the draw of candidates."""
+        return hypot(self.tau.ci95, self.drawn_ci95)
+
+    @property
+    def words(self) -> InWords:
+        return in_words(replace(self.tau, ci95=self.ci95), self.overlap, self.candidates, self.top / self.candidates)
+
+    @property
+    def basis(self) -> str:
+        """What was compared, and what the intervals run over."""
+        if self.seed is None:
+            return (f"All {self.candidates:,} candidates and {self.queries:,} queries of the comparison; ± is a 95% "
+                    "interval over queries.")
+        return (f"Spot check: {self.candidates:,} of {self.of_candidates:,} candidates and {self.queries:,} of "
+                f"{self.of_queries:,} queries, drawn at random (seed {self.seed}); ± is a 95% interval over queries, "
+                "that of τ over the draw of candidates, too.")
+
+    @property
+    def reference_said(self) -> str:
+        """How the reference was computed, and whether its own error is bounded."""
+        kind = "Reference, computed exactly" if self.bounded else "Reference, whose own error is not bounded"
+        return f"{kind}: {self.convergence.summary}."
+
+    @property
+    def sentence(self) -> str:
+        """How well the approximation ranks, in one sentence with its numbers."""
+        title = self.scoring.route.title
+        return f"{title[0].upper()}{title[1:]} against the exact answer to its question: {_lower(self.words.sentence)}"
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """Why there is no spot check of a scoring. seconds: what it would take, NaN where that is not the reason."""
+
+    scoring: Scoring
+    why: str
+    seconds: float = nan
+
+    @property
+    def sentence(self) -> str:
+        title = self.scoring.route.title
+        return f"{title[0].upper()}{title[1:]} against the exact answer to its question: not measured; {self.why}."
+
+
+def reference(scoring: Scoring) -> Scoring | NotMeasured:
+    """The exact scoring of the same question."""
+    if not scoring.route.implies:
+        return NotMeasured(scoring, "it is a baseline, which answers no question")
+    if scoring.exact:
+        return NotMeasured(scoring, "it is computed exactly")
+    if scoring.departures:
+        own = " and ".join(departure.answers_for for departure in scoring.departures)
+        return NotMeasured(scoring, f"it answers for {own}, which has no exact route here")
+    return Scoring(behavior=scoring.behavior, intervention=scoring.intervention, process=scoring.process)
+
+
+def spot_check(problem: Problem, scoring: Scoring, *, candidates: int = CANDIDATES, queries: int = QUERIES,
+               seed: int = 0, most_seconds: float = inf, options: Options | None = None) -> SpotCheck | NotMeasured:
+    """The scoring against the exact answer to its question, on random candidates and queries (as many as there are, at
+    most). most_seconds: what the exact answer may cost, as far as it can be guessed.
+
+    Raises `InvalidInput` where the problem cannot be asked what the scoring asks, `Cancelled` through `options.check`.
+    """
+    exact = reference(scoring)
+    if isinstance(exact, NotMeasured):
+        return exact
+    check(problem, scoring)
+    rng = np.random.default_rng(seed)
+    rows, asked = (drawn(rng, count, of) for count, of in ((candidates, len(problem.candidates)),
+                                                           (queries, len(problem.queries))))
+    part = _narrowed(problem, rows, asked)
+    seconds = cost.guess([exact], part, len(rows)) + cost.preparation([exact], part)[1]
+    if seconds > most_seconds:
+        return too_dear(scoring, seconds, len(rows))
+    approximate = compute(part, scoring, options)[0]
+    try:
+        right = compute(part, exact, options)[0]
+    except InvalidInput as error:
+        return NotMeasured(scoring, refused(error))
+    return against(approximate, right, of=(len(problem.queries), len(problem.candidates)), seed=seed)
+
+
+def against(approximate: Scores, exact: Scores, *, of: tuple[int, int] | None = None, seed: int | None = None
+            ) -> SpotCheck | NotMeasured:
+    """Scores of one question over the same queries and candidates, compared. of: out of how many (queries, candidates)
+    they were drawn with `seed`; None where they are all there are."""
+    kept = int((approximate.converged & exact.converged).sum())
+    top = max(top_size(kept, 0.05), min(LEAST_TOP, kept // 2)) if kept else 1
+    if kept < 2:
+        return NotMeasured(approximate.scoring, f"{kept} of {len(exact.candidates)} candidates converged in both")
+    try:
+        found = compare([[approximate, exact]], fraction=top / kept, metrics=("kendall_tau", "top_overlap"))
+    except InvalidInput as error:
+        return NotMeasured(approximate.scoring, refused(error))
+    queries, candidates = approximate.values.shape
+    whole = of or (queries, candidates)
+    spread = 0.0 if of is None else jackknife(Together.of([approximate, exact]), whole[1])
+    return SpotCheck(approximate.scoring, exact.scoring, found.agreement("kendall_tau", 0, 1),
+                     found.agreement("top_overlap", 0, 1), spread, top, kept, whole[1], queries, whole[0], seed,
+                     exact.convergence, bounded(exact))
+
+
+def bounded(exact: Scores) -> bool:
+    """Whether the error of a reference is bounded: it was computed to a tolerance, which every candidate met."""
+    told = exact.convergence
+    return exact.scoring.exact and not told.searched and told.kept == told.of
+
+
+def jackknife(together: Together, of: int) -> float:
+    """1.96 standard errors of the mean τ over queries, over the draw of k of `of` candidates; NaN for fewer than 3."""
+    k = together.stack.shape[-1]
+    if k < 3:
+        return nan
+    without = [over_known(_tau, np.delete(together.stack, j, 2), np.delete(together.known, j, 1))["tau"][0, 1]
+               for j in range(k)]
+    without = [float(np.nanmean(one)) for one in without]
+    return Z95 * sqrt(max(0.0, 1 - k / of) * (k - 1) * float(np.var(without)))
+
+
+def drawn(rng: np.random.Generator, count: int, of: int) -> np.ndarray:
+    """`count` of the places 0 … of − 1, or all of them, ascending."""
+    return np.sort(rng.choice(of, size=min(count, of), replace=False))
+
+
+def too_dear(scoring: Scoring, seconds: float, candidates: int) -> NotMeasured:
+    """That the exact answer for so many candidates takes too long, and how long."""
+    why = f"the exact answer for {candidates:,} candidates takes about {_spelled(seconds)}"
+    return NotMeasured(scoring, why, seconds)
+
+
+def refused(error: InvalidInput | str) -> str:
+    """Why an exact answer cannot be had, as the rest of a sentence."""
+    return f"the exact answer cannot be had: {str(error).rstrip('.')}"
+
+
+def _tau(stack: np.ndarray) -> dict[str, np.ndarray]:
+    return {"tau": pairwise(stack, ("kendall",))["kendall"]}
+
+
+def _narrowed(problem: Problem, rows: Sequence[int] | np.ndarray, asked: Sequence[int] | np.ndarray) -> Problem:
+    """The same trained problem with some of its candidates and queries."""
+    held = problem.examples
+    return problem.holding(held._replace(queries=held.queries[asked], query_labels=held.query_labels[asked],
+                                         candidates=held.candidates[rows]), Shared(problem.shared.model, Memory()))
+
+
+def _spelled(seconds: float) -> str:
+    size, unit = next(pair for pair in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= 1.5 * pair[0] or
+                      pair[0] == 1.0)
+    return f"{max(1.0, seconds / size):,.0f} {unit}"
+
+
+def _lower(sentence: str) -> str:
+    return f"{sentence[0].lower()}{sentence[1:]}"
