@@ -19,9 +19,9 @@ from engine.scoring.scoring import Scoring
 
 SOLVED = controlled.upweight_scoring("query_loss", 1e-3)
 NETWORK_SEARCHED = controlled.damped_upweighting("query_loss", 1e-3)
-NETWORK_SOLVED = controlled.response_scoring("query_loss", 0.1)
-"""With so much damping the Hessian of the small networks here is positive definite, and the linear system has a solution
-that is known to a bound."""
+NETWORK_SOLVED = controlled.response_scoring("query_loss", 2.0)
+"""So much damping makes the Hessian of the small networks here positive definite, and the solution of the linear system
+is known to a bound."""
 SMOOTH_ETA = 0.05
 """At which descent is smooth: below 2 over the largest eigenvalue of the Hessian, which for these data is 2 to 20."""
 
@@ -141,7 +141,7 @@ def _networks() -> tuple[Preset, ...]:
         Preset("table-1", "Named methods", "The estimators of the paper's Table 1 by their usual names, each with the "
                "specification that it implies; inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
         Preset("solvers", "Same question, different solvers", "One question: how the damped optimum starts to move, "
-               "answered exactly and by every approximation on offer. The damping of 0.1 is meant to make the Hessian "
+               "answered exactly and by every approximation on offer. The damping of 2 is meant to make the Hessian "
                "positive definite, so that the exact answer is known to a bound and all disagreement with it is "
                "approximation error; the verdict says whether it is.",
                _solvers(NETWORK_SOLVED, ModuleProblem), (0, 1)),

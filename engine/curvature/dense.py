@@ -1,5 +1,5 @@
-r"""Any curvature as a dense matrix, and its inverse: by factorisation where it is small enough, right to rounding; above,
-by conjugate gradients to a relative residual of 1e-8, where it is positive definite."""
+r"""Any curvature as a dense matrix, and its inverse: right to rounding by factorisation where it is small enough; else,
+of a positive definite one, by conjugate gradients to a relative residual of 1e-8."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def solve(operator: Operator, rhs: Tensor) -> Solution:
 
     Where H + δI is indefinite, x solves the linear system all the same, but θ_D is no minimum of the objective, so
     that x is not how an optimum moves: info["negative_curvature"] says so, with the smallest eigenvalue of H. H is kept
-    on the problem for every damping. Above LIMIT parameters `iterated` solves. Raises `InvalidInput` where the matrix is
-    singular.
+    on the problem for every damping. Above LIMIT parameters `iterated` solves. Raises `InvalidInput` where the matrix
+    is singular.
     """
     if operator.size > LIMIT:
         return iterated(operator, rhs)
@@ -59,9 +59,10 @@ def iterated(operator: Operator, rhs: Tensor) -> Solution:
     definite = operator.dtype == torch.float64 and smallest + operator.damping > 0
     found = solved_by_cg(operator, rhs, tolerance=BOUND, iterations=PRODUCTS) if definite else None
     if found is None or found.info.get("negative_curvature"):
-        raise InvalidInput(f"The exact local response needs the Hessian of {operator.size:,} parameters plus damping to "
-                           f"be positive definite, and its smallest eigenvalue is {smallest + operator.damping:.2g} at "
-                           f"most; raise the damping, select at most {LIMIT:,} of them, or use the estimator `cg`.")
+        raise InvalidInput(f"The exact local response needs the Hessian of {operator.size:,} parameters plus damping "
+                           "to be positive definite, and its smallest eigenvalue is "
+                           f"{smallest + operator.damping:.2g} at most; raise the damping, select at most {LIMIT:,} of "
+                           "them, or use the estimator `cg`.")
     return replace(found, info={**found.info, "smallest_eigenvalue": smallest})
 
 

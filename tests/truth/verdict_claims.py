@@ -1,0 +1,228 @@
+"""What every kind of claim of a verdict means in numbers: a predicate each, of what was computed for the pair."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from scipy.stats import kendalltau
+from torch.nn.functional import cross_entropy
+
+from engine.exact.local_search import SHARE_LEFT
+from engine.question.specification import AXES
+from engine.scoring.said import Said, Says
+from engine.scoring.scoring import Scoring
+from tests.engine import problems_for_tests as naive
+from tests.truth.drawn_specifications import Pool
+from tests.truth.naive import Naive
+
+ROUNDING, APART = 2e-6, 1e-5
+"""Of a query's largest score: how far equal scores may be apart, and how far two must be apart to have an order."""
+TRUTH = 1e-5
+"""How far an answer that is known to be right may be from an independent one."""
+SLOPES = {"query_loss": lambda f, y: f.log_softmax(-1)[y], "query_logit": lambda f, y: f[y],
+          "soft_margin": lambda f, y: f[y] - torch.cat([f[:y], f[y + 1:]]).logsumexp(0),
+          "hard_margin": lambda f, y: f[y] - torch.cat([f[:y], f[y + 1:]]).max(),
+          "probability": lambda f, y: f.softmax(-1)[y], "correct": lambda f, y: (f.argmax() == y).double()}
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A pair with a claim that is made of it. measured: whether the verdict was told what the scores show."""
+
+    pool: Pool
+    a: Scoring
+    b: Scoring
+    said: Said
+    claims: tuple[Said, ...]
+    measured: bool = True
+
+    @cached_property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Oriented scores (m, k') of what the claim speaks of, over the candidates that both have; None where one of
+        them cannot be computed."""
+        if len(self.said.of) != 2 or not all(scoring in self.pool.scores for scoring in self.said.of):
+            return None
+        first, second = (self.pool.scores[scoring] for scoring in self.said.of)
+        kept = first.converged & second.converged
+        return first.oriented[:, kept], second.oriented[:, kept]
+
+    def holds(self, predicate) -> bool:
+        """Of what can be computed; a claim on scores that nobody has holds."""
+        return self.arrays is None or predicate(*self.arrays)
+
+
+def scale(*arrays):
+    return np.max([np.abs(one).max(-1, keepdims=True, initial=0) for one in arrays], axis=0)
+
+
+def equal(x, y):
+    return bool((np.abs(x - y) <= ROUNDING * scale(x, y)).all())
+
+
+def proportional(x, y):
+    size = (y * y).sum(-1, keepdims=True)
+    factor = np.divide((x * y).sum(-1, keepdims=True), size, out=np.ones_like(size), where=size > 0)
+    return bool((factor >= 0).all() and (np.abs(x - factor * y) <= ROUNDING * scale(x, factor * y)).all())
+
+
+def shifted(x, y):
+    return bool((np.ptp(x - y, axis=-1) <= ROUNDING * scale(x, y)[:, 0]).all())
+
+
+def same_order(x, y):
+    """Wherever one tells two candidates apart, the other does not turn them round."""
+    for one, other in zip(x, y, strict=True):
+        gaps, others = one[:, None] - one, other[:, None] - other
+        clear = (np.abs(gaps) > APART * np.abs(one).max(initial=0)) & (
+            np.abs(others) > APART * np.abs(other).max(initial=0))
+        if (np.sign(gaps) != np.sign(others))[clear].any():
+            return False
+    return True
+
+
+def taus(x, y):
+    """Of the queries that neither ranks as constant."""
+    found = np.array([kendalltau(one, other).statistic for one, other in zip(x, y, strict=True)])
+    return found[~np.isnan(found)]
+
+
+def ranked_alike(x, y):
+    found = taus(x, y)
+    return bool(found.size and (found > 1 - 1e-9).all())
+
+
+def distance(case) -> bool:
+    """The number that is said, of the standard deviation of a query's scores."""
+    x, y = case.arrays
+    spread = np.maximum(x.std(-1), y.std(-1))
+    apart = float((np.abs(x - y).max(-1) / np.where(spread > 0, spread, 1)).max())
+    number = re.search(r"(?:to|than) ([\d.e−-]+)", case.said.text)
+    return apart <= (1.5 * float(number[1]) if number else 1e-15) and bool((taus(x, y) > 0.99).all())
+
+
+def axes_named(case) -> bool:
+    """The axes named are those whose chips differ, and the chips stand in the sentence."""
+    a, b = case.said.of
+    told = tuple(axis for axis in AXES if a.axis(axis) != b.axis(axis)) == case.said.axes
+    return told and ("(" not in case.said.text or all(
+        f"{a.axis(axis)} against {b.axis(axis)}" in case.said.text for axis in case.said.axes))
+
+
+def neither(case) -> bool:
+    """Both are approximate, or the exact one is a search whose gradient is as large as is said, or whose curvature was
+    not looked at."""
+    exact = [scoring for scoring in case.said.of if scoring.exact]
+    if not exact:
+        return all(not scoring.exact for scoring in case.said.of)
+    facts = case.pool.scores[exact[0]].provenance["convergence"]
+    if facts.get("negative_curvature"):
+        return True
+    left = facts[SHARE_LEFT]
+    if left <= 1e-6 and case.pool.facts.convex:
+        return False
+    number = re.search(r"the gradient is up to ([\d.e+-]+)", case.said.text)
+    return abs(float(number[1]) - left) <= 0.5 + 0.01 * left if number else "because" not in case.said.text
+
+
+def trusted(case) -> bool:
+    """An independent computation gives the same scores, where there is one here."""
+    scoring, = case.said.of
+    expected = truth(case.pool, scoring)
+    scores = case.pool.scores[scoring]
+    if expected is None:
+        return True
+    found, true = scores.values[:, scores.converged], expected[:, scores.converged]
+    return bool((np.abs(found - true) <= TRUTH * scale(true) + 1e-11).all())
+
+
+PREDICATES = {
+    Says.ONE_QUESTION: lambda case: case.holds(equal),
+    Says.QUESTIONS_DIFFER: axes_named,
+    Says.OTHER_QUESTION: lambda case: bool(case.said.of[0].departures),
+    Says.ANOTHER_RUN: lambda case: case.a.exact and case.b.exact and case.a.differing_axes(case.b) == ("T",)
+    and not case.holds(equal),
+    Says.NO_QUESTION: lambda case: not any(scoring.route.implies for scoring in case.said.of),
+    Says.SAME_SPECIFICATION: lambda case: case.a == case.b,
+    Says.EQUAL: lambda case: case.holds(equal),
+    Says.PROPORTIONAL: lambda case: case.holds(proportional) and case.holds(same_order),
+    Says.SHIFTED: lambda case: case.holds(shifted) and case.holds(same_order),
+    Says.RANKING: lambda case: case.holds(same_order),
+    Says.EQUAL_HERE: lambda case: case.measured and case.holds(equal),
+    Says.ALIKE_HERE: lambda case: case.measured and case.holds(ranked_alike),
+    Says.SAME_TO_A_DISTANCE: lambda case: case.measured and distance(case),
+    Says.DISAGREE: lambda case: case.measured and not case.holds(equal) and not case.holds(ranked_alike),
+    Says.DIFFER: lambda case: case.measured and axes_named(case) and not case.holds(equal)
+    and all(scoring.exact for scoring in case.said.of),
+    Says.MAY_DIFFER: lambda case: not case.measured and axes_named(case),
+    Says.NOT_TOLD_APART: lambda case: case.measured and not case.holds(equal) and not (case.a.exact and case.b.exact),
+    Says.APPROXIMATES: lambda case: bool(case.said.of) and not any(scoring.exact for scoring in case.said.of),
+    Says.TRUSTED: trusted,
+    Says.BLAMED: lambda case: [scoring.exact for scoring in case.said.of] == [True, False] and any(
+        one.says is Says.TRUSTED and one.of[0] == case.said.of[0] for one in case.claims),
+    Says.UNDECIDED: lambda case: not case.measured and not case.pool.facts.convex,
+    Says.NEITHER_RIGHT: lambda case: not any(one.says in (Says.BLAMED, Says.TRUSTED) for one in case.claims)
+    and (not case.measured or neither(case)),
+    Says.HOW_COMPUTED: lambda case: case.measured and any(
+        case.said.text in case.pool.scores[scoring].convergence.remarks(scoring.route.title)
+        for scoring in (case.a, case.b)),
+}
+"""A kind of claim without a predicate fails the test."""
+
+
+def truth(pool: Pool, scoring: Scoring) -> np.ndarray | None:
+    """Scores (m, k) by the book; None where no independent computation stands here."""
+    key = "truth", scoring.digest
+    return pool.problem.memo(key[0] + key[1], lambda: _by_the_book(pool.problem, scoring))
+
+
+def _by_the_book(problem, scoring) -> np.ndarray | None:
+    process, intervention, rows = scoring.process, scoring.intervention, problem.candidates.tolist()
+    if hasattr(problem, "network"):
+        book = Naive(problem)
+        if process.kind in ("one_step", "unrolled") and not intervention.label_free:
+            return book.differences(scoring.behavior, [book.steps(k, process.eta, process.steps) for k in rows])
+        return None
+    start = problem.weights
+    if process.kind in ("one_step", "unrolled") and not intervention.label_free:
+        return _differences(problem, scoring, [_stepped(problem, k, process) for k in rows], start)
+    if process.kind == "reoptimize" and not process.damping or process.kind == "retrain":
+        base = start if process.baseline == "factual" else naive.optimum(problem)
+        return _differences(problem, scoring, [naive.optimum(problem, intervention, k) for k in rows], base)
+    if process.kind == "local_response":
+        hessian = naive.hessian(start, problem) + process.damping * torch.eye(start.numel(), dtype=torch.float64)
+        moved = [-torch.linalg.solve(naive.gauge(hessian, problem) if not process.damping else hessian, _loss_gradient(
+            problem, k, start).flatten()).view_as(start) for k in rows]
+        return _rates(problem, scoring, moved, start)
+    return None
+
+
+def _loss_gradient(problem, k, weights):
+    leaf = weights.clone().requires_grad_(True)
+    return torch.autograd.grad(cross_entropy(problem.x[k:k + 1] @ leaf, problem.y[k:k + 1]), leaf)[0]
+
+
+def _stepped(problem, k, process):
+    weights = problem.weights.clone()
+    for _ in range(process.steps):
+        weights = weights - process.eta * _loss_gradient(problem, k, weights)
+    return weights
+
+
+def _read(problem, scoring, weights):
+    return torch.stack([SLOPES[scoring.behavior](query @ weights, label)
+                        for query, label in zip(problem.queries, problem.query_labels.tolist(), strict=True)])
+
+
+def _differences(problem, scoring, moved, base):
+    before = _read(problem, scoring, base)
+    return torch.stack([_read(problem, scoring, weights) - before for weights in moved], 1).numpy()
+
+
+def _rates(problem, scoring, moved, base):
+    """By automatic differentiation along every direction."""
+    return torch.stack([torch.func.jvp(lambda weights: _read(problem, scoring, weights), (base,), (along,))[1]
+                        for along in moved], 1).numpy()
