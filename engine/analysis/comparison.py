@@ -19,7 +19,7 @@ from engine.question.interventions import Upweight
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
-from engine.scoring.reference import Evidence
+from engine.scoring.reference import Evidence, unstable
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Measured, Verdict, verdict
@@ -139,7 +139,8 @@ def _distance(stacks: Sequence[np.ndarray]) -> float:
 
 def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
     """What a reader must know of how one scoring was computed, over all seeds."""
-    return Convergence.joined([scores.convergence for scores in seeds]).remarks(seeds[0].scoring.route.title)
+    joined = Convergence.joined([scores.convergence for scores in seeds])
+    return *joined.remarks(seeds[0].scoring.route.title), *unstable(joined)
 
 
 def _remedies(scorings: Sequence[Scoring]) -> str:

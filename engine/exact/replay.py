@@ -34,6 +34,9 @@ from engine.question.processes import Replay
 
 TANGENT, ADJOINT, STEPS = "tangent_columns", "adjoint_columns", "training_steps"
 """In the work of a response: columns that went forwards or backwards through a training, and its steps."""
+POWER_STEPS = 50
+STEEPNESS = "steepness_at_start"
+"""In the work of a descent from zero: η times the largest eigenvalue of the Hessian there; above 2 it is unstable."""
 
 
 def replay(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
@@ -182,11 +185,26 @@ def kept_descent(problem: SoftmaxProblem, process: Replay, options: Options) -> 
 @replayed.register
 def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                 options: Options, curvature: StepCurvature) -> list[Response]:
-    run, work = kept_descent(problem, process, options), _work(problem, candidates, process.steps)
+    run = kept_descent(problem, process, options)
+    work = {**_work(problem, candidates, process.steps), STEEPNESS: process.eta * steepest(problem)}
     parts = [_descended(problem, run, candidates, options.share(place, len(interventions)),
                         weighed(intervention, process.steps, 1), curvature)
              for place, intervention in enumerate(interventions)]
     return [run_response([part], candidates, work) for part in parts]
+
+
+def steepest(problem: SoftmaxProblem) -> float:
+    """The largest eigenvalue of ∇²L_D at W = 0, where softmax is flat: that of XᵀX/n over C, and at least λ more where
+    all parameters have it. By power iteration, which ends below it."""
+    def build() -> float:
+        along = torch.ones_like(problem.x[0])
+        for _ in range(POWER_STEPS):
+            image = problem.x.T @ (problem.x @ along) / problem.n
+            along = image / image.norm().clamp_min(torch.finfo(image.dtype).tiny)
+        return (along @ (problem.x.T @ (problem.x @ along))).item() / (problem.n * problem.classes) + (
+            problem.penalty.min().item())
+
+    return problem.memo("steepest at zero", build)
 
 
 def _descended(problem: SoftmaxProblem, run: DifferentiatedDescent, candidates: Tensor, options: Options,

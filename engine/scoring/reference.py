@@ -23,11 +23,15 @@ from enum import Enum
 from engine.estimators.influence_function import InfluenceFunction
 from engine.exact.local_search import SHARE_LEFT
 from engine.exact.reoptimize import SHARE_OF_FORCE
+from engine.exact.replay import STEEPNESS
 from engine.question.processes import LocalSearch, Process
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
+
+STABLE = 2.0
+"""η times an eigenvalue of the Hessian above which steps of descent grow along its eigenvector."""
 
 
 class How(Enum):
@@ -85,6 +89,16 @@ def standing(scoring: Scoring, facts: ProblemFacts, evidence: Evidence | None = 
     if process.linear and process.derivative:
         return _linear(facts, evidence)
     return _defined(process)
+
+
+def unstable(convergence: Convergence) -> tuple[str, ...]:
+    """A sentence where a descent is known to be unstable; none of any other answer."""
+    steepness = convergence.facts.get(STEEPNESS, 0.0)
+    if steepness <= STABLE:
+        return ()
+    return ("This training descends with steps that are too long to be stable where it starts: η times the largest "
+            f"eigenvalue of the Hessian is {steepness:.3g} there, above 2, so that a small change grows from step to "
+            "step. How far real trainings follow its derivative, `linear-range` measures.",)
 
 
 def _defined(process: Process) -> Standing:

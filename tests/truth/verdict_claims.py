@@ -11,6 +11,7 @@ import torch
 from scipy.stats import kendalltau
 from torch.nn.functional import cross_entropy
 
+from engine.analysis.comparison import remarks_on
 from engine.exact.local_search import SHARE_LEFT
 from engine.question.specification import AXES
 from engine.scoring.said import Said, Says
@@ -167,8 +168,7 @@ PREDICATES = {
     Says.NEITHER_RIGHT: lambda case: not any(one.says in (Says.BLAMED, Says.TRUSTED) for one in case.claims)
     and (not case.measured or neither(case)),
     Says.HOW_COMPUTED: lambda case: case.measured and any(
-        case.said.text in case.pool.scores[scoring].convergence.remarks(scoring.route.title)
-        for scoring in (case.a, case.b)),
+        case.said.text in remarks_on([case.pool.scores[scoring]]) for scoring in (case.a, case.b)),
 }
 """A kind of claim without a predicate fails the test."""
 

@@ -65,4 +65,4 @@ def test_a_matrix_too_large_to_factor_is_solved_to_a_bound_or_refused(monkeypatc
     allowed = 1e-8 * vectors(p).norm(dim=0) / torch.linalg.eigvalsh(matrix)[0]
     assert ((result.x - torch.linalg.solve(matrix, vectors(p))).norm(dim=0) <= allowed).all()
     with pytest.raises(InvalidInput, match="to be positive definite, .* raise the damping, select at most"):
-        solve(dense.DENSE, problem("mlp", loss="squared_probability_error", l2=0.0), vectors(p)[:1], 0.0)
+        solve(dense.DENSE, problem("mlp", loss="squared_probability_error", l2=0.0), vectors(p), 0.0)
