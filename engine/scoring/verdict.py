@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.question.runs import other_runs
+from engine.question.runs import other_runs, run_and_mean
 from engine.question.specification import AXIS_NAMES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
 from engine.scoring.scoring import Scoring
@@ -39,8 +39,9 @@ class Verdict:
     """Why two score arrays may differ.
 
     kind: `same scores`, `approximation error`, `specification mismatch` or `both`, `no specification` where one is a
-    baseline, and `another run` where exact answers differ in the seeds of their training alone. axes: those on which
-    the questions differ; none where an identity makes them one question. headline: the badge. reason: some sentences.
+    baseline, and `another run` where exact answers are of different single runs, or means over different runs. axes:
+    those on which the questions differ; none where an identity makes them one question. headline: the badge. reason:
+    some sentences.
     """
 
     kind: str
@@ -108,10 +109,26 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
 
 
 def _another_run(a: Scoring, b: Scoring) -> Verdict:
+    """Of two exact answers that nothing but their runs tells apart."""
+    if run_and_mean(a.process, b.process):
+        return _run_and_mean(a, b)
+    if not a.process.one_model:
+        return Verdict(ANOTHER_RUN, (), "Same question about other runs",
+                       "Both are computed exactly, and are means over different training runs "
+                       f"({_changes(a, b, ('T',))}). They estimate one expectation: what parts the two is how far so "
+                       "many runs leave it open.")
     return Verdict(ANOTHER_RUN, (), "Same question about another run",
                    f"Both are computed exactly and differ in the seed alone ({_changes(a, b, ('T',))}). A seed is a "
                    "part of the training process: what parts the two is how much single runs vary, which the mean over "
                    "many seeds would not have.")
+
+
+def _run_and_mean(a: Scoring, b: Scoring) -> Verdict:
+    """A single run and the mean over runs are two estimands."""
+    return Verdict(MISMATCH, ("T",), "Different question: one run · mean of runs",
+                   "Both are computed exactly, and the training process differs: one is the answer of a single training "
+                   f"run, the other the mean over several ({_changes(a, b, ('T',))}). A single run holds what its own "
+                   "seed does; the mean holds the less of it, the more runs it is taken over.")
 
 
 def _unasked(baselines: Sequence[Scoring]) -> Verdict:
