@@ -126,9 +126,9 @@ def _another_run(a: Scoring, b: Scoring) -> Verdict:
 def _run_and_mean(a: Scoring, b: Scoring) -> Verdict:
     """A single run and the mean over runs are two estimands."""
     return Verdict(MISMATCH, ("T",), "Different question: one run · mean of runs",
-                   "Both are computed exactly, and the training process differs: one is the answer of a single training "
-                   f"run, the other the mean over several ({_changes(a, b, ('T',))}). A single run holds what its own "
-                   "seed does; the mean holds the less of it, the more runs it is taken over.")
+                   "Both are computed exactly, and the training process differs: one is the answer of a single "
+                   f"training run, the other the mean over several ({_changes(a, b, ('T',))}). A single run holds what "
+                   "its own seed does; the mean holds the less of it, the more runs it is taken over.")
 
 
 def _unasked(baselines: Sequence[Scoring]) -> Verdict:

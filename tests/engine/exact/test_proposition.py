@@ -119,7 +119,8 @@ RUNS = (({"kind": "remove"}, {"kind": "retrain"}), ({"kind": "upweight", "alpha"
 
 
 def of_runs(network, intervention, process, **runs):
-    asked = [Scoring.of(name, intervention, {**process, **runs}) for name in ("query_loss", "probability", "soft_margin")]
+    names = "query_loss", "probability", "soft_margin"
+    asked = [Scoring.of(name, intervention, {**process, **runs}) for name in names]
     return [scores.values for scores in compute(network, asked)]
 
 

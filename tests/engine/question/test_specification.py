@@ -160,7 +160,8 @@ def test_orientation_is_minus_one_where_an_example_gets_less_weight():
     """The sign of what the intervention does to z_k's own weight, wherever it changes it; else +1."""
     assert {spec.orientation for spec in VALID if spec.intervention.kind == "remove"} == {-1}
     assert {spec.orientation for spec in VALID if spec.intervention.kind not in ("remove", "upweight")} == {1}
-    for change in (Remove(), Remove(normalization="n"), *(Upweight(alpha=alpha) for alpha in (1e-9, 0.3, -1e-9, -0.09))):
+    weights = (Upweight(alpha=alpha) for alpha in (1e-9, 0.3, -1e-9, -0.09))
+    for change in (Remove(), Remove(normalization="n"), *weights):
         assert change.orientation == (1 if change.change(10).weight > 1 else -1)
 
 

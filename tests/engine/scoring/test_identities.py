@@ -23,7 +23,8 @@ from tests.engine.single_thread import one_thread  # noqa: F401
 from tests.truth import language_cases
 
 INTERVENTIONS = ({"kind": "remove"}, {"kind": "remove", "normalization": "n"},
-                 *({"kind": "upweight", "alpha": alpha} for alpha in (0.01, -0.02)), {"kind": "infinitesimal"}, {"kind": "add_occurrence"}, {"kind": "auxiliary"})
+                 *({"kind": "upweight", "alpha": alpha} for alpha in (0.01, -0.02)), {"kind": "infinitesimal"},
+                 {"kind": "add_occurrence"}, {"kind": "auxiliary"})
 PROCESSES = (
     *({"kind": "one_step", "eta": eta} for eta in (0.2, 0.6)),
     *({"kind": "unrolled", "eta": 0.2, "steps": steps} for steps in (1, 3)),
