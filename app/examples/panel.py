@@ -236,6 +236,7 @@ def scale(scores: Scores, column: Column) -> str:
     """What a column's scores are: how many, in which unit, from where to where, and who has no rank."""
     behavior, process = scores.scoring.readout.title, scores.scoring.process
     unit = f"change of {behavior} per unit of weight" if process.derivative else f"change of {behavior}"
+    unit += "" if scores.scoring.orientation > 0 else ", sign turned"
     unsolved = int((~scores.converged).sum())
     small = len(scores.candidates) - column.scored - unsolved
     how = "exact" if scores.scoring.exact else "approximate"

@@ -150,15 +150,16 @@ def kept_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Diffe
 
 @singledispatch
 def by_all_weights(problem: Problem, process: Replay, behavior: Behavior, weights: Tensor, options: Options) -> Tensor:
-    """dB̄/dα (n,) of the mean behavior of the queries by the weight of every example, of the run of the problem's own
-    seed with weights (n,); not finite where that run diverges. The behavior is one with a gradient."""
+    """dB̄/dα (n,) of the mean behavior of the queries by the weight of every example, of the one run of the
+    process with weights (n,); not finite where that run diverges. The behavior is one with a gradient. Raises
+    `InvalidInput` for a process of several runs."""
     raise TypeError(f"no training run is known for {problem.noun}")
 
 
 @by_all_weights.register
 def _all_of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, weights: Tensor,
                    options: Options) -> Tensor:
-    run = run_of(problem, problem.seed, options, weights)
+    run = run_of(problem, process.run(problem.seed), options, weights)
     network = run.steps.trained(run.end)
     signal = signal_of(behavior, network.predict(problem.queries), problem.query_labels)
     slope = gradients_of(network, problem.queries, signal, along_signal, check=options.check).mean(0, keepdim=True)

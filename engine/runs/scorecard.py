@@ -16,7 +16,8 @@ from engine.runs.prepared import SHARES, first_candidates
 from engine.store.results import Result
 
 KIND, CARD = "scorecard", "scorecard"
-NUMERICS = 2
+NUMERICS = 3
+"""3: a model of subclasses has one output for each pair, and a row is at distance 0 from itself."""
 
 
 def payload(source: ProblemSource, sizes: Sizes, behavior: str = "query_loss", methods: Sequence[str] = (),

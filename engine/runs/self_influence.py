@@ -18,7 +18,8 @@ from engine.store.results import Result
 
 KIND = "self-influence"
 SLICE = 50
-NUMERICS = 2
+NUMERICS = 3
+"""3: the sign of a negative α is turned."""
 
 
 def payload(source: ProblemSource, scoring: Scoring, candidates: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ class Says(Enum):
     QUESTIONS_DIFFER = "their specifications differ on the axes named"
     OTHER_QUESTION = "an estimator answers for another question than its specification"
     ANOTHER_RUN = "exact answers of one question about different runs of the training"
+    RUN_AND_MEAN = "exact answers of a single run, and of the mean over several"
     NO_QUESTION = "one of them implies no specification"
     SAME_SPECIFICATION = "both are one scoring"
     EQUAL = "their scores are equal"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 
-from engine.question.runs import other_runs
+from engine.question.runs import other_runs, run_and_mean
 from engine.question.specification import Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
 from engine.scoring.reference import Evidence, How, standing
@@ -59,9 +59,9 @@ class Verdict:
     """Why two score arrays may differ.
 
     kind: `same scores`, `approximation error`, `specification mismatch` or `both`, `no specification` where one is a
-    baseline, and `another run` where exact answers differ in the seeds of their training alone. axes: those on which
-    the questions differ; none where an identity makes them one question. headline: the badge. reason: some sentences.
-    claims: what headline and reason say, in their order; empty where they were put together elsewhere.
+    baseline, and `another run` where exact answers are of different single runs, or means over different runs. axes:
+    those on which the questions differ; none where an identity makes them one question. headline: the badge. reason:
+    some sentences. claims: what headline and reason say, in their order; empty where they were put together elsewhere.
     """
 
     kind: str
@@ -159,10 +159,28 @@ def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], 
 
 
 def _another_run(a: Scoring, b: Scoring) -> Verdict:
-    return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", (a, b))], [
-        Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changes(a, b, ('T',))}). A "
-             "seed is a part of the training process: what parts the two is how much single runs vary, which the mean "
-             "over many seeds would not have.", (a, b))])
+    """Of two exact answers that nothing but their runs tells apart."""
+    if run_and_mean(a.process, b.process):
+        return _run_and_mean(a, b)
+    changed, of = changes(a, b, ("T",)), (a, b)
+    if not a.process.one_model:
+        return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about other runs", of)], [
+            Said(Says.ANOTHER_RUN, f"Both are computed exactly, and are means over different training runs ({changed}). "
+                 "They estimate one expectation: what parts the two is how far so many runs leave it open.", of)])
+    return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", of)], [
+        Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changed}). A seed is a part "
+             "of the training process: what parts the two is how much single runs vary, which the mean over many seeds "
+             "would not have.", of)])
+
+
+def _run_and_mean(a: Scoring, b: Scoring) -> Verdict:
+    """A single run and the mean over runs are two estimands."""
+    said = ("Both are computed exactly, and the training process differs: one is the answer of a single training run, "
+            f"the other the mean over several ({changes(a, b, ('T',))}). A single run holds what its own seed does; "
+            "the mean holds the less of it, the more runs it is taken over.")
+    return Verdict.told(MISMATCH, ("T",), [
+        Said(Says.RUN_AND_MEAN, "Different question: one run · mean of runs", (a, b), ("T",))], [
+        Said(Says.RUN_AND_MEAN, said, (a, b), ("T",))])
 
 
 def _unasked(baselines: Sequence[Scoring]) -> Verdict:

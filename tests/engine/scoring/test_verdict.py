@@ -79,8 +79,9 @@ def test_kinds_follow_from_axes_and_estimators():
 @pytest.mark.parametrize(("process", "holds"), [
     ((ADD, STEP), True), ((ADD, FIVE), True), ((REMOVE, REOPTIMIZE), True), (({"kind": "relabel", "label": 1},
                                                                              REOPTIMIZE), True), (LOCAL, True),
-    ((REMOVE, {"kind": "retrain"}), False), ((ADD, TRAJECTORY), False),
-], ids=["one step", "unrolled", "re-optimise", "relabel", "local response", "retrain", "trajectory"])
+    ((REMOVE, {"kind": "retrain", "first": 2}), True), ((REMOVE, {"kind": "retrain", "seeds": 2}), False),
+    ((ADD, TRAJECTORY), False),
+], ids=["one step", "unrolled", "re-optimise", "relabel", "local response", "one run", "mean of runs", "trajectory"])
 def test_proposition_1_is_named_just_where_it_holds(process, holds):
     """Not for an expectation over seeds, nor for a sum over checkpoints: see exact/test_proposition.py."""
     pair = [of(behavior, *process) for behavior in ("query_loss", "soft_margin")]
@@ -137,13 +138,33 @@ def test_a_different_question_with_the_same_ranking_says_so(a, b, facts, said):
     ({"kind": "retrain"}, ProblemFacts(), "another run"), ({"kind": "replay"}, ProblemFacts(), "another run"),
     ({"kind": "retrain"}, ProblemFacts(convex=True), "same scores"),
     ({"kind": "replay"}, ProblemFacts(convex=True), "same scores")])
-@pytest.mark.parametrize("runs", [{"first": 1}, {"seeds": 5}, {"seeds": 5, "first": 5}])
-def test_another_run_is_the_same_question(process, facts, kind, runs):
-    intervention = {"kind": "infinitesimal"} if process["kind"] == "replay" else REMOVE
-    found = verdict(of("query_loss", intervention, process), of("query_loss", intervention, {**process, **runs}), facts)
-    assert found.code == kind
-    if kind == "another run":
-        assert found.headline == "Same question about another run" and "seed alone" in found.reason
+@pytest.mark.parametrize(("own", "other", "headline", "said"), [
+    ({}, {"first": 1}, "Same question about another run", "differ in the seed alone"),
+    ({"seeds": 2}, {"seeds": 5}, "Same question about other runs", "means over different training runs"),
+    ({"seeds": 2}, {"seeds": 2, "first": 5}, "Same question about other runs", "They estimate one expectation")])
+def test_another_run_is_the_same_question(process, facts, kind, own, other, headline, said):
+    for first, second in ((own, other), (other, own)):
+        found = verdict(*(of("query_loss", by(process), {**process, **runs}) for runs in (first, second)), facts)
+        assert found.code == kind
+        if kind == "another run":
+            assert found.headline == headline and said in found.reason and not found.axes
+
+
+@pytest.mark.parametrize("process", [{"kind": "retrain"}, {"kind": "replay"}])
+@pytest.mark.parametrize(("own", "other"), [({}, {"seeds": 4}), ({"first": 2}, {"seeds": 4}),
+                                            ({}, {"seeds": 4, "first": 7})])
+def test_one_run_and_the_mean_over_runs_are_two_questions(process, own, other):
+    for first, second in ((own, other), (other, own)):
+        asked = [of("query_loss", by(process), {**process, **runs}) for runs in (first, second)]
+        found = verdict(*asked)
+        assert found.code == "specification mismatch on {T}"
+        assert found.headline == "Different question: one run · mean of runs"
+        assert "the training process differs" in found.reason and "seed alone" not in found.reason
+        assert verdict(*asked, ProblemFacts(convex=True)).code == "same scores"  # no seed enters its training
+
+
+def by(process):
+    return {"kind": "infinitesimal"} if process["kind"] == "replay" else REMOVE
 
 
 def test_another_run_of_another_question_is_a_mismatch():
