@@ -165,8 +165,9 @@ def _another_run(a: Scoring, b: Scoring) -> Verdict:
     changed, of = changes(a, b, ("T",)), (a, b)
     if not a.process.one_model:
         return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about other runs", of)], [
-            Said(Says.ANOTHER_RUN, f"Both are computed exactly, and are means over different training runs ({changed}). "
-                 "They estimate one expectation: what parts the two is how far so many runs leave it open.", of)])
+            Said(Says.ANOTHER_RUN, "Both are computed exactly, and are means over different training runs "
+                 f"({changed}). They estimate one expectation: what parts the two is how far so many runs leave it "
+                 "open.", of)])
     return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", of)], [
         Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changed}). A seed is a part "
              "of the training process: what parts the two is how much single runs vary, which the mean over many seeds "
