@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 
+from engine.basics.errors import InvalidInput
 from engine.question.runs import other_runs, run_and_mean
-from engine.question.specification import Axis
+from engine.question.specification import AXES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
 from engine.scoring.reference import Evidence, How, standing
 from engine.scoring.said import IN_COMMON, Said, Says, axes_differ, changes, opened, titles
@@ -104,7 +105,7 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
     baselines = [scoring for scoring in (a, b) if not scoring.route.implies]
     if baselines:
         return _unasked(baselines)
-    axes = a.differing_axes(b)
+    axes = _parting(a, b, facts)
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
     asked = _asked(a, b, facts)
     if asked and asked.gives is Gives.EQUAL and measured and measured.close:
@@ -128,6 +129,29 @@ def _asked(a: Scoring, b: Scoring, facts: ProblemFacts) -> Relation | None:
     if a.departures or b.departures:
         return Relation(Gives.EQUAL) if not a.differing_axes(b) else None
     return relation(exact_answer(a), exact_answer(b), facts)
+
+
+def _parting(a: Scoring, b: Scoring, facts: ProblemFacts) -> tuple[Axis, ...]:
+    """The axes that part two questions: those on which they are written differently, without those on which an identity
+    makes them one, as a recipe's own steps do for a network; all where nothing would be left."""
+    axes = a.differing_axes(b)
+    return tuple(axis for axis in axes if not _one_on(axis, a, b, facts)) or axes
+
+
+def _one_on(axis: Axis, a: Scoring, b: Scoring, facts: ProblemFacts) -> bool:
+    """Whether neither exact answer changes where an axis is taken over from the other."""
+    if a.departures_on(axis) != b.departures_on(axis):
+        return False
+    for own, other in ((a, b), (b, a)):
+        parts = [(other if axis == place else own) for place in AXES]
+        try:
+            moved = Scoring.of(parts[0].behavior, parts[1].intervention, parts[2].process)
+        except InvalidInput:
+            return False
+        found = relation(exact_answer(own), moved, facts)
+        if found is None or found.gives is not Gives.EQUAL:
+            return False
+    return True
 
 
 def exact_answer(scoring: Scoring) -> Scoring:

@@ -18,6 +18,9 @@ WORDS = {Says.EQUAL: "equal", Says.PROPORTIONAL: "proportional", Says.SHIFTED: "
          Says.NEITHER_RIGHT: "neither", Says.TRUSTED: "known to be right", Says.MAY_DIFFER: "may differ"}
 """What a sentence of the reason that makes such a claim must say."""
 
+SIZES = {"network": 14}
+"""How many scorings are drawn where each costs much."""
+
 
 def wrong(pool, a, b, found, measured):
     """The claims of a verdict that the numbers do not bear out, each with the pair."""
@@ -47,7 +50,7 @@ def judged(pool, pairs):
 
 @pytest.mark.parametrize("name", BUILDS)
 def test_every_sentence_of_some_verdicts_holds_of_the_scores(name, one_thread):  # noqa: F811
-    pool = Pool.of(name, seed=0, size=24)
+    pool = Pool.of(name, seed=0, size=SIZES.get(name, 24))
     counted, faults = judged(pool, pool.pairs(0, 80))
     assert not faults, faults[:3]
     assert counted.total() > 300 and len(counted) > 8
