@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from engine.question.specification import AXIS_NAMES, Axis
+from engine.basics.values import Value
+from engine.question.specification import AXES, AXIS_NAMES, Axis
 from engine.scoring.identities import Gives
 from engine.scoring.scoring import Scoring
 
@@ -70,7 +71,20 @@ def titles(scorings: Sequence[Scoring]) -> str:
 
 def changes(a: Scoring, b: Scoring, axes: Sequence[Axis]) -> str:
     """What stands against what on these axes."""
-    return "; ".join(f"{AXIS_NAMES[axis]}: {a.axis(axis)} against {b.axis(axis)}" for axis in axes)
+    return "; ".join(f"{AXIS_NAMES[axis]}: {' against '.join(_told_apart(a, b, axis))}" for axis in axes)
+
+
+def _told_apart(a: Scoring, b: Scoring, axis: Axis) -> tuple[str, str]:
+    """The chips of an axis; where both are the same, with the settings that differ and have no place in a chip."""
+    chips = a.axis(axis), b.axis(axis)
+    if chips[0] != chips[1]:
+        return chips
+    first, second = (dict(zip(AXES, (one.readout.name, one.intervention, one.process), strict=True))[axis]
+                     for one in (a, b))
+    settings = [one.model_dump() if isinstance(one, Value) else {} for one in (first, second)]
+    keys = [key for key in settings[0] if settings[0][key] != settings[1].get(key)]
+    told = [", ".join(f"{key} {settings[side][key]}" for key in keys) for side in (0, 1)]
+    return f"{chips[0]} ({told[0]})", f"{chips[1]} ({told[1]})"
 
 
 def axes_differ(axes: Sequence[Axis]) -> str:

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from engine.analysis.comparison import remarks_on
 from engine.exact.local_search import SHARE_LEFT
-from engine.question.specification import AXES
+from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.compute import compute
 from engine.scoring.said import Said, Says
 from engine.scoring.scoring import Scoring
@@ -102,14 +102,25 @@ def distance(case) -> bool:
 
 
 def axes_named(case) -> bool:
-    """The axes named have different chips, which stand in the sentence; one that is not named, and is written
+    """The axes named are written differently, and the sentence tells them apart; one that is not named, and is written
     differently, can be taken over from the other without a score that changes."""
     a, b = case.said.of
-    written = [axis for axis in AXES if a.axis(axis) != b.axis(axis)]
+    parts = [(one.behavior, one.intervention, one.process) for one in (a, b)]
+    written = [axis for axis, first, second in zip(AXES, *parts, strict=True)
+               if first != second or a.departures_on(axis) != b.departures_on(axis)]
     told = set(case.said.axes) <= set(written) and bool(case.said.axes)
-    chips = "(" not in case.said.text or all(
-        f"{a.axis(axis)} against {b.axis(axis)}" in case.said.text for axis in case.said.axes)
-    return told and chips and all(taken_over(case.pool, a, b, axis) for axis in written if axis not in case.said.axes)
+    return told and all(against(case.said.text, a, b, axis) for axis in case.said.axes) and all(
+        taken_over(case.pool, a, b, axis) for axis in written if axis not in case.said.axes)
+
+
+def against(text, a, b, axis) -> bool:
+    """Whether a sentence with brackets has two different descriptions of an axis, each with its chip."""
+    if "(" not in text:
+        return True
+    end = r"(?:; (?:behavior|intervention|training)|\)\.|\)$)"
+    found = re.search(rf"{AXIS_NAMES[axis]}: (.*?) against (.*?){end}", text)
+    return found is not None and found[1] != found[2] and found[1].startswith(a.axis(axis)) and found[2].startswith(
+        b.axis(axis))
 
 
 def taken_over(pool, a, b, axis) -> bool:

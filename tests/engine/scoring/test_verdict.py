@@ -232,3 +232,8 @@ def test_an_axis_on_which_an_identity_makes_two_one_is_not_said_to_differ():
     margins = of("soft_margin", ADD, STEP), of("hard_margin", ADD, FIVE)
     assert verdict(*margins, TWO).code == "specification mismatch on {T}"
     assert verdict(*margins, CONVEX).code == "specification mismatch on {B,T}"
+
+
+def test_what_no_chip_tells_apart_is_told_apart_in_the_sentence():
+    pair = [of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay", "steps": steps}) for steps in (5, 7)]
+    assert "training process: replay (steps 5) against replay (steps 7)" in verdict(*pair).reason
