@@ -145,8 +145,8 @@ def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
 
 def _remedies(scorings: Sequence[Scoring]) -> str:
     """What may make these scorings converge, and nothing that they do not have."""
-    linear = any(scoring.process.linear for scoring in scorings)
-    found = ["raise l2 or the damping" if linear else "raise l2"]
+    damped = any("damping" in type(scoring.process).model_fields for scoring in scorings)
+    found = ["raise l2 or the damping" if damped else "raise l2"]
     found += ["lower α"] if any(isinstance(scoring.intervention, Upweight) for scoring in scorings) else []
     if any(scoring.process.optimum and scoring.exact for scoring in scorings):
         found.append("where a network reaches no optimum, ask for a `local_search`")

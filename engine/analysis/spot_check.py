@@ -70,7 +70,7 @@ class SpotCheck:
 
     @property
     def chance(self) -> float:
-        """The overlap of unrelated rankings."""
+        """The overlap of rankings in random order, on average."""
         return self.top / self.candidates
 
     @property
@@ -86,7 +86,9 @@ class SpotCheck:
     def basis(self) -> str:
         """What was compared, and what the intervals run over."""
         if self.seed is None:
-            return (f"All {self.candidates:,} candidates and {self.queries:,} queries of the comparison; ± is a 95% "
+            count = f"{self.candidates:,} of {self.of_candidates:,}"
+            count = f"All {self.candidates:,}" if self.candidates == self.of_candidates else count
+            return (f"{count} candidates and {self.queries:,} queries of the comparison's first draw; ± is a 95% "
                     "interval over queries.")
         return (f"Spot check: {self.candidates:,} of {self.of_candidates:,} candidates and {self.queries:,} of "
                 f"{self.of_queries:,} queries, drawn at random (seed {self.seed}); ± is a 95% interval over queries, "
@@ -101,8 +103,9 @@ class SpotCheck:
     @property
     def sentence(self) -> str:
         """How well the approximation ranks, in one sentence with its numbers."""
-        title = self.scoring.route.title
-        return f"{title[0].upper()}{title[1:]} against the exact answer to its question: {_lower(self.words.sentence)}"
+        against = ("the exact answer to its question" if self.bounded else
+                   "a search for the answer to its question, which is not known to be right")
+        return f"{_opened(self.scoring.route.title)} against {against}: {_lower(self.words.sentence)}"
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,8 @@ class NotMeasured:
 
     @property
     def sentence(self) -> str:
-        title = self.scoring.route.title
-        return f"{title[0].upper()}{title[1:]} against the exact answer to its question: not measured; {self.why}."
+        title = _opened(self.scoring.route.title)
+        return f"{title} against the exact answer to its question: not measured; {self.why}."
 
 
 def reference(scoring: Scoring) -> Scoring | NotMeasured:
@@ -178,9 +181,10 @@ def against(approximate: Scores, exact: Scores, *, of: tuple[int, int] | None = 
 
 
 def bounded(exact: Scores) -> bool:
-    """Whether the error of a reference is bounded: it was computed to a tolerance, which every candidate met."""
-    told = exact.convergence
-    return exact.scoring.exact and not told.searched and told.kept == told.of
+    """Whether the error of a reference is bounded: it was computed to a tolerance, and the candidates that missed it
+    are left out, as in every comparison; or as defined, but for rounding. Iterations, wherever they end, have no bound.
+    """
+    return exact.scoring.exact and not exact.convergence.searched
 
 
 def jackknife(together: Together, of: int) -> float:
@@ -225,6 +229,10 @@ def _spelled(seconds: float) -> str:
     size, unit = next(pair for pair in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= 1.5 * pair[0] or
                       pair[0] == 1.0)
     return f"{max(1.0, seconds / size):,.0f} {unit}"
+
+
+def _opened(title: str) -> str:
+    return f"{title[0].upper()}{title[1:]}"
 
 
 def _lower(sentence: str) -> str:

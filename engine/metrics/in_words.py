@@ -60,7 +60,7 @@ def in_words(tau: Agreement, overlap: Agreement, candidates: int, fraction: floa
         raise InvalidInput(f"There is no order among {candidates} candidates; compare at least two.")
     top = top_size(candidates, fraction)
     whole = f"τ = {_number(tau.mean)}{_half(tau.ci95)}" if tau.mean == tau.mean else "τ is undefined"
-    shared = (f"the top {_share(fraction)} shares {_percent(overlap.mean)}{_half(100 * overlap.ci95, '%', 0)} "
+    shared = (f"the top {_share(fraction)} shares {_percent(overlap.mean)}{_half_percent(overlap.ci95)} "
               f"(chance {_percent(top / candidates)})") if overlap.mean == overlap.mean else ""
     found = _range_of(tau, candidates)
     apart = found is not None and shared != "" and not _fits(overlap, found, top / candidates)
@@ -119,12 +119,18 @@ def _number(value: float) -> str:
     return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")
 
 
-def _half(width: float, unit: str = "", digits: int = 3) -> str:
-    return f" ± {width:.{digits}f}{unit}" if math.isfinite(width) else ""
+def _half(width: float) -> str:
+    return f" ± {width:.3f}" if math.isfinite(width) else ""
+
+
+def _half_percent(width: float) -> str:
+    """Whole percent, and a digit more where they would round to none."""
+    return f" ± {100 * width:.{int(0 < width < 0.005)}f}%" if math.isfinite(width) else ""
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.0f}%"
+    """Whole percent, and a digit more where they would round to none or all."""
+    return f"{100 * value:.{int(0 < value < 0.005 or 0.995 < value < 1)}f}%"
 
 
 def _share(fraction: float) -> str:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import nan
+from math import ceil, floor, log10, nan
 
 from engine.basics.errors import InvalidInput
+from engine.basics.values import short
 from engine.question.runs import other_runs, run_and_mean
 from engine.question.specification import AXES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
@@ -171,15 +172,22 @@ def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
 
 def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], measured: Measured) -> Verdict:
     """Two answers to one question that no error tells apart, although one or both may be approximate."""
-    to = f"{measured.distance:.1g}" if measured.distance >= 1e-16 else "the last digit"
+    to = short(_up(measured.distance)) if measured.distance >= 1e-16 else "the last digit"
     body = [*_one_question(a, b, ()), Said(
         Says.SAME_TO_A_DISTANCE, f"No two of their scores differ by more than {to} of the standard deviation of a "
-        f"query's scores, and Kendall's τ is {measured.least:.4f} or more for every query.", (a, b))]
+        f"query's scores, and Kendall's τ is {floor(measured.least * 1e4) / 1e4:.4f} or more for every query.",
+        (a, b))]
     if len(approximate) == 2:
         body.append(Said(Says.APPROXIMATES, "How far both are from the exact answer is another measure.", (a, b)))
     return Verdict.told(SAME, (), [
         Said(Says.ONE_QUESTION, "Same question, ", (exact_answer(a), exact_answer(b))),
         Said(Says.SAME_TO_A_DISTANCE, f"same scores to {to}", (a, b))], body)
+
+
+def _up(value: float) -> float:
+    """A positive number rounded up to one digit, so that it bounds what it was."""
+    unit = 10.0 ** floor(log10(value))
+    return float(f"{ceil(value / unit) * unit:.0e}")
 
 
 def _another_run(a: Scoring, b: Scoring) -> Verdict:

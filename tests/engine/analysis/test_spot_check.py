@@ -114,13 +114,16 @@ def test_what_costs_too_much_says_how_much(problem, monkeypatch):
     assert isinstance(spot_check(problem, APPROXIMATE, candidates=20), SpotCheck)
 
 
-def test_a_reference_that_is_a_search_or_has_not_converged_is_not_called_exact():
+def test_a_reference_that_is_a_search_is_not_called_exact_and_what_did_not_converge_is_left_out():
     values = np.random.default_rng(0).standard_normal((3, 8))
     missed = by_hand(EXACT, values, np.arange(8) > 0)
-    assert bounded(by_hand(EXACT, values)) and not bounded(missed)
     found = against(by_hand(APPROXIMATE, values), missed)
-    assert found.candidates == 7 and not found.bounded and "not bounded" in found.reference_said
-    assert not bounded(by_hand(EXACT, values, **{SEARCHED: 20.0}))
+    assert (found.candidates, found.of_candidates, found.bounded) == (7, 8, True)
+    assert "7 of 8 converged" in found.reference_said and found.basis.startswith("7 of 8 candidates")
+    searched = by_hand(EXACT, values, **{SEARCHED: 20.0})
+    found = against(by_hand(APPROXIMATE, values), searched)
+    assert not bounded(searched) and "not bounded" in found.reference_said
+    assert "a search for the answer" in found.sentence and "the exact answer" not in found.sentence
     lost = against(by_hand(APPROXIMATE, values), by_hand(EXACT, values, np.arange(8) > 6))
     assert isinstance(lost, NotMeasured) and "1 of 8 candidates converged" in lost.why
 

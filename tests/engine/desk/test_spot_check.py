@@ -58,7 +58,7 @@ def test_what_takes_longer_is_queued_where_it_is_affordable_and_else_says_its_co
     assert "takes about 8 min" in dear.sentence and not desk.jobs.queue.jobs("queued", "running")
     waiting = spot_checked(desk, found, 0, inf)
     assert isinstance(waiting, Waiting) and waiting.job is not None
-    run_job(score_runs.KIND, desk.jobs.queue.get(waiting.job).payload, desk.jobs.store)
+    run_job(score_runs.KIND, desk.jobs.queue.get(waiting.job).payload)
     measured = spot_checked(desk, found, 0, 60.0)
     assert isinstance(measured, SpotCheck) and measured.candidates == CANDIDATES, "what is computed is not dear"
 
