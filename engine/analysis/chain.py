@@ -130,9 +130,9 @@ def _known(stations: Mapping[frozenset[str], Scoring], facts: ProblemFacts) -> l
     """What identities say of the links of one cause: that it changes no ranking, on all of them or on which."""
     links: dict[str, list[tuple[frozenset[str], Relation | None]]] = {}
     for here, after in combinations(stations, 2):
-        causes = after - here
+        causes = [part for part in PARTS if part in after - here]
         if here < after and len(causes) == 1:
-            links.setdefault(*causes, []).append((here, relation(stations[here], stations[after], facts)))
+            links.setdefault(causes[0], []).append((here, relation(stations[here], stations[after], facts)))
     said = []
     for cause in (part for part in PARTS if part in links):
         everywhere = all(found is not None for _, found in links[cause])

@@ -24,7 +24,7 @@ from engine.estimators.influence_function import InfluenceFunction
 from engine.exact.local_search import SHARE_LEFT
 from engine.exact.reoptimize import SHARE_OF_FORCE
 from engine.exact.replay import STEEPNESS
-from engine.question.processes import LocalSearch, Process
+from engine.question.processes import LocalSearch, Process, Reoptimize
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
@@ -54,9 +54,9 @@ class Evidence:
     @classmethod
     def of(cls, seeds: Sequence[Scores]) -> Evidence:
         """Of one scoring on every seed."""
-        first, scoring = seeds[0].provenance, seeds[0].scoring
+        first, process = seeds[0].provenance, seeds[0].scoring.process
         penalty = 0.0 if first.get("intercept") else first.get("l2", 0.0)
-        damping = scoring.process.damping if scoring.process.whole_objective else 0.0
+        damping = process.damping if isinstance(process, Reoptimize | LocalSearch) else 0.0
         return cls(Convergence.joined([scores.convergence for scores in seeds]), penalty and penalty + damping)
 
 
@@ -151,9 +151,9 @@ def _linear(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
 def _searched(process: LocalSearch, facts: ProblemFacts, evidence: Evidence | None, judged: Scoring | None) -> Standing:
     if judged is None or not isinstance(judged.route, InfluenceFunction):
         return _defined(process)
-    left = None if evidence is None else evidence.convergence.facts.get(SHARE_LEFT)
-    if left is None:
+    if evidence is None or SHARE_LEFT not in evidence.convergence.facts:
         return Standing(How.SEARCH, f"{process.title} end wherever they end, at no known distance from an optimum")
+    left = evidence.convergence.facts[SHARE_LEFT]
     if left <= SHARE_OF_FORCE and facts.convex:
         return _at_the_one_optimum(evidence, f"{process.title} end where the gradient is {left:.1e} of the force of "
                                    "the intervention at most")
