@@ -137,8 +137,8 @@ def test_the_solvers_of_a_network_are_judged_by_a_reference_that_is_known_to_be_
 
 @pytest.mark.slow
 def test_the_run_of_softmax_regression_is_as_its_derivative_tells():
-    """Real trainings with other weights, an example left out among them, are within 6% of the derivative; with steps
-    twenty times as long they are off by 107%, and SOURCE has τ .13 with it instead of .97."""
+    """Left out, an example moves real trainings within 3.5% of what the derivative says, and SOURCE has τ .96 with it;
+    with steps twenty times as long they were 107% off, and SOURCE had .13."""
     problem = ProblemSource(dataset="fashion_small", pool=2, n_train=1_000, n_test=100, n_queries=20,
                             n_candidates=20).build().problem
     scorings = PRESETS["run"].scorings
@@ -149,4 +149,4 @@ def test_the_run_of_softmax_regression_is_as_its_derivative_tells():
     few = ProblemSource(dataset="fashion_small", pool=2, n_train=1_000, n_test=100, n_queries=20,
                         n_candidates=3).build().problem
     errors = reach(few, "query_loss", scorings[0].process, (1e-2, 1.0)).groupby("epsilon")["error"].median()
-    assert errors.loc[[-1e-2, 1e-2]].max() < 0.01 and errors.loc[[-1.0, 1.0]].max() < 0.1
+    assert errors.loc[[-1e-2, 1e-2]].max() < 1e-3 and errors.loc[[-1.0, 1.0]].max() < 0.05
