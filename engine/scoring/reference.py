@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import ceil, floor, inf, log10
 
 from engine.estimators.influence_function import InfluenceFunction
 from engine.exact.local_search import SHARE_LEFT
@@ -111,7 +112,7 @@ def _optimum(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
                         ) if facts.convex else Standing(How.UNMEASURED, "whether its search ends at an optimum")
     found = evidence.convergence
     if not found.kept:
-        return Standing(How.SEARCH, f"its search ended at no optimum (gradient norm up to {found.largest:.1e})")
+        return Standing(How.SEARCH, f"its search ended at no optimum (gradient norm up to {up(found.largest):.1e})")
     if facts.convex:
         return _at_the_one_optimum(evidence, f"the gradient norm at the one optimum is {_most(found)}")
     return Standing(How.SOLVED, f"the gradient norm where its search ended is {_most(found)}, a millionth of the force "
@@ -121,7 +122,7 @@ def _optimum(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
 def _most(found: Convergence) -> str:
     """The largest residual, or the tolerance that all which are left have met."""
     if found.kept == found.of:
-        return f"{found.largest:.1e} at most"
+        return f"{up(found.largest):.1e} at most"
     return f"within the tolerance for {found.kept:,} of {found.of:,} candidates, the others being left out"
 
 
@@ -130,7 +131,7 @@ def _at_the_one_optimum(evidence: Evidence, gradient: str) -> Standing:
     if not evidence.curvature or found.kept < found.of:
         return Standing(How.SOLVED, gradient)
     bound = found.largest / evidence.curvature
-    return Standing(How.SOLVED, f"{gradient}, so that its parameters are within {bound:.1e} of it", bound)
+    return Standing(How.SOLVED, f"{gradient}, so that its parameters are within {up(bound):.1e} of it", bound)
 
 
 def _linear(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
@@ -143,9 +144,9 @@ def _linear(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
         return Standing(How.SEARCH, "the Hessian plus damping is not positive definite, so that the solution of the "
                         "linear system is not how an optimum moves")
     if not found.kept:
-        return Standing(How.SEARCH, f"its linear system is left with a relative residual of {found.largest:.1e}")
+        return Standing(How.SEARCH, f"its linear system is left with a relative residual of {up(found.largest):.1e}")
     return Standing(How.SOLVED, f"its linear system is positive definite and solved to a relative residual of "
-                    f"{found.largest:.1e}")
+                    f"{up(found.largest):.1e}")
 
 
 def _searched(process: LocalSearch, facts: ProblemFacts, evidence: Evidence | None, judged: Scoring | None) -> Standing:
@@ -155,11 +156,20 @@ def _searched(process: LocalSearch, facts: ProblemFacts, evidence: Evidence | No
         return Standing(How.SEARCH, f"{process.title} end wherever they end, at no known distance from an optimum")
     left = evidence.convergence.facts[SHARE_LEFT]
     if left <= SHARE_OF_FORCE and facts.convex:
-        return _at_the_one_optimum(evidence, f"{process.title} end where the gradient is {left:.1e} of the force of "
-                                   "the intervention at most")
+        return _at_the_one_optimum(evidence, f"{process.title} end where the gradient is {up(left):.1e} of the force "
+                                   "of the intervention at most")
     return Standing(How.SEARCH, f"{process.title} end where the gradient is up to {_times(left)} the force of the "
                     "intervention, at no known distance from an optimum")
 
 
 def _times(share: float) -> str:
-    return f"{share:.0f} times" if share >= 2 else f"{share:.2g} of"
+    told = up(share)
+    return f"{told:,.0f} times" if told >= 10 else f"{told:.2g} times" if told >= 1 else f"{told:.2g} of"
+
+
+def up(value: float) -> float:
+    """Rounded up to two digits, so that what is said to be at most so much is."""
+    if not 0 < value < inf:
+        return value
+    unit = 10.0 ** (floor(log10(value)) - 1)
+    return float(f"{ceil(round(value / unit, 9)) * unit:.1e}")

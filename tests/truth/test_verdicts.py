@@ -61,7 +61,7 @@ def test_every_sentence_of_some_verdicts_holds_of_the_scores(name, one_thread): 
 @pytest.mark.parametrize("name", BUILDS)
 def test_every_sentence_of_many_verdicts_holds_of_the_scores(name, seed, one_thread):  # noqa: F811
     """In all 5,400 pairs."""
-    pool = Pool.of(name, seed, size=50)
+    pool = Pool.of(name, seed, size=36)
     counted, faults = judged(pool, pool.pairs(seed, 450))
     assert not faults, f"{len(faults)} wrong, the first: {faults[:3]}"
 

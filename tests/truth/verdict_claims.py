@@ -144,8 +144,8 @@ def neither(case) -> bool:
     left = facts[SHARE_LEFT]
     if left <= 1e-6 and case.pool.facts.convex:
         return False
-    number = re.search(r"the gradient is up to ([\d.e+-]+)", case.said.text)
-    return abs(float(number[1]) - left) <= 0.5 + 0.01 * left if number else "because" not in case.said.text
+    number = re.search(r"the gradient is up to ([\d.,e+-]+)", case.said.text)
+    return left <= float(number[1].replace(",", "")) <= 1.2 * left if number else "gradient" not in case.said.text
 
 
 def trusted(case) -> bool:

@@ -9,7 +9,7 @@ from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.question.interventions import Upweight
 from engine.scoring.compute import compute
 from engine.scoring.identities import EVERY_PROBLEM, ProblemFacts
-from engine.scoring.reference import Evidence, How, standing
+from engine.scoring.reference import Evidence, How, standing, up
 from engine.scoring.said import Says
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
@@ -63,7 +63,7 @@ def test_a_bound_holds_and_is_that_of_gradient_and_curvature():
     problem = naive.problem(n=30, d=3, candidates=range(6), queries=4, l2=0.02)
     scores = compute(problem, of(RAISED, {"kind": "reoptimize"}))[0]
     found = standing(scores.scoring, CONVEX, Evidence.of([scores]))
-    assert found.bound == pytest.approx(scores.residual.max() / 0.02) and f"{found.bound:.1e}" in found.why
+    assert found.bound == pytest.approx(scores.residual.max() / 0.02) and f"{up(found.bound):.1e}" in found.why
     before = naive.values(scores.scoring.readout, problem, problem.weights)
     for place, k in enumerate(problem.candidates.tolist()):
         optimum = naive.optimum(problem, Upweight(alpha=ALPHA), k)
@@ -117,3 +117,9 @@ def test_a_descent_that_is_unstable_where_it_starts_is_said_to_be(stretch):
     reason = compare([pair], problem=SoftmaxProblem).verdicts[0][1].reason
     assert ("too long to be stable" in reason) == (stretch > 1)
     assert stretch < 1 or f"the Hessian is {2 * stretch:.3g} there" in reason
+
+
+@pytest.mark.parametrize(("value", "told"), [(3.14e-7, 3.2e-7), (3.1e-7, 3.1e-7), (9.99, 10), (428, 430), (0.0, 0.0),
+                                             (float("inf"), float("inf"))])
+def test_what_is_at_most_so_much_is_rounded_up(value, told):
+    assert up(value) == told >= value
