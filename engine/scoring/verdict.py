@@ -84,7 +84,7 @@ class Verdict:
         return f"{self.kind} on {{{','.join(self.axes)}}}" if self.axes else self.kind
 
     def and_then(self, *further: Said) -> Verdict:
-        """With more sentences at the end of the reason."""
+        """With more sentences at the end of the reason, if there are any."""
         return replace(self, reason=" ".join((self.reason, *(said.text for said in further))),
                        claims=(*self.claims, *further))
 
@@ -114,7 +114,7 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
     if asked and asked.gives is Gives.EQUAL:
         return _approximate(a, b, facts, asked.reasons, known, measured)
     if not approximate and axes == ("T",) and other_runs(a.process, b.process):
-        return _another_run(a, b)
+        return _another_run(a, b).and_then(*_in_common(a, b, None, measured))
     if not approximate:
         head = [Said(Says.QUESTIONS_DIFFER, f"Different question: {axes_differ(axes)}", (a, b), axes)]
         return Verdict.told(MISMATCH, axes, [*head, *_yet(a, b, known, measured)],

@@ -164,7 +164,7 @@ PREDICATES = {
     Says.QUESTIONS_DIFFER: axes_named,
     Says.OTHER_QUESTION: lambda case: bool(case.said.of[0].departures),
     Says.ANOTHER_RUN: lambda case: case.a.exact and case.b.exact and case.a.differing_axes(case.b) == ("T",)
-    and not case.holds(equal),
+    and (not case.measured or not case.holds(equal) or any(one.says is Says.EQUAL_HERE for one in case.claims)),
     Says.RUN_AND_MEAN: lambda case: case.a.exact and case.b.exact and sorted(
         min(scoring.process.seeds, 2) for scoring in case.said.of) == [1, 2] and axes_named(case),
     Says.NO_QUESTION: lambda case: not any(scoring.route.implies for scoring in case.said.of),

@@ -237,3 +237,10 @@ def test_an_axis_on_which_an_identity_makes_two_one_is_not_said_to_differ():
 def test_what_no_chip_tells_apart_is_told_apart_in_the_sentence():
     pair = [of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay", "steps": steps}) for steps in (5, 7)]
     assert "training process: replay (steps 5) against replay (steps 7)" in verdict(*pair).reason
+
+
+def test_runs_that_nothing_parts_here_are_said_to_be_equal():
+    """As a prediction that no run changes is."""
+    runs = [of("correct", REMOVE, {"kind": "retrain", "first": first}) for first in (0, 1)]
+    assert verdict(*runs, measured=EQUAL).reason.endswith("They are equal here, reason unknown.")
+    assert "equal here" not in verdict(*runs, measured=DIFFERENT).reason + verdict(*runs).reason
