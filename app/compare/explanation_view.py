@@ -50,8 +50,9 @@ def _columns(table: pd.DataFrame) -> dict:
 
 
 def _whole(found: Explanation) -> str:
+    told = "".join(f"<p>{escape(end)}</p>" for end in found.ends)
     if not found.links:
-        return ""
+        return told
     text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, the fraction of pairs of examples that "
             f"they order differently (rankings in random order: 0.5 on average). The way from one to the other changes "
             f"one thing at a time and is {found.path:.3f} long")
@@ -62,7 +63,8 @@ def _whole(found: Explanation) -> str:
         text += ", as far as the ends are apart."
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
-    return text + (f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else "")
+    lost = f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else ""
+    return f"{text}{lost}{told}"
 
 
 def bars(found: Explanation) -> pd.DataFrame:

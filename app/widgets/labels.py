@@ -49,12 +49,16 @@ def numbered(labels: Sequence[str]) -> list[str]:
 
 
 def known_as(scoring: Scoring) -> str | None:
-    """The name under which the literature knows a scoring, whatever its damping; None where it has none."""
-    numbers, plain = scoring.process.model_dump(), scoring
+    """The name under which the literature knows a scoring, whatever its damping and, of a run of plain descent, its
+    steps; None where it has none."""
+    process, plain = scoring.process, scoring
+    numbers = process.model_dump()
     eta = numbers.get("eta", 0.1)
+    usual = {name: type(process).model_fields[name].default for name in process.of_descent}
     if numbers.get("damping"):
-        plain = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"damping": 0.0}),
-                           scoring.estimator)
+        usual["damping"] = 0.0
+    if usual:
+        plain = Scoring.of(scoring.behavior, scoring.intervention, process.model_copy(update=usual), scoring.estimator)
     return next((method.title for method in NAMED.values() if _implied(method, scoring.behavior, eta) == plain), None)
 
 

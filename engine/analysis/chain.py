@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,7 +10,7 @@ from engine.basics.errors import InvalidInput
 from engine.brought.claim import Claim
 from engine.question.runs import of_runs
 from engine.question.specification import AXES, AXIS_NAMES
-from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, relation
+from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
 from engine.scoring.intermediate import intermediate
 from engine.scoring.scoring import Scoring
 
@@ -28,7 +28,8 @@ ORDER = (ERROR_A, *PARTS, ERROR_B)
 class Chain:
     """The stations between two scorings. stations: the causes behind -> the exact scoring there.
 
-    missing: the causes behind -> why no specification stands there. readings: how unfit pairs were read.
+    missing: the causes behind -> why no specification stands there. readings: how unfit pairs were read. facts: of the
+    problem.
     """
 
     a: Scoring
@@ -37,6 +38,7 @@ class Chain:
     stations: Mapping[frozenset[str], Scoring]
     missing: Mapping[frozenset[str], str]
     readings: tuple[str, ...]
+    facts: ProblemFacts = EVERY_PROBLEM
 
     @property
     def needed(self) -> tuple[Scoring, ...]:
@@ -46,13 +48,30 @@ class Chain:
     @property
     def titles(self) -> dict[str, str]:
         """What a sentence calls each cause."""
-        errors = {ERROR_A: _route(self.a), ERROR_B: _route(self.b)}
-        if errors[ERROR_A] == errors[ERROR_B] and {ERROR_A, ERROR_B} <= set(self.causes):
-            errors = {ERROR_A: f"{errors[ERROR_A]} in the first answer", ERROR_B: f"{errors[ERROR_B]} in the second"}
-        sides = {ERROR_A: self.a, ERROR_B: self.b}
         return {**{part: f"the {NAMES[part]}" for part in PARTS},
-                **{error: f"{_own_question(sides[error])}the approximation error of {route}"
-                   for error, route in errors.items()}}
+                **{error: f"{self.own_question(error)}the approximation error of {self.route(error)}"
+                   for error in (ERROR_A, ERROR_B)}}
+
+    def side(self, error: str) -> Scoring:
+        """The answer whose error it is."""
+        return self.a if error == ERROR_A else self.b
+
+    def route(self, error: str) -> str:
+        """What a sentence calls the estimator of a side, told from the other one's of the same name."""
+        name = _route(self.side(error))
+        if _route(self.a) == _route(self.b) and {ERROR_A, ERROR_B} <= set(self.causes):
+            return f"{name} in the first answer" if error == ERROR_A else f"{name} in the second"
+        return name
+
+    def own_question(self, error: str) -> str:
+        """What stands in one link with the approximation error of a side; empty for most."""
+        return "".join(f"the other question ({departure.title}) with " for departure in self.side(error).departures)
+
+    def reference(self, error: str) -> Scoring | None:
+        """The exact scoring that an approximate side is measured against; None where no specification stands there."""
+        axes = frozenset(cause for cause in self.causes if cause not in (ERROR_A, ERROR_B))
+        start = frozenset(cause for cause in self.causes if cause == ERROR_A)
+        return self.stations.get(start if error == ERROR_A else start | axes)
 
 
 def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -> Chain:
@@ -84,7 +103,7 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
                 stations[behind] = _equal_among((a, b, *stations.values()), found.scoring, facts)
                 readings += [found.reading] if found.reading else []
     readings += _known(asked, facts)
-    return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)))
+    return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)), facts)
 
 
 def _parts(a: Scoring, b: Scoring) -> Causes:
@@ -108,20 +127,29 @@ def _equal_among(known: Sequence[Scoring], scoring: Scoring, facts: ProblemFacts
 
 
 def _known(stations: Mapping[frozenset[str], Scoring], facts: ProblemFacts) -> list[str]:
-    """What identities say of single links: a sentence for each reason why one changes no ranking."""
-    said = []
+    """What identities say of the links of one cause: that it changes no ranking, on all of them or on which."""
+    links: dict[str, list[tuple[frozenset[str], Relation | None]]] = {}
     for here, after in combinations(stations, 2):
-        causes = after - here
-        found = relation(stations[here], stations[after], facts) if len(causes) == 1 and here < after else None
-        if found is not None and found.reasons:  # one scoring, read twice, has none
-            said.append(f"The {NAMES[next(part for part in PARTS if part in causes)]} changes no ranking: "
-                        f"{'; '.join(found.reasons)}.")
+        causes = [part for part in PARTS if part in after - here]
+        if here < after and len(causes) == 1:
+            links.setdefault(causes[0], []).append((here, relation(stations[here], stations[after], facts)))
+    said = []
+    for cause in (part for part in PARTS if part in links):
+        everywhere = all(found is not None for _, found in links[cause])
+        for here, found in links[cause]:
+            if found is not None and found.reasons:  # one scoring, read twice, has none
+                where = "" if everywhere else _beside(cause, here, links)
+                said.append(f"The {NAMES[cause]} changes no ranking{where}: {'; '.join(found.reasons)}.")
     return said
 
 
-def _own_question(scoring: Scoring) -> str:
-    """What stands in one link with a scoring's approximation error; empty for most."""
-    return "".join(f"the other question ({departure.title}) with " for departure in scoring.departures)
+def _beside(cause: str, here: frozenset[str], links: Collection[str]) -> str:
+    """On which of its links a cause is met: what of the rest is already that of the second answer."""
+    taken = [NAMES[part] for part in PARTS if part in here]
+    left = [NAMES[part] for part in PARTS if part in links and part not in here and part != cause]
+    told = [f"the {' and '.join(names)} of the {which}" for names, which in ((left, "first"), (taken, "second"))
+            if names]
+    return f" beside {' and '.join(told)}" if told else ""
 
 
 def _route(scoring: Scoring) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -19,6 +19,7 @@ from engine.question.interventions import Upweight
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
+from engine.scoring.reference import Evidence, unstable
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Measured, Verdict, verdict
@@ -93,14 +94,16 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
              for part in parts]
     per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in metrics}
     remarks = [remarks_on([arrays[place] for arrays in seeds]) for place in range(len(scorings))]
+    evidence = {scoring: Evidence.of([arrays[place] for arrays in seeds]) for place, scoring in enumerate(scorings)}
     verdicts = _verdicts(scorings, [np.where(part.known, part.stack, 0.0) for part in parts],
-                         per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks)
+                         per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks, evidence)
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query,
                       lost, tuple(part.below_resolution for part in parts), verdicts)
 
 
 def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,
-              facts: ProblemFacts, remarks: Sequence[tuple[str, ...]]) -> tuple[tuple[Verdict, ...], ...]:
+              facts: ProblemFacts, remarks: Sequence[tuple[str, ...]], evidence: Mapping[Scoring, Evidence]
+              ) -> tuple[tuple[Verdict, ...], ...]:
     """Of all pairs, by the table of identities and by what stacks (M, m, k) of the seeds and taus (S, M, M, m) show.
 
     remarks (M): on how each scoring was computed.
@@ -108,7 +111,8 @@ def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: n
     shown = {}
     for a, b in combinations(range(len(scorings)), 2):
         seen = measured([stack[[a, b]] for stack in stacks], None if taus is None else taus[:, a, b])
-        shown[a, b] = shown[b, a] = replace(seen, remarks=tuple(dict.fromkeys((*remarks[a], *remarks[b]))))
+        shown[a, b] = shown[b, a] = replace(seen, remarks=tuple(dict.fromkeys((*remarks[a], *remarks[b]))),
+                                            evidence=evidence)
     return tuple(tuple(verdict(a, b, facts, shown.get((i, j))) for j, b in enumerate(scorings))
                  for i, a in enumerate(scorings))
 
@@ -135,7 +139,8 @@ def _distance(stacks: Sequence[np.ndarray]) -> float:
 
 def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
     """What a reader must know of how one scoring was computed, over all seeds."""
-    return Convergence.joined([scores.convergence for scores in seeds]).remarks(seeds[0].scoring.route.title)
+    joined = Convergence.joined([scores.convergence for scores in seeds])
+    return *joined.remarks(seeds[0].scoring.route.title), *unstable(joined)
 
 
 def _remedies(scorings: Sequence[Scoring]) -> str:

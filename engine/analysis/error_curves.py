@@ -119,7 +119,10 @@ def at_alpha(scores: Scores, alpha: float) -> Scores:
         raise InvalidInput("Only the inverse-Hessian response to upweighting is linear in α.")
     old = scores.scoring
     scoring = Scoring.of(old.behavior, {"kind": "upweight", "alpha": alpha}, old.process, old.estimator)
-    return replace(scores, scoring=scoring, values=scores.values * (alpha / intervention.alpha))
+    asked = {"spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,
+             "orientation": scoring.orientation}
+    return replace(scores, scoring=scoring, values=scores.values * (alpha / intervention.alpha),
+                   provenance={**scores.provenance, **asked})
 
 
 def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import torch
 
+from engine.analysis import trust
 from engine.analysis.chain import ERROR_A, ERROR_B, NAMES, ORDER, PARTS, Causes, Chain, chain
 from engine.analysis.comparison import remarks_on
 from engine.basics.errors import InvalidInput
@@ -34,6 +35,7 @@ from engine.problems import Problem
 from engine.scoring.compute import compute
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
+from engine.scoring.reference import Evidence
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
@@ -73,7 +75,7 @@ class Explanation:
     direct: Kendall distance of the two ends; path: the sum of the links; slack = path − direct ≥ 0. whole: the
     agreement of the ends. orders: how many orders of the axes were averaged. notes: readings of unfit pairs, why
     stations are missing, and what a reader must know of how A and B were computed. lost: candidates that are left out
-    because of some station, summed over seeds.
+    because of some station, summed over seeds. ends: which of the two answers is known to be right, and why.
     """
 
     links: tuple[Link, ...]
@@ -85,6 +87,7 @@ class Explanation:
     orders: int
     notes: tuple[str, ...]
     lost: LeftOut
+    ends: tuple[str, ...] = ()
 
     def bracket(self, cause: str) -> tuple[float, float]:
         """The share of the way that a cause has at least, and at most: equal where no link mixes it with others."""
@@ -162,12 +165,16 @@ def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
     """
     common = [scoring for scoring in chain.needed if all(scoring in seed.exact for seed in seeds)]
     reasons = {scoring: why for seed in seeds for scoring, why in seed.reasons.items()}
-    each = [_measured(chain, seed.a, seed.b, {scoring: seed.exact[scoring] for scoring in common}, reasons)
+    sides = [seed.a for seed in seeds], [seed.b for seed in seeds]
+    evidence = {arrays[0].scoring: Evidence.of(arrays) for arrays in (
+        *([seed.exact[scoring] for seed in seeds] for scoring in common), *sides)}
+    titles = trust.titles(chain, evidence)
+    each = [_measured(chain, titles, seed.a, seed.b, {scoring: seed.exact[scoring] for scoring in common}, reasons)
             for seed in seeds]
     found = each[0] if len(each) == 1 else _averaged(each)
-    sides = [seed.a for seed in seeds], [seed.b for seed in seeds]
     remarks = [remark for side in sides for remark in remarks_on(side)]
-    return replace(found, notes=tuple(dict.fromkeys((*found.notes, *remarks, *_judged(chain, found, seeds)))))
+    return replace(found, notes=tuple(dict.fromkeys((*found.notes, *remarks, *_judged(chain, found, seeds)))),
+                   ends=trust.ends(chain, evidence))
 
 
 def _judged(chain: Chain, found: Explanation, seeds: Sequence[Seed]) -> list[str]:
@@ -208,7 +215,7 @@ def _over_seeds(found: Sequence[Agreement]) -> Agreement:
                    n_dropped=sum(one.n_dropped for one in found))
 
 
-def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores],
+def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exact: Mapping[Scoring, Scores],
               reasons: Mapping[Scoring, str]) -> Explanation:
     """The explanation of one seed."""
     known = {**exact, a.scoring: a, b.scoring: b}
@@ -238,12 +245,12 @@ def _measured(chain: Chain, a: Scores, b: Scores, exact: Mapping[Scoring, Scores
         raise InvalidInput("Every query is ranked as constant at some station of the way, so there is nothing to share "
                            "out; choose another behavior, or other queries.")
     chains = list(_maximal_chains(sorted(at, key=len)))
-    links = _links(chain, chains, at, lengths[..., ranked], agreements)
+    links = _links(titles, chains, at, lengths[..., ranked], agreements)
     path = sum(link.length for link in links)
     direct = summarize(lengths[0, 1], interval_over="queries")
     whole = {name: summarize(values[0, 1], interval_over="queries") for name, values in agreements.items()}
     slack = max(0.0, path - direct.mean) if links else 0.0
-    return Explanation(links, chain.titles, direct, path, slack, whole, len(chains), tuple(dict.fromkeys(notes)),
+    return Explanation(links, titles, direct, path, slack, whole, len(chains), tuple(dict.fromkeys(notes)),
                        LeftOut.of(arrays))
 
 
@@ -348,7 +355,7 @@ def _maximal_chains(stations: Sequence[frozenset[str]]) -> Iterator[tuple[frozen
     yield from onward(stations[0])
 
 
-def _links(chain: Chain, chains: Sequence[tuple[frozenset[str], ...]], at: Mapping[frozenset[str], int],
+def _links(titles: Mapping[str, str], chains: Sequence[tuple[frozenset[str], ...]], at: Mapping[frozenset[str], int],
            lengths: np.ndarray, agreements: Mapping[str, np.ndarray]) -> tuple[Link, ...]:
     found: dict[Causes, list[tuple[int, int]]] = {}
     for way in chains:
@@ -363,7 +370,7 @@ def _links(chain: Chain, chains: Sequence[tuple[frozenset[str], ...]], at: Mappi
         between = {name: float(np.nanmean([_mean(values[pair]) for pair in pairs] or [np.nan]))
                    for name, values in agreements.items()}
         share = mean.mean / path if path > 0 else 0.0
-        links.append(Link(causes, _joined(chain.titles, causes), mean.mean, mean.ci95,
+        links.append(Link(causes, _joined(titles, causes), mean.mean, mean.ci95,
                           share, float(each.mean(1).min()), float(each.mean(1).max()), between, (share,)))
     return tuple(sorted(links, key=lambda link: [ORDER.index(cause) for cause in link.causes]))
 

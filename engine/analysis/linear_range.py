@@ -119,14 +119,22 @@ def _listed(epsilons: Iterable[float]) -> str:
 
 def linear_range(problem: Problem, behavior: str, epsilons: Sequence[float] = EPSILONS,
                  options: Options | None = None, process: Replay = Replay()) -> LinearRange:
-    """The check for all candidates, with the seed that a network was trained by: 2·|epsilons| trainings each.
+    """The check for all candidates, in the one run of the process: 2·|epsilons| trainings each.
 
-    Raises `InvalidInput` for a behavior without a gradient, for an ε that is not in (0, 1], and as `replay` does.
+    Raises `InvalidInput` for a behavior without a gradient, for an ε that is not in (0, 1], for several runs, and
+    as `replay` does.
     """
+    check_one_run(problem, process)
     options = options or Options()
     table = reach(problem, behavior, process, epsilons, options.share(0, 2))
     return LinearRange(behavior, table, smoothness(problem, behavior, process, options.share(1, 2)),
                        precision(problem, behavior, process, options), knobs(problem, process))
+
+
+def check_one_run(problem: Problem, process: Replay) -> None:
+    """Raises `InvalidInput` for a process of several runs, where a seed tells them apart."""
+    if not problem.convex:
+        process.run(0)
 
 
 def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[float] = EPSILONS,

@@ -80,7 +80,8 @@ def removal_curve(problem: Problem, scores: Mapping[str, tuple[Scoring, np.ndarr
     found = effects(problem, asked, rows, options)[chosen].mean(0)
     split = len(orders) * len(wanted)
     changes = found[:split].reshape(len(orders), len(wanted))
-    promised = {name: -np.nan_to_num(values[chosen]).mean(0)[orders[name]].cumsum()[np.array(wanted) - 1]
+    last = np.array(wanted) - 1
+    promised = {name: scoring.orientation * np.nan_to_num(values[chosen]).mean(0)[orders[name]].cumsum()[last]
                 for name, (scoring, values) in scores.items() if _single_effects(scoring, behavior)}
     return RemovalCurve(np.array(wanted), dict(zip(orders, changes, strict=True)),
                         found[split:].reshape(len(wanted), random), promised)

@@ -24,14 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 from math import inf, isfinite, nan
 
 import pandas as pd
 import torch
 from torch import Tensor
 
-from engine.analysis.linear_range import in_double
+from engine.analysis.linear_range import check_one_run, in_double
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.curvature.ekfac import factors_over
@@ -91,10 +91,11 @@ def told(error: float) -> str:
 
 def run_errors(problem: Problem, behavior: str, process: Replay = Replay(), options: Options | None = None
                ) -> RunErrors:
-    """Of the run of the problem's own seed, for all queries and candidates.
+    """Of the one run of the process, for all queries and candidates.
 
-    Raises `InvalidInput` for a behavior without a gradient, and as `replay` does.
+    Raises `InvalidInput` for a behavior without a gradient, for several runs, and as `replay` does.
     """
+    check_one_run(problem, process)
     options = options or Options()
     held, read = in_double(problem, behavior, process)
     with held.exclusive:
@@ -181,24 +182,26 @@ def _of_module(problem: ModuleProblem, process: Replay, read: Behavior, options:
         response = source_response(problem, process, problem.candidates, options, exact=exact)
         return response.scores(read, problem.query_labels)
 
+    states = partial(through_states, problem, read, options, seed=process.run(problem.seed))
     if problem.training()[0].rule.linear:
-        yield "batches", through_states(problem, read, options)
+        yield "batches", states()
         yield "segments and flow", source(exact=True)
         yield "curvature", source()
         return
-    yield "scale", through_states(problem, read, options, held=True, batches=True)
-    yield "lag", through_states(problem, read, options, held=True, lag=False, batches=True)
-    yield "batches", through_states(problem, read, options, held=True, lag=False)
-    yield "curvature", through_states(problem, read, options, held=True, lag=False, factored=True)
+    yield "scale", states(held=True, batches=True)
+    yield "lag", states(held=True, lag=False, batches=True)
+    yield "batches", states(held=True, lag=False)
+    yield "curvature", states(held=True, lag=False, factored=True)
     yield "segments and flow", source()
 
 
 def through_states(problem: ModuleProblem, read: Behavior, options: Options, *, held: bool = False, lag: bool = True,
-                   batches: bool = False, factored: bool = False) -> Tensor:
+                   batches: bool = False, factored: bool = False, seed: int | None = None) -> Tensor:
     """dB/dα (m, k) backwards through the run's own states, each of whose steps is differentiated as one over all
     examples; batches: over its own. held: with the optimizer's scale standing still, with lag or without, as in
-    `Rule.back_held`. factored: with EK-FAC's curvature of all examples at each state."""
-    run, network = kept_run(problem, problem.seed, options)
+    `Rule.back_held`. factored: with EK-FAC's curvature of all examples at each state. seed: of the run, by default the
+    problem's own."""
+    run, network = kept_run(problem, problem.seed if seed is None else seed, options)
     rule, candidates = run.steps.rule, problem.candidates
     signal = signal_of(read, network.predict(problem.queries), problem.query_labels)
     slopes = gradients_of(network, problem.queries, signal, along_signal, check=options.check)

@@ -16,7 +16,7 @@ def as_data(found: Explanation) -> dict[str, Any]:
             "agreement": {name: {"mean": agreement.mean, "ci95": agreement.ci95}
                           for name, agreement in found.whole.items()},
             "brackets": {cause: list(found.bracket(cause)) for cause in _causes(found)},
-            "notes": [*found.by_order, *found.notes], "left_out": found.left_out}
+            "ends": list(found.ends), "notes": [*found.by_order, *found.notes], "left_out": found.left_out}
 
 
 def over(found: Explanation) -> str:
@@ -26,7 +26,7 @@ def over(found: Explanation) -> str:
 
 def told(found: Explanation) -> str:
     """The sentence and the links, as text for the terminal."""
-    lines = [found.sentence]
+    lines = [found.sentence, *found.ends]
     for link in found.links:
         spread = f" ± {100 * link.share_ci95:4.1f}" if link.share_ci95 == link.share_ci95 else ""
         lines.append(f"  {100 * link.share:5.1f}%{spread}  {link.length:.4f} ± {link.ci95:.4f}  "

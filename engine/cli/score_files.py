@@ -127,4 +127,16 @@ def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
         raise InvalidInput("the arrays do not fit together")
     spec = record["spec"]
     scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
-    return Scores(scoring, values, candidates, converged, residual, record, resolved, spread)
+    values, told = _as_brought(scoring, values, record), {**record, "orientation": scoring.orientation}
+    return Scores(scoring, values, candidates, converged, residual, told, resolved, spread)
+
+
+def _as_brought(scoring: Scoring, values: np.ndarray, record: dict[str, Any]) -> np.ndarray:
+    """Raw values (m, k). Those of a claim were turned by the orientation that its file states, which for a negative α
+    was +1 once: what supports the behavior there has to support it here. Computed ones are raw whatever is stated."""
+    if not isinstance(scoring, Claim):
+        return values
+    stated = record["orientation"]
+    if stated not in (1, -1):
+        raise InvalidInput("the orientation is neither 1 nor −1")
+    return values if stated == scoring.orientation else -values

@@ -1,11 +1,15 @@
-r"""Any curvature as a dense matrix, and its inverse by factorisation: right to rounding where it is small enough."""
+r"""Any curvature as a dense matrix, and its inverse: right to rounding by factorisation where it is small enough; else,
+of a positive definite one, by conjugate gradients to a relative residual of 1e-8."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.curvature.cg import solve as solved_by_cg
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
 from engine.curvature.solution import InverseHessian, Solution
@@ -14,6 +18,8 @@ LIMIT = 4_000
 """Up to so many parameters the matrix is built (128 MB in float64) and factored."""
 TOLERANCE = 1e-6
 """The relative residual that a factorisation has to meet."""
+BOUND, PRODUCTS = 1e-8, 5_000
+"""The relative residual that conjugate gradients have to meet in float64, and the products that they may take."""
 
 
 def dense(operator: Operator) -> Tensor:
@@ -27,11 +33,11 @@ def solve(operator: Operator, rhs: Tensor) -> Solution:
 
     Where H + δI is indefinite, x solves the linear system all the same, but θ_D is no minimum of the objective, so
     that x is not how an optimum moves: info["negative_curvature"] says so, with the smallest eigenvalue of H. H is kept
-    on the problem for every damping. Raises `InvalidInput` above LIMIT parameters and where the matrix is singular.
+    on the problem for every damping. Above LIMIT parameters `iterated` solves. Raises `InvalidInput` where the matrix
+    is singular.
     """
     if operator.size > LIMIT:
-        raise InvalidInput(f"The exact local response needs the Hessian of {operator.size:,} parameters; select "
-                           f"at most {LIMIT:,} of them, or use the estimator `cg`.")
+        return iterated(operator, rhs)
     hessian = operator.memo("dense_hessian", lambda: dense(operator.damped(0.0)))
     damped = hessian + operator.damping * torch.eye(len(hessian), dtype=hessian.dtype, device=hessian.device)
     factored, pivots, info = torch.linalg.ldl_factor_ex(damped)
@@ -41,6 +47,23 @@ def solve(operator: Operator, rhs: Tensor) -> Solution:
     fault = (damped @ x - rhs.double()).norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
     told = {"factored": 1.0, "tolerance": TOLERANCE, **_definiteness(operator, hessian, damped)}
     return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told)
+
+
+def iterated(operator: Operator, rhs: Tensor) -> Solution:
+    """(H + δI)⁻¹ rhs by conjugate gradients, each column to the relative residual BOUND, of an operator in float64.
+
+    Raises `InvalidInput` for one in float32, and where H + δI is not positive definite: where an eigenvalue that a few
+    Lanczos steps find is not above −δ, or a column meets negative curvature.
+    """
+    smallest = operator.smallest_eigenvalue()
+    definite = operator.dtype == torch.float64 and smallest + operator.damping > 0
+    found = solved_by_cg(operator, rhs, tolerance=BOUND, iterations=PRODUCTS) if definite else None
+    if found is None or found.info.get("negative_curvature"):
+        raise InvalidInput(f"The exact local response needs the Hessian of {operator.size:,} parameters plus damping "
+                           "to be positive definite, and its smallest eigenvalue is "
+                           f"{smallest + operator.damping:.2g} at most; raise the damping, select at most {LIMIT:,} of "
+                           "them, or use the estimator `cg`.")
+    return replace(found, info={**found.info, "smallest_eigenvalue": smallest})
 
 
 def _definiteness(operator: Operator, hessian: Tensor, damped: Tensor) -> dict[str, float]:

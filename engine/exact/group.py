@@ -27,6 +27,8 @@ from engine.problems import ModuleProblem, Problem
 from engine.question.interventions import Intervention
 from engine.question.processes import LocalSearch, OneStep, Process, Reoptimize, Retrain, Trajectory, Unrolled
 
+ONE_OPTIMUM = range(1)
+"""The runs of a training that ends at the one optimum: a single one, whatever its seed."""
 Groups = Sequence[Tensor]
 """Rows (b_j,) of the training set, different ones, a tensor a group."""
 
@@ -96,7 +98,7 @@ def _reoptimised(problem: Problem, intervention: Intervention, process: Reoptimi
                  ) -> Response:
     if isinstance(problem, ModuleProblem):
         return optima_of_groups(problem, [intervention], process, groups, options)[0]
-    return _trained(problem, intervention, 1, groups, options)
+    return _trained(problem, intervention, ONE_OPTIMUM, groups, options)
 
 
 def _searched(problem: Problem, intervention: Intervention, process: LocalSearch, groups: Groups, options: Options
@@ -107,14 +109,16 @@ def _searched(problem: Problem, intervention: Intervention, process: LocalSearch
 def _retrained(problem: Problem, intervention: Intervention, process: Retrain, groups: Groups, options: Options
                ) -> Response:
     """A model with one optimum ends there whatever the seed."""
-    return _trained(problem, intervention, 1 if problem.convex else process.seeds, groups, options)
+    return _trained(problem, intervention, ONE_OPTIMUM if problem.convex else process.runs(0), groups, options)
 
 
-def _trained(problem: Problem, intervention: Intervention, seeds: int, groups: Groups, options: Options) -> Response:
-    """From models that are trained side by side with the one without intervention, on the same seeds."""
+def _trained(problem: Problem, intervention: Intervention, runs: Sequence[int], groups: Groups, options: Options
+             ) -> Response:
+    """From models that are trained side by side with the one without intervention, on the same seeds. runs: how many
+    seeds after the problem's own each of them has."""
     asked, parts = altered(problem, intervention, groups), []
-    for place in range(seeds):
-        logits = problem.retrained_outputs(asked, options.share(place, seeds), later=place)
+    for place, later in enumerate(runs):
+        logits = problem.retrained_outputs(asked, options.share(place, len(runs)), later=later)
         if not logits[0].isfinite().all():
             raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
         parts.append(Part((logits[1:] - logits[0]).transpose(0, 1), logits[0]))

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.curvature.cholesky import CHOLESKY
-from engine.curvature.dense import DENSE
+from engine.curvature.dense import DENSE, LIMIT
 from engine.curvature.solution import InverseHessian
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.per_example import loss_gradients
@@ -59,9 +59,10 @@ def linear_responses(solver: InverseHessian, problem: Problem, interventions: Se
 
 def local_response(problem: Problem, interventions: Sequence[Intervention], process: LocalResponse, candidates: Tensor,
                    options: Options) -> list[Response]:
-    """`local_response` itself: by a factorisation, right to rounding."""
+    """`local_response` itself: by a factorisation, right to rounding, or in float64 to a tight relative residual."""
     solver = next(solver for solver in FACTORISATIONS if solver.fits(problem))
-    return linear_responses(solver, problem, interventions, process, candidates, options)
+    held = problem.double() if solver is DENSE and problem.parameters > LIMIT else problem
+    return linear_responses(solver, held, interventions, process, candidates, options)
 
 
 Solved = tuple[Sequence[Tensor], Tensor, Tensor, dict[str, float]]

@@ -7,6 +7,7 @@ iterations end is in general none: the process is its iterations. `engine.exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -24,6 +25,9 @@ from engine.question.processes import LocalSearch
 
 SEARCHED = "search_iterations"
 """The fact that an answer is a number of iterations, wherever they end."""
+SHARE_LEFT = "gradient_over_force"
+"""The fact how large the gradient is where they end, at most, relative to the force of the intervention: the gradient
+at θ_D of what it adds to the objective. Of what the answer is compared with too, where that was searched."""
 
 
 def local_search(problem: Problem, interventions: Sequence[Intervention], process: LocalSearch, candidates: Tensor,
@@ -45,39 +49,58 @@ def searched_groups(problem: Problem, interventions: Sequence[Intervention], pro
     check_labels(problem, interventions)
     family = intervened(problem, process.damping, options)
     family.keep(family.start)
-    changes = family.changes(_compared_with(family, process))
-    gathered: list[list[Minimum]] = [[] for _ in interventions]
+    compared = _compared_with(family, process)
+    changes = family.changes(compared.theta)
+    gathered: list[list[_Searched]] = [[] for _ in interventions]
     total = len(interventions) * len(groups)
     for number, rows in enumerate(groups):
         for place, intervention in enumerate(interventions):
             options.check()
             change = intervention.change(problem.n).of_each(len(rows), problem.n)
             objective = family.objective(rows.tolist(), change)
-            tolerance = gradient_tolerance(objective.force(family.start), options.tolerance)
-            gathered[place].append(minimise(objective.evaluate, family.start, iterations=process.iterations,
-                                            tolerance=tolerance))
+            force = objective.force(family.start)
+            found = minimise(objective.evaluate, family.start, iterations=process.iterations,
+                             tolerance=gradient_tolerance(force, options.tolerance))
+            gathered[place].append(_Searched(found, max(found.gradient_norm, compared.gradient_norm) / force
+                                             if found.finite and force > 0 else 0.0))
             options.progress((number * len(interventions) + place + 1) / total)
     return [_response(column, changes, process) for column in gathered]
 
 
-def _compared_with(family: Family, process: LocalSearch) -> Tensor:
-    """θ (P,) to compare with; without an intervention there is no force, so all iterations are run."""
+@dataclass(frozen=True)
+class _Searched:
+    """left: the gradient at the end over the force."""
+
+    found: Minimum
+    left: float
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """θ (P,) to compare with, and the gradient that its own search left; 0 where there was none."""
+
+    theta: Tensor
+    gradient_norm: float = 0.0
+
+
+def _compared_with(family: Family, process: LocalSearch) -> _Compared:
+    """Without an intervention there is no force, so all iterations are run."""
     if process.baseline == "factual":
-        return family.start
+        return _Compared(family.start)
     unchanged = family.objective([0], Change())
     found = minimise(unchanged.evaluate, family.start, iterations=process.iterations, tolerance=0.0)
     if not found.finite:
         raise InvalidInput("The search without intervention left the finite numbers; use the baseline `factual`, or a "
                            "damping.")
-    return found.theta
+    return _Compared(found.theta, found.gradient_norm)
 
 
-def _response(column: list[Minimum], changes: Changes, process: LocalSearch) -> Response:
-    device = changes.baseline.device
+def _response(searched: list[_Searched], changes: Changes, process: LocalSearch) -> Response:
+    device, column = changes.baseline.device, [one.found for one in searched]
     return Response(
         (changes.part([changes.to(found.theta) for found in column]),),
         torch.tensor([found.finite for found in column], device=device),
         torch.tensor([found.gradient_norm for found in column], dtype=torch.float64, device=device),
         {SEARCHED: float(process.iterations), "iterations": max(found.iterations for found in column),
-         "evaluations": max(found.evaluations for found in column)},
+         "evaluations": max(found.evaluations for found in column), SHARE_LEFT: max(one.left for one in searched)},
     )

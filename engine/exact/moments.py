@@ -22,7 +22,7 @@ STRETCHES = 50
 @singledispatch
 def by_parts(problem: Problem, process: Replay, behavior: Behavior, options: Options) -> tuple[list[range], Tensor]:
     """(the steps of each part, from 1; dB̄/dα (parts, n) by the weight of every example in that part alone) of the mean
-    behavior of the queries, in the run of the problem's own seed. They add up to the derivative by the weight in all of
+    behavior of the queries, in the one run of the process. They add up to the derivative by the weight in all of
     the training. Raises as `replay` does."""
     raise TypeError(f"no training run is known for {problem.noun}")
 
@@ -30,9 +30,10 @@ def by_parts(problem: Problem, process: Replay, behavior: Behavior, options: Opt
 @by_parts.register
 def _of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, options: Options
                ) -> tuple[list[range], Tensor]:
-    training = training_of(problem, problem.seed)
+    seed = process.run(problem.seed)
+    training = training_of(problem, seed)
     parts = _parts(training.updates, training.updates // training.per_epoch)
-    run, network = kept_run(problem, problem.seed, options)
+    run, network = kept_run(problem, seed, options)
     signal = signal_of(behavior, network.predict(problem.queries), problem.query_labels)
     slope = gradients_of(network, problem.queries, signal, along_signal, check=options.check).mean(0, keepdim=True)
     return parts, run.adjoint(slope, options, _marks(parts, training.updates))[0]

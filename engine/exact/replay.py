@@ -34,6 +34,9 @@ from engine.question.processes import Replay
 
 TANGENT, ADJOINT, STEPS = "tangent_columns", "adjoint_columns", "training_steps"
 """In the work of a response: columns that went forwards or backwards through a training, and its steps."""
+POWER_STEPS = 50
+STEEPNESS = "steepness_at_start"
+"""In the work of a descent from zero: η times the largest eigenvalue of the Hessian there; above 2 it is unstable."""
 
 
 def replay(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
@@ -147,15 +150,16 @@ def kept_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Diffe
 
 @singledispatch
 def by_all_weights(problem: Problem, process: Replay, behavior: Behavior, weights: Tensor, options: Options) -> Tensor:
-    """dB̄/dα (n,) of the mean behavior of the queries by the weight of every example, of the run of the problem's own
-    seed with weights (n,); not finite where that run diverges. The behavior is one with a gradient."""
+    """dB̄/dα (n,) of the mean behavior of the queries by the weight of every example, of the one run of the
+    process with weights (n,); not finite where that run diverges. The behavior is one with a gradient. Raises
+    `InvalidInput` for a process of several runs."""
     raise TypeError(f"no training run is known for {problem.noun}")
 
 
 @by_all_weights.register
 def _all_of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, weights: Tensor,
                    options: Options) -> Tensor:
-    run = run_of(problem, problem.seed, options, weights)
+    run = run_of(problem, process.run(problem.seed), options, weights)
     network = run.steps.trained(run.end)
     signal = signal_of(behavior, network.predict(problem.queries), problem.query_labels)
     slope = gradients_of(network, problem.queries, signal, along_signal, check=options.check).mean(0, keepdim=True)
@@ -182,11 +186,26 @@ def kept_descent(problem: SoftmaxProblem, process: Replay, options: Options) -> 
 @replayed.register
 def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                 options: Options, curvature: StepCurvature) -> list[Response]:
-    run, work = kept_descent(problem, process, options), _work(problem, candidates, process.steps)
+    run = kept_descent(problem, process, options)
+    work = {**_work(problem, candidates, process.steps), STEEPNESS: process.eta * steepest(problem)}
     parts = [_descended(problem, run, candidates, options.share(place, len(interventions)),
                         weighed(intervention, process.steps, 1), curvature)
              for place, intervention in enumerate(interventions)]
     return [run_response([part], candidates, work) for part in parts]
+
+
+def steepest(problem: SoftmaxProblem) -> float:
+    """The largest eigenvalue of ∇²L_D at W = 0, where softmax is flat: that of XᵀX/n over C, and at least λ more where
+    all parameters have it. By power iteration, which ends below it."""
+    def build() -> float:
+        along = torch.ones_like(problem.x[0])
+        for _ in range(POWER_STEPS):
+            image = problem.x.T @ (problem.x @ along) / problem.n
+            along = image / image.norm().clamp_min(torch.finfo(image.dtype).tiny)
+        return (along @ (problem.x.T @ (problem.x @ along))).item() / (problem.n * problem.classes) + (
+            problem.penalty.min().item())
+
+    return problem.memo("steepest at zero", build)
 
 
 def _descended(problem: SoftmaxProblem, run: DifferentiatedDescent, candidates: Tensor, options: Options,

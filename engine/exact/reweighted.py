@@ -42,7 +42,7 @@ def reweighted(problem: Problem, epsilons: Sequence[float], process: Replay, can
 def _of_module(problem: ModuleProblem, epsilons: Sequence[float], process: Replay, candidates: Tensor,
                options: Options) -> list[Response]:
     changes = [_weighted(epsilon, problem.n) for epsilon in epsilons]
-    return retrain(problem, changes, Retrain(seeds=process.seeds, first=process.first), candidates, options)
+    return retrain(problem, changes, Retrain().with_runs_of(process), candidates, options)
 
 
 def _weighted(epsilon: float, n: int) -> Intervention:

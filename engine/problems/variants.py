@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import Any
+from collections.abc import Callable
+from functools import partial, singledispatch
+from typing import Any, cast
 
 import torch
+from torch import nn
 
 from engine.basics.options import Options
 from engine.models.randomness import own_randomness, seed_generators
@@ -19,31 +21,56 @@ from engine.problems.softmax import SoftmaxProblem
 
 
 @singledispatch
-def trained_on(problem: Problem, examples: Examples, options: Options, later: int = 0) -> Problem:
+def trained_on(problem: Problem, examples: Examples, options: Options, later: int = 0,
+               classes: int | None = None) -> Problem:
     """The problem whose model is trained on other examples, which are as this one holds them.
 
-    later: how many seeds after the problem's own. Raises `InvalidInput` where it is not known how the model was
-    trained, and where the training diverges.
+    later: how many seeds after the problem's own. classes: how many outputs it has, by default as many as this one's.
+    Raises `InvalidInput` where it is not known how the model was trained, where the training diverges, and where a
+    model whose logits come from no linear layer is asked for another number of classes.
     """
     raise TypeError(f"no training is known for {problem.noun}")
 
 
 @trained_on.register
-def _softmax_on(problem: SoftmaxProblem, examples: Examples, options: Options, later: int = 0) -> SoftmaxProblem:
+def _softmax_on(problem: SoftmaxProblem, examples: Examples, options: Options, later: int = 0,
+                classes: int | None = None) -> SoftmaxProblem:
     """At its one optimum, whatever the seed."""
-    return problem.holding(examples, Shared(Memory(), Memory()))
+    return SoftmaxProblem(*examples, l2=problem.l2, intercept=problem.intercept, classes=classes or problem.classes,
+                          device=str(problem.device), shared=Shared(Memory(), Memory()))
 
 
 @trained_on.register
-def _module_on(problem: ModuleProblem, examples: Examples, options: Options, later: int = 0) -> ModuleProblem:
+def _module_on(problem: ModuleProblem, examples: Examples, options: Options, later: int = 0,
+               classes: int | None = None) -> ModuleProblem:
     """By the problem's own recipe, with its checkpoints."""
     recipe, build = problem.training()
+    if classes not in (None, problem.classes):
+        build = partial(_with_outputs, build, _head_name(problem), classes)
     seed = problem.seed + later
     made = train(build, examples.x, examples.y, recipe, seed, loss=problem.loss, device=problem.device,
                  dtype=problem.network.dtype, check=options.check, progress=options.progress)
-    found = _with_module(problem, made.module, examples, seed, **_texts(problem))
+    found = _with_module(problem, made.module, examples, seed, build=build, **_texts(problem))
     found.keep_checkpoints(made.checkpoints)
     return found
+
+
+def _head_name(problem: ModuleProblem) -> str:
+    """Where the linear layer stands whose output the logits are. Raises `InvalidInput` where there is none."""
+    head = problem.network.head(problem.queries)
+    return next(name for name, layer in problem.network.module.named_modules() if layer is head)
+
+
+def _with_outputs(build: Callable[[], nn.Module], head: str, classes: int) -> nn.Module:
+    """A fresh module whose layer `head` has so many outputs, with initial weights of its own."""
+    module = build()
+    before = cast(nn.Linear, module.get_submodule(head))
+    fresh = nn.Linear(before.in_features, classes, bias=before.bias is not None, dtype=before.weight.dtype)
+    if not head:
+        return fresh
+    parent, _, name = head.rpartition(".")
+    setattr(module.get_submodule(parent), name, fresh)
+    return module
 
 
 @singledispatch
@@ -90,8 +117,8 @@ def _of_records(problem: CausalProblem) -> dict[str, Any]:
     return {"texts": problem.texts}
 
 
-def _with_module(problem: ModuleProblem, module: torch.nn.Module, examples: Examples, seed: int, **more: Any
+def _with_module(problem: ModuleProblem, module: nn.Module, examples: Examples, seed: int, **more: Any
                  ) -> ModuleProblem:
+    made = {"build": problem.build, **more}
     return type(problem)(module, *examples, parameters=problem.network.selection, loss=problem.loss, l2=problem.l2,
-                         recipe=problem.recipe, build=problem.build, seed=seed, device=str(problem.device),
-                         dtype=problem.precision, **more)
+                         recipe=problem.recipe, seed=seed, device=str(problem.device), dtype=problem.precision, **made)

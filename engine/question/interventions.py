@@ -1,8 +1,9 @@
 r"""Interventions P_k: what is done to training example z_k. Pure values; nothing is computed here.
 
 Each intervention names the processes that can carry it out (`fits`), its clause in the English
-question, its LaTeX, and its orientation: +1, or −1 where a positive effect of the intervention
-means that z_k itself is harmful, so that scores of different interventions can be compared.
+question, its LaTeX, and its orientation: +1, or −1 where z_k gets less weight (`remove`, and `upweight` with α < 0), so
+that a positive effect of the intervention means that z_k itself is harmful. Scores of different interventions are
+compared after it.
 """
 
 from __future__ import annotations
@@ -32,9 +33,13 @@ class _Intervention(Value):
 
     kind: str
     fits: ClassVar[tuple[str, ...]]
-    orientation: ClassVar[int] = 1
     label_free: ClassVar[bool] = False
     why: ClassVar[str]
+
+    @property
+    def orientation(self) -> int:
+        """The sign of what it does to z_k's weight: +1, or −1 where it takes some away."""
+        return 1
 
     @property
     def title(self) -> str:
@@ -70,8 +75,11 @@ class Remove(_Intervention):
     kind: Literal["remove"] = "remove"
     normalization: Literal["n-1", "n"] = "n-1"
     fits: ClassVar = OBJECTIVES
-    orientation: ClassVar = -1
     why: ClassVar = "removal changes the objective, and a step on z_k alone never sees the objective"
+
+    @property
+    def orientation(self) -> int:
+        return -1
 
     @property
     def title(self) -> str:
@@ -104,6 +112,10 @@ class Upweight(_Intervention):
     alpha: Annotated[Number, Field(gt=-1), AfterValidator(_not_zero)]
     fits: ClassVar = OBJECTIVES
     why: ClassVar = "a weight in the objective is answered at the new optimum"
+
+    @property
+    def orientation(self) -> int:
+        return 1 if self.alpha > 0 else -1
 
     @property
     def title(self) -> str:

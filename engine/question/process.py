@@ -16,7 +16,7 @@ class ProcessValue(Value, ABC):
     """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
     system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
     examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
-    one_model: B is read at one counterfactual model, not summed over several. double: it takes so many steps that only
+    double: it takes so many steps that only
     float64 carries to their end. of_descent: parameters that a model with a recipe of its own does not read. at_once:
     one computation answers for all candidates.
     """
@@ -27,7 +27,6 @@ class ProcessValue(Value, ABC):
     whole_objective: ClassVar[bool] = False
     optimum: ClassVar[bool] = False
     random: ClassVar[bool] = False
-    one_model: ClassVar[bool] = True
     double: ClassVar[bool] = False
     of_descent: ClassVar[tuple[str, ...]] = ()
     at_once: ClassVar[bool] = False
@@ -51,6 +50,11 @@ class ProcessValue(Value, ABC):
     def plain_clause(self) -> str:
         """Its words where the sizes of its steps say nothing."""
         return self.clause
+
+    @property
+    def one_model(self) -> bool:
+        """Whether B is read at one counterfactual model, not summed or averaged over several."""
+        return True
 
     @property
     def models(self) -> int:

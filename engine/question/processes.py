@@ -82,7 +82,6 @@ class Trajectory(ProcessValue):
 
     kind: Literal["trajectory"] = "trajectory"
     steps: ClassVar[int] = 1
-    one_model: ClassVar = False
     eta: Eta
     checkpoints: Annotated[Count, Field(ge=1, le=1_000)] = 5
     every: Annotated[Count, Field(ge=1, le=10_000)] = 20
@@ -90,6 +89,10 @@ class Trajectory(ProcessValue):
     @property
     def models(self) -> int:
         return self.checkpoints
+
+    @property
+    def one_model(self) -> bool:
+        return self.checkpoints == 1
 
     @property
     def updates(self) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self, TypeVar, cast
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from engine.basics.errors import InvalidInput
 from engine.basics.values import Count
 from engine.question.process import Eta, ProcessValue
 
@@ -16,7 +17,6 @@ class Seeded(ProcessValue):
     """
 
     random: ClassVar = True
-    one_model: ClassVar = False
     seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
     first: Annotated[Count, Field(ge=0, le=1_000_000)] = 0
 
@@ -25,9 +25,20 @@ class Seeded(ProcessValue):
         """The problem's own seed is not written, so that digests are those of the time before there were others."""
         return {key: value for key, value in serialize(self).items() if key != "first" or value}
 
+    @property
+    def one_model(self) -> bool:
+        return self.seeds == 1
+
     def runs(self, own: int) -> range:
         """The seeds of its runs, for a problem that was trained with the seed `own`."""
         return range(own + self.first, own + self.first + self.seeds)
+
+    def run(self, own: int) -> int:
+        """The seed of its one run. Raises `InvalidInput` where it has several."""
+        if self.seeds > 1:
+            raise InvalidInput(f"This looks into one training run, and `{self.kind}` asks for {self.seeds} of them; "
+                               "give `seeds` 1, and `first` for another run.")
+        return own + self.first
 
     def with_runs_of(self, other: Seeded) -> Self:
         """The same process of the other one's runs."""
@@ -111,6 +122,12 @@ class Replay(Seeded):
 def other_runs(a: ProcessValue, b: ProcessValue) -> bool:
     """Whether two processes are the same of different runs: nothing but their seeds tells them apart."""
     return isinstance(a, Seeded) and isinstance(b, Seeded) and a != b and a.with_runs_of(b) == b
+
+
+def run_and_mean(a: ProcessValue, b: ProcessValue) -> bool:
+    """Whether one of them is the answer of a single run, and the other, of any such process, a mean over runs: two
+    estimands, whatever else tells them apart."""
+    return isinstance(a, Seeded) and isinstance(b, Seeded) and a.one_model != b.one_model
 
 
 AnyProcess = TypeVar("AnyProcess", bound=ProcessValue)

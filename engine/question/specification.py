@@ -66,7 +66,7 @@ class Specification(Value):
 
     @property
     def orientation(self) -> int:
-        """+1, or −1 for `remove`: orientation × score is positive where z_k supports the behavior."""
+        """+1, or −1 for `remove` and for a negative α: orientation × score is positive where z_k supports B."""
         return self.intervention.orientation
 
     @property

@@ -23,7 +23,8 @@ from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
 GROUP, CURVE = "group-effect", "removal-curve"
-NUMERICS = 1
+NUMERICS = 2
+"""2: a group is trained with the seeds of its process, and rankings turn the sign of a negative α."""
 WHOLE = "whole"
 """The one chunk: a group, or the models of a curve, are computed side by side."""
 

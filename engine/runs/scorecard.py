@@ -16,7 +16,9 @@ from engine.runs.prepared import SHARES, first_candidates
 from engine.store.results import Result
 
 KIND, CARD = "scorecard", "scorecard"
-NUMERICS = 3
+NUMERICS = 4
+"""4: a model of subclasses has one output for each pair, a row is at distance 0 from itself, and likelihoods keep their
+digits."""
 
 
 def payload(source: ProblemSource, sizes: Sizes, behavior: str = "query_loss", methods: Sequence[str] = (),

@@ -56,10 +56,12 @@ def kept_arrays(scores: Scores, place: int) -> dict[str, np.ndarray]:
 
 
 def read_scores(scoring: Scoring, arrays: Mapping[str, np.ndarray], place: int, told: dict[str, Any]) -> Scores:
-    """The scores of which `kept_arrays` were kept; told: where they are from."""
-    return Scores(scoring, arrays[f"{place}|values"], arrays["candidates"], arrays[f"{place}|converged"],
-                  arrays[f"{place}|residual"], told, arrays[f"{place}|resolved"],
-                  arrays.get(f"{place}|standard_error"))
+    """The scores of which `kept_arrays` were kept; told: where they are from. Values are raw, so that what an older run
+    states of their orientation does not count."""
+    values, converged, residual, resolved = (arrays[f"{place}|{name}"] for name in ("values", "converged", "residual",
+                                                                                   "resolved"))
+    return Scores(scoring, values, arrays["candidates"], converged, residual,
+                  {**told, "orientation": scoring.orientation}, resolved, arrays.get(f"{place}|standard_error"))
 
 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:

@@ -18,7 +18,8 @@ from engine.store.results import Result
 
 KIND = "self-influence"
 SLICE = 50
-NUMERICS = 3
+NUMERICS = 4
+"""4: the sign of a negative α is turned, and likelihoods keep their digits."""
 
 
 def payload(source: ProblemSource, scoring: Scoring, candidates: int) -> dict[str, Any]:

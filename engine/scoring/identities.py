@@ -17,6 +17,7 @@ from typing import Any
 from engine.estimators import ESTIMATORS
 from engine.estimators.influence_function import InfluenceFunction
 from engine.problems import Problem
+from engine.question.departure import STEPWISE
 from engine.question.interventions import Infinitesimal, Remove, Upweight
 from engine.question.processes import (
     LocalResponse,
@@ -141,7 +142,8 @@ def _as(scoring: Scoring, **parts: Any) -> Scoring:
 def _by_gradient(scoring: Scoring) -> bool:
     """Whether the behavior enters by its gradient at one θ alone, as a factor of the score."""
     linear = scoring.process.derivative or (not scoring.exact and scoring.route.needs_gradient)
-    return linear and scoring.process.one_model and not scoring.intervention.label_free
+    at_one = scoring.process.one_model and STEPWISE not in scoring.departures
+    return linear and at_one and not scoring.intervention.label_free
 
 
 def _single_step(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
@@ -197,7 +199,7 @@ def _own_recipe(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     process = scoring.process
     if not facts.kept_checkpoints or not isinstance(process, Replay):
         return None
-    read = Replay(seeds=process.seeds, first=process.first)
+    read = Replay().with_runs_of(process)
     return _as(scoring, process=read) if process != read else None
 
 
@@ -205,7 +207,7 @@ def _nothing_drawn(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     process = scoring.process
     if not facts.convex or not isinstance(process, Replay):
         return None
-    read = Replay(eta=process.eta, steps=process.steps)
+    read = process.with_runs_of(Replay())
     return _as(scoring, process=read) if process != read else None
 
 

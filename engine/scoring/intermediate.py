@@ -6,7 +6,8 @@ together:
 
 - one more occurrence, answered by what minimises the objective, is upweighting by α = 1/n;
 - an infinitesimal weight, answered by re-optimisation, is the local response under the same damping;
-- a weight, answered by the local response or by replay, scales the infinitesimal one, so that it ranks alike.
+- a weight, answered by the local response or by replay, scales the infinitesimal one, so that it ranks alike, for a
+  negative α once the sign is turned (`orientation`).
 
 Where the objective has one optimum and training ends there (softmax regression with λ > 0), two more hold:
 
@@ -77,7 +78,8 @@ def _weighed(behavior: str, intervention: Intervention, process: Process, n: int
     if isinstance(intervention, AddOccurrence | Upweight) and process.derivative:
         return Intermediate(Scoring.of(behavior, Infinitesimal(), process), (
             f"A weight on the example, answered by {_called(process)}, is read as the infinitesimal weight: the one is "
-            "a multiple of the other, and they rank alike."))
+            f"a {'' if intervention.orientation > 0 else 'negative '}multiple of the other, and they rank alike"
+            f"{'' if intervention.orientation > 0 else ' once the sign is turned'}."))
     return None
 
 
@@ -98,7 +100,7 @@ def _at_one_optimum(behavior: str, intervention: Intervention, process: Process)
 def _through_training(behavior: str, intervention: Intervention, process: Process) -> Intermediate | None:
     """The readings that hold where training ends wherever its steps lead."""
     if isinstance(intervention, Infinitesimal) and isinstance(process, Retrain):
-        return Intermediate(Scoring.of(behavior, intervention, Replay(seeds=process.seeds, first=process.first)), (
+        return Intermediate(Scoring.of(behavior, intervention, Replay().with_runs_of(process)), (
             "An infinitesimal weight, answered by retraining, is read as replay: the derivative of the training run "
             "with the same initial weights and batches."))
     over_n = isinstance(intervention, Remove) and intervention.normalization == "n"
@@ -106,7 +108,8 @@ def _through_training(behavior: str, intervention: Intervention, process: Proces
             process, LocalResponse):
         return Intermediate(Scoring.of(behavior, Infinitesimal(), process), (
             f"Removal, answered by {_called(process)}, is read as the infinitesimal weight: to first order the one is "
-            "a negative multiple of the other, but for one number a query, and they rank alike."))
+            "a negative multiple of the other, but for one number a query, and they rank alike once the sign is "
+            "turned."))
     return None
 
 

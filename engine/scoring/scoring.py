@@ -73,7 +73,7 @@ class Scoring(Specification):
 
     @property
     def orientation(self) -> int:
-        """+1, or −1 for `remove`; of a baseline +1."""
+        """+1, or −1 for `remove` and for a negative α; of a baseline +1."""
         return super().orientation if self.route.implies else 1
 
     def axis(self, axis: Axis) -> str:

@@ -1,19 +1,23 @@
 """The verdict on two scorings: derived from specification and estimator, never typed in by hand.
 
 What the table of identities (`engine.scoring.identities`) knows of the two is said, and a difference is claimed only
-where it was measured.
+where it was measured. An approximation is blamed only where the other end is known to be right
+(`engine.scoring.reference`). Every sentence is a claim (`engine.scoring.said`), which a test holds against the numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil, floor, log10, nan
 
+from engine.basics.errors import InvalidInput
 from engine.basics.values import short
-from engine.question.runs import other_runs
-from engine.question.specification import AXIS_NAMES, Axis
+from engine.question.runs import other_runs, run_and_mean
+from engine.question.specification import AXES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
+from engine.scoring.reference import Evidence, How, standing
+from engine.scoring.said import IN_COMMON, Said, Says, axes_differ, changes, opened, titles
 from engine.scoring.scoring import Scoring
 
 SAME = "same scores"
@@ -36,7 +40,7 @@ class Measured:
 
     equal: to rounding. alike: every query ranks the candidates the same. remarks: sentences on how they were computed.
     distance: the most by which two oriented scores differ, over the standard deviation of their query's scores. least:
-    the smallest τ of a query. NaN where they were not measured.
+    the smallest τ of a query. NaN where they were not measured. evidence: scoring -> what computing it showed.
     """
 
     equal: bool
@@ -44,6 +48,7 @@ class Measured:
     remarks: tuple[str, ...] = ()
     distance: float = nan
     least: float = nan
+    evidence: Mapping[Scoring, Evidence] = field(default_factory=dict)
 
     @property
     def close(self) -> bool:
@@ -56,14 +61,22 @@ class Verdict:
     """Why two score arrays may differ.
 
     kind: `same scores`, `approximation error`, `specification mismatch` or `both`, `no specification` where one is a
-    baseline, and `another run` where exact answers differ in the seeds of their training alone. axes: those on which
-    the questions differ; none where an identity makes them one question. headline: the badge. reason: some sentences.
+    baseline, and `another run` where exact answers are of different single runs, or means over different runs. axes:
+    those on which the questions differ; none where an identity makes them one question. headline: the badge. reason:
+    some sentences. claims: what headline and reason say, in their order; empty where they were put together elsewhere.
     """
 
     kind: str
     axes: tuple[Axis, ...]
     headline: str
     reason: str
+    claims: tuple[Said, ...] = ()
+
+    @classmethod
+    def told(cls, kind: str, axes: Sequence[Axis], head: Sequence[Said], body: Sequence[Said]) -> Verdict:
+        """The claims of the headline run together, those of the reason are sentences."""
+        return cls(kind, tuple(axes), "".join(said.text for said in head), " ".join(said.text for said in body),
+                   (*head, *body))
 
     @property
     def code(self) -> str:
@@ -74,6 +87,11 @@ class Verdict:
     def differs(self) -> frozenset[Axis]:
         """The axes on which the questions differ."""
         return frozenset(self.axes)
+
+    def and_then(self, *further: Said) -> Verdict:
+        """With more sentences at the end of the reason, if there are any."""
+        return replace(self, reason=" ".join((self.reason, *(said.text for said in further))),
+                       claims=(*self.claims, *further))
 
     def __str__(self) -> str:
         return f"{self.headline}. {self.reason}"
@@ -86,8 +104,7 @@ def verdict(a: Scoring, b: Scoring, facts: ProblemFacts = EVERY_PROBLEM, measure
     show, where they are at hand.
     """
     found = _verdict(a, b, facts, measured)
-    remarks = "".join(f" {remark}" for remark in measured.remarks) if measured else ""
-    return replace(found, reason=f"{found.reason}{remarks}")
+    return found.and_then(*(Said(Says.HOW_COMPUTED, remark) for remark in measured.remarks)) if measured else found
 
 
 def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | None) -> Verdict:
@@ -97,52 +114,82 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
     baselines = [scoring for scoring in (a, b) if not scoring.route.implies]
     if baselines:
         return _unasked(baselines)
-    axes = a.differing_axes(b)
+    axes = _parting(a, b, facts)
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
     asked = _asked(a, b, facts)
     if asked and asked.gives is Gives.EQUAL and measured and measured.close:
         return _same_to_a_distance(a, b, approximate, measured)
     if asked and asked.gives is Gives.EQUAL:
-        return _approximate(a, b, approximate, asked.reasons, _tail(known, measured))
+        return _approximate(a, b, facts, asked.reasons, known, measured)
     if not approximate and axes == ("T",) and other_runs(a.process, b.process):
-        return _another_run(a, b)
+        return _another_run(a, b).and_then(*_in_common(a, b, None, measured))
     if not approximate:
-        return Verdict(MISMATCH, axes, f"Different question: {_named(axes)}{_yet(known, measured)}",
-                       _mismatch(a, b, axes, known, measured))
-    return Verdict(BOTH, axes, f"Both: {_named(axes)}, and {_count(approximate)} approximate{_yet(known, measured)}",
-                   _both(a, b, axes, approximate, known, asked, measured))
+        head = [Said(Says.QUESTIONS_DIFFER, f"Different question: {axes_differ(axes)}", (a, b), axes)]
+        return Verdict.told(MISMATCH, axes, [*head, *_yet(a, b, known, measured)],
+                            _mismatch(a, b, axes, known, measured))
+    head = [Said(Says.QUESTIONS_DIFFER, f"Both: {axes_differ(axes)}, and ", (a, b), axes),
+            Said(Says.APPROXIMATES, f"{_count(approximate)} approximate", tuple(approximate))]
+    return Verdict.told(BOTH, axes, [*head, *_yet(a, b, known, measured)],
+                        _both(a, b, axes, facts, known, asked, measured))
 
 
 def _asked(a: Scoring, b: Scoring, facts: ProblemFacts) -> Relation | None:
     """What the exact answers to the two questions have in common. Of departures no identity knows anything."""
     if a.departures or b.departures:
         return Relation(Gives.EQUAL) if not a.differing_axes(b) else None
-    return relation(_exact(a), _exact(b), facts)
+    return relation(exact_answer(a), exact_answer(b), facts)
 
 
-def _exact(scoring: Scoring) -> Scoring:
+def _parting(a: Scoring, b: Scoring, facts: ProblemFacts) -> tuple[Axis, ...]:
+    """The axes that part two questions: those on which they are written differently, without those on which an identity
+    makes them one, as a recipe's own steps do for a network; all where nothing would be left."""
+    axes = a.differing_axes(b)
+    return tuple(axis for axis in axes if not _one_on(axis, a, b, facts)) or axes
+
+
+def _one_on(axis: Axis, a: Scoring, b: Scoring, facts: ProblemFacts) -> bool:
+    """Whether neither exact answer changes where an axis is taken over from the other."""
+    if a.departures_on(axis) != b.departures_on(axis):
+        return False
+    for own, other in ((a, b), (b, a)):
+        parts = [(other if axis == place else own) for place in AXES]
+        try:
+            moved = Scoring.of(parts[0].behavior, parts[1].intervention, parts[2].process)
+        except InvalidInput:
+            return False
+        found = relation(exact_answer(own), moved, facts)
+        if found is None or found.gives is not Gives.EQUAL:
+            return False
+    return True
+
+
+def exact_answer(scoring: Scoring) -> Scoring:
     """The exact answer to the same question."""
     return Scoring(behavior=scoring.behavior, intervention=scoring.intervention, process=scoring.process)
 
 
 def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
     if a == b:
-        return Verdict(SAME, (), "Same question, same answer",
-                       "Both are the same specification, scored the same way.")
-    changes = _changes(a, b, a.differing_axes(b))
-    written = f"They are written differently ({changes}), and their" if changes else "Their"
-    return Verdict(SAME, (), "Same question, same answer", f"{written} scores are equal: {_because(known)}.")
+        return Verdict.told(SAME, (), [Said(Says.SAME_SPECIFICATION, "Same question, same answer", (a, b))], [
+            Said(Says.SAME_SPECIFICATION, "Both are the same specification, scored the same way.", (a, b))])
+    changed = changes(a, b, a.differing_axes(b))
+    written = f"They are written differently ({changed}), and their" if changed else "Their"
+    return Verdict.told(SAME, (), [Said(Says.EQUAL, "Same question, same answer", (a, b))], [
+        Said(Says.EQUAL, f"{written} scores are equal: {_because(known)}.", (a, b))])
 
 
 def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], measured: Measured) -> Verdict:
     """Two answers to one question that no error tells apart, although one or both may be approximate."""
     to = short(_up(measured.distance)) if measured.distance >= 1e-16 else "the last digit"
-    changes = _changes(a, b, a.differing_axes(b))
-    read = f"The two are one question, written differently ({changes}). " if changes else ""
-    far = (f"No two of their scores differ by more than {to} of the standard deviation of a query's scores, and "
-           f"Kendall's τ is {floor(measured.least * 1e4) / 1e4:.4f} or more for every query")
-    rest = " How far both are from the exact answer is another measure." if len(approximate) == 2 else ""
-    return Verdict(SAME, (), f"Same question, same scores to {to}", f"{read}{far}.{rest}")
+    body = [*_one_question(a, b, ()), Said(
+        Says.SAME_TO_A_DISTANCE, f"No two of their scores differ by more than {to} of the standard deviation of a "
+        f"query's scores, and Kendall's τ is {floor(measured.least * 1e4) / 1e4:.4f} or more for every query.",
+        (a, b))]
+    if len(approximate) == 2:
+        body.append(Said(Says.APPROXIMATES, "How far both are from the exact answer is another measure.", (a, b)))
+    return Verdict.told(SAME, (), [
+        Said(Says.ONE_QUESTION, "Same question, ", (exact_answer(a), exact_answer(b))),
+        Said(Says.SAME_TO_A_DISTANCE, f"same scores to {to}", (a, b))], body)
 
 
 def _up(value: float) -> float:
@@ -152,77 +199,152 @@ def _up(value: float) -> float:
 
 
 def _another_run(a: Scoring, b: Scoring) -> Verdict:
-    return Verdict(ANOTHER_RUN, (), "Same question about another run",
-                   f"Both are computed exactly and differ in the seed alone ({_changes(a, b, ('T',))}). A seed is a "
-                   "part of the training process: what parts the two is how much single runs vary, which the mean over "
-                   "many seeds would not have.")
+    """Of two exact answers that nothing but their runs tells apart."""
+    if run_and_mean(a.process, b.process):
+        return _run_and_mean(a, b)
+    changed, of = changes(a, b, ("T",)), (a, b)
+    if not a.process.one_model:
+        return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about other runs", of)], [
+            Said(Says.ANOTHER_RUN, "Both are computed exactly, and are means over different training runs "
+                 f"({changed}). They estimate one expectation: what parts the two is how far so many runs leave it "
+                 "open.", of)])
+    return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", of)], [
+        Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changed}). A seed is a part "
+             "of the training process: what parts the two is how much single runs vary, which the mean over many seeds "
+             "would not have.", of)])
+
+
+def _run_and_mean(a: Scoring, b: Scoring) -> Verdict:
+    """A single run and the mean over runs are two estimands."""
+    said = ("Both are computed exactly, and the training process differs: one is the answer of a single training run, "
+            f"the other the mean over several ({changes(a, b, ('T',))}). A single run holds what its own seed does; "
+            "the mean holds the less of it, the more runs it is taken over.")
+    return Verdict.told(MISMATCH, ("T",), [
+        Said(Says.RUN_AND_MEAN, "Different question: one run · mean of runs", (a, b), ("T",))], [
+        Said(Says.RUN_AND_MEAN, said, (a, b), ("T",))])
 
 
 def _unasked(baselines: Sequence[Scoring]) -> Verdict:
     """Of baselines there is nothing to derive."""
-    which = _titles(baselines)
+    which, of = titles(baselines), tuple(baselines)
     verb = "implies" if len(baselines) == 1 else "imply"
     notes = " ".join(dict.fromkeys(scoring.route.note for scoring in baselines))
-    return Verdict(NO_SPECIFICATION, (), f"No question to compare: {which} {verb} no specification",
-                   f"{_opened(which)} {verb} no specification, so that what parts the two rankings is neither an "
-                   f"approximation error nor a mismatch of specifications. {notes}")
+    head = Said(Says.NO_QUESTION, f"No question to compare: {which} {verb} no specification", of)
+    return Verdict.told(NO_SPECIFICATION, (), [head], [Said(
+        Says.NO_QUESTION, f"{opened(which)} {verb} no specification, so that what parts the two rankings is neither an "
+        f"approximation error nor a mismatch of specifications. {notes}", of)])
 
 
-def _approximate(a: Scoring, b: Scoring, approximate: Sequence[Scoring], reasons: Sequence[str], tail: str) -> Verdict:
-    one = f"{_sentence(reasons)} " if reasons else ""
-    if len(approximate) == 1:
-        text = f"{_approximating(approximate)}, and the other answer is exact: all their difference is its error."
+def _approximate(a: Scoring, b: Scoring, facts: ProblemFacts, reasons: Sequence[str], known: Relation | None,
+                 measured: Measured | None) -> Verdict:
+    """Of one question, answered approximately once or twice."""
+    approximate = [scoring for scoring in (a, b) if not scoring.exact]
+    if len(approximate) == 2:
+        count, end = Said(Says.APPROXIMATES, "both answers are approximate", tuple(approximate)), [
+            *_approximation(approximate, facts), _what_they_do(a, b, known, measured),
+            Said(Says.NEITHER_RIGHT, "neither is known to be right.", (a, b))]
     else:
-        text = _approximation(approximate)
-    changes = _changes(a, b, a.differing_axes(b))
-    read = f"The two are one question, written differently ({changes}). " if changes else ""
-    return Verdict(APPROXIMATION, (), _approximate_headline(approximate), f"{read}{one}{text}{tail}")
+        count, end = _judged(*((a, b) if a.exact else (b, a)), facts, known, measured)
+    head = [Said(Says.ONE_QUESTION, "Same question, ", (exact_answer(a), exact_answer(b))), count]
+    return Verdict.told(APPROXIMATION, (), head, [
+        *_one_question(a, b, reasons), *end, *_in_common(a, b, known, measured)])
 
 
-def _mismatch(a: Scoring, b: Scoring, axes: Sequence[Axis], known: Relation | None, measured: Measured | None) -> str:
-    changes = _changes(a, b, axes)
+def _one_question(a: Scoring, b: Scoring, reasons: Sequence[str]) -> list[Said]:
+    """Why two that are written differently ask the same; nothing of two that are not."""
+    exact, changed = (exact_answer(a), exact_answer(b)), changes(a, b, a.differing_axes(b))
+    said = [f"The two are one question, written differently ({changed})."] if changed else []
+    return [Said(Says.ONE_QUESTION, text, exact) for text in (*said, *([_sentence(reasons)] if reasons else []))]
+
+
+def _judged(exact: Scoring, approximate: Scoring, facts: ProblemFacts, known: Relation | None,
+            measured: Measured | None) -> tuple[Said, list[Said]]:
+    """What the headline says of two answers of which one is exact, and whether the other one is to blame."""
+    found = standing(exact, facts, (measured.evidence if measured else {}).get(exact), approximate)
+    what = Said(Says.APPROXIMATES, f"{_approximating([approximate])}.", (approximate,))
+    one = Said(Says.APPROXIMATES, "one answer is approximate", (approximate,))
+    if found.trusted:
+        return one, [what, Said(Says.TRUSTED, f"The exact answer is known to be right: {found.why}.", (exact,)),
+                     Said(Says.BLAMED, f"All their difference is the error of {approximate.route.title}.",
+                          (exact, approximate))]
+    if found.how is How.UNMEASURED:
+        return one, [what, Said(Says.UNDECIDED, f"The exact answer is known to be right only where it was computed: "
+                                f"there it is measured {found.why}.", (exact, approximate))]
+    of = exact, approximate
+    return Said(Says.NEITHER_RIGHT, "neither answer is known to be right", of), [
+        what, _what_they_do(exact, approximate, known, measured),
+        Said(Says.NEITHER_RIGHT, f"neither is known to be right: {found.why}.", of)]
+
+
+def _what_they_do(a: Scoring, b: Scoring, known: Relation | None, measured: Measured | None) -> Said:
+    """The beginning of a sentence on two answers to one question."""
     if known:
-        return f"The questions differ ({changes}).{_tail(known, None)}"
+        return Said(Says.RANKING, "These two rank alike;", (a, b))
     if measured is None:
-        return f"They may differ even if both were computed exactly ({changes})."
+        return Said(Says.ONE_QUESTION, "Of these two answers to one question", (exact_answer(a), exact_answer(b)))
     if measured.equal or measured.alike:
-        return f"The questions differ ({changes}).{_tail(None, measured)}"
-    return f"They differ although both are computed exactly ({changes})."
+        return Said(Says.ALIKE_HERE, "These two rank alike here;", (a, b))
+    return Said(Says.DISAGREE, "These two disagree;", (a, b))
 
 
-def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], approximate: Sequence[Scoring], known: Relation | None,
-          asked: Relation | None, measured: Measured | None) -> str:
+def _mismatch(a: Scoring, b: Scoring, axes: Sequence[Axis], known: Relation | None, measured: Measured | None
+              ) -> list[Said]:
+    changed, axes, of = changes(a, b, axes), tuple(axes), (a, b)
+    if known or (measured and (measured.equal or measured.alike)):
+        return [Said(Says.QUESTIONS_DIFFER, f"The questions differ ({changed}).", of, axes),
+                *_in_common(a, b, known, measured)]
+    if measured is None:
+        return [Said(Says.MAY_DIFFER, f"They may differ even if both were computed exactly ({changed}).", of, axes)]
+    return [Said(Says.DIFFER, f"They differ although both are computed exactly ({changed}).", of, axes)]
+
+
+def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], facts: ProblemFacts, known: Relation | None,
+          asked: Relation | None, measured: Measured | None) -> list[Said]:
     """known: of the scores themselves; asked: of the exact answers to the two questions."""
-    changes = _changes(a, b, axes)
-    if known is None and asked is None:
-        first = f"They may differ even if both were computed exactly ({changes})."
+    changed, of, approximate = changes(a, b, axes), (a, b), [scoring for scoring in (a, b) if not scoring.exact]
+    nothing = known is None and asked is None
+    if nothing and measured is None:
+        said = [Said(Says.MAY_DIFFER, f"They may differ even if both were computed exactly ({changed}).", of,
+                     tuple(axes))]
     else:
-        first = f"The questions differ ({changes}).{_tail(known or asked, None, '' if known else 'Computed exactly, ')}"
-    own = "".join(f" {_opened(_titles([scoring]))} answers for {departure.answers_for}."
-                  for scoring, other in ((a, b), (b, a)) for departure in scoring.departures
-                  if departure not in other.departures)
-    return f"{first}{own} {_approximation(approximate)}{_tail(None, None if known else measured)}"
+        said = [Said(Says.QUESTIONS_DIFFER, f"The questions differ ({changed}).", of, tuple(axes))]
+        if not nothing:
+            said += _in_common(a, b, known) if known else _in_common(
+                exact_answer(a), exact_answer(b), asked, where="Computed exactly, ")
+    said += [Said(Says.OTHER_QUESTION, f"{opened(titles([scoring]))} answers for {departure.answers_for}.", (scoring,))
+             for scoring, other in ((a, b), (b, a)) for departure in scoring.departures
+             if departure not in other.departures]
+    said += _approximation(approximate, facts)
+    if nothing and measured and not (measured.equal or measured.alike):
+        said.append(Said(Says.NOT_TOLD_APART, "They differ here; how much of that is the questions and how much the "
+                         "approximation, only exact answers to both can tell.", of))
+    return [*said, *([] if known else _in_common(a, b, None, measured))]
 
 
-def _tail(known: Relation | None, measured: Measured | None, where: str = "") -> str:
-    """A sentence on what the scores have in common although they may differ; empty where there is none."""
+def _in_common(a: Scoring, b: Scoring, known: Relation | None, measured: Measured | None = None, where: str = ""
+               ) -> list[Said]:
+    """A sentence on what the scores have in common although they may differ; none where there is nothing."""
     if known:
-        told = {Gives.PROPORTIONAL: "their scores are proportional for every query",
+        told = {Gives.EQUAL: "their scores are equal",
+                Gives.PROPORTIONAL: "their scores are proportional for every query",
                 Gives.SHIFTED: "their scores are the same up to a constant a query",
                 Gives.RANKING: "they rank training examples the same"}[known.gives]
-        text = f"{where}{told}" if where else f"{told[0].upper()}{told[1:]}"
-        return f" {text}: {_because(known)}."
-    if measured and (measured.equal or measured.alike):
-        return f" They {'are equal' if measured.equal else 'rank alike'} here, reason unknown."
-    return ""
-
-
-def _yet(known: Relation | None, measured: Measured | None) -> str:
-    if known:
-        return "; same ranking"
+        text = f"{where}{told}" if where else opened(told)
+        return [Said(IN_COMMON[known.gives], f"{text}: {_because(known)}.", (a, b))]
     if measured and measured.equal:
-        return "; equal here, reason unknown"
-    return "; same ranking here, reason unknown" if measured and measured.alike else ""
+        return [Said(Says.EQUAL_HERE, "They are equal here, reason unknown.", (a, b))]
+    if measured and measured.alike:
+        return [Said(Says.ALIKE_HERE, "They rank alike here, reason unknown.", (a, b))]
+    return []
+
+
+def _yet(a: Scoring, b: Scoring, known: Relation | None, measured: Measured | None) -> list[Said]:
+    """What a headline adds of two that differ in their questions."""
+    if known:
+        return [Said(Says.RANKING, "; same ranking", (a, b))]
+    if measured and measured.equal:
+        return [Said(Says.EQUAL_HERE, "; equal here, reason unknown", (a, b))]
+    return [Said(Says.ALIKE_HERE, "; same ranking here, reason unknown", (a, b))] if measured and measured.alike else []
 
 
 def _because(known: Relation) -> str:
@@ -230,49 +352,31 @@ def _because(known: Relation) -> str:
 
 
 def _sentence(reasons: Sequence[str]) -> str:
-    text = "; ".join(reasons)
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _changes(a: Scoring, b: Scoring, axes: Sequence[Axis]) -> str:
-    return "; ".join(f"{AXIS_NAMES[axis]}: {a.axis(axis)} against {b.axis(axis)}" for axis in axes)
-
-
-def _named(axes: Sequence[Axis]) -> str:
-    names = [AXIS_NAMES[axis] for axis in axes]
-    listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-    return f"the {listed} {'differs' if len(names) == 1 else 'differ'}"
+    return f"{opened('; '.join(reasons))}."
 
 
 def _count(approximate: Sequence[Scoring]) -> str:
     return "one answer is" if len(approximate) == 1 else "both answers are"
 
 
-def _approximate_headline(approximate: Sequence[Scoring]) -> str:
-    return f"Same question, {_count(approximate)} approximate"
-
-
-def _approximation(approximate: Sequence[Scoring]) -> str:
+def _approximation(approximate: Sequence[Scoring], facts: ProblemFacts) -> list[Said]:
     """Who approximates what, and with which exact scores that can be measured."""
     plain = [scoring for scoring in approximate if not scoring.departures]
     departed = [scoring for scoring in approximate if scoring.departures]
     said = []
     if plain:
-        said.append(f"{_approximating(plain)}; compare with `exact` under the same specification to see by how much.")
+        searched = [scoring for scoring in plain
+                    if standing(exact_answer(scoring), facts, judged=scoring).how is How.SEARCH]
+        how = "there `exact` is a search itself, which settles nothing" if searched else (
+            "compare with `exact` under the same specification to see by how much")
+        said.append(Said(Says.APPROXIMATES, f"{_approximating(plain)}; {how}.", tuple(plain)))
     if departed:
         verb = "approximates its" if len({scoring.estimator for scoring in departed}) == 1 else "approximate their"
-        said.append(f"{_opened(_titles(departed))} {verb} own estimand, which has no exact route here.")
-    return " ".join(said)
+        said.append(Said(Says.APPROXIMATES, f"{opened(titles(departed))} {verb} own estimand, which has no exact route "
+                         "here.", tuple(departed)))
+    return said
 
 
 def _approximating(approximate: Sequence[Scoring]) -> str:
     verb = "approximates" if len({scoring.estimator for scoring in approximate}) == 1 else "approximate"
-    return f"{_opened(_titles(approximate))} {verb} the estimand"
-
-
-def _titles(scorings: Sequence[Scoring]) -> str:
-    return " and ".join(dict.fromkeys(scoring.route.title for scoring in scorings))
-
-
-def _opened(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"
+    return f"{opened(titles(approximate))} {verb} the estimand"

@@ -61,10 +61,9 @@ def _subclasses(case: Case, seed: int, options: Options) -> dict[str, np.ndarray
     problem, rng = case.problem, np.random.default_rng([seed, 3])
     if problem.classes < 4:
         raise InvalidInput("Subclasses need at least four classes, to be joined in pairs.")
-    joined = problem.y.new_tensor(rng.permutation(problem.classes) // 2)
-    examples = problem.examples
+    joined, examples = problem.y.new_tensor(rng.permutation(problem.classes) // 2), problem.examples
     marked = trained_on(problem, examples._replace(y=joined[examples.y], query_labels=joined[examples.query_labels]),
-                                options.share(0, 2))
+                        options.share(0, 2), classes=int(joined.max()) + 1)
     classes, wanted = problem.y[problem.candidates].cpu().numpy(), problem.query_labels.cpu().numpy()
     return {name: (classes[own.argmax(1)] == wanted).astype(float)
             for name, own in case.scores(marked, options.share(1, 2)).items()}

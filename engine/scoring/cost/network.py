@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.curvature.cg import ITERATIONS
+from engine.curvature.dense import LIMIT as FACTORED
 from engine.estimators.source import POINTS, SEGMENTS, SOURCE
 from engine.exact.network_optima import DENSE
 from engine.problems import ModuleProblem
@@ -33,6 +34,8 @@ OF_A_STEP = {"dvemb": 8, "tracin_run": 8, "in_run_shapley": 20}
 PRODUCTS = {"cg": ITERATIONS, "cg_gauss_newton": ITERATIONS, "lissa": 10, "arnoldi": 4, "ekfac": 2, "datainf": 2,
             "astra": 6}
 """Products with the curvature of all n examples that a solver needs for one column, the residual included."""
+TO_A_BOUND = 150
+"""Products for one column of a linear system that is solved exactly without a factor."""
 FACTORS = 25
 """Gradients' work an example for EK-FAC's factors, with ten classes."""
 EVALUATIONS = 1.2
@@ -79,7 +82,8 @@ def _passes_of(scoring: Scoring, n: int, queries: int, candidates: int, paramete
     if not scoring.exact and not process.linear:
         return FORWARD_AND_BACKWARD * process.models * (candidates + queries), 2.0 * process.models
     if scoring.exact and process.derivative:
-        return CURVATURE * n * parameters, parameters / 16
+        columns = parameters if parameters <= FACTORED else TO_A_BOUND * candidates
+        return CURVATURE * n * columns, columns / 16
     if not scoring.exact:
         products = PRODUCTS.get(scoring.estimator, 1)
         return CURVATURE * n * (candidates * products + 4), candidates * products / 4

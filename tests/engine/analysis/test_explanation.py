@@ -188,6 +188,37 @@ def test_the_same_scores_need_no_explanation(small):
     assert explain(small, scoring, scoring).sentence == "Both are the same scores, so there is nothing to explain."
 
 
+def test_what_changes_no_ranking_is_said_of_the_links_of_which_it_holds():
+    """Proposition 1 holds of one step and not of a trajectory: the behavior's link has a length all the same."""
+    a = Scoring.of("query_loss", ADD, STEP)
+    b = Scoring.of("soft_margin", ADD, {"kind": "trajectory", "eta": 0.5})
+    [said] = [note for note in chain(a, b, 9).readings if "changes no ranking" in note]
+    assert said.startswith("The behavior changes no ranking beside the training process of the first: ")
+    [back] = [note for note in chain(b, a, 9).readings if "changes no ranking" in note]
+    assert back.startswith("The behavior changes no ranking beside the training process of the second: ")
+    [everywhere] = chain(a, Scoring.of("soft_margin", ADD, STEP), 9).readings
+    assert everywhere.startswith("The behavior changes no ranking: ")
+
+
+def test_which_end_is_trusted_is_said_and_why(small):
+    first, second = explain(small, NAMED["influence_function_lissa"].implied(), NAMED["loo"].implied()).ends
+    assert first.startswith("The first answer, LiSSA, is an approximation; the exact answer to its question")
+    assert "is known to be right: its linear system is positive definite and solved to a relative residual of" in first
+    assert second.startswith("The second answer is known to be right: the gradient norm at the one optimum is")
+    assert explain(small, NAMED["loo"].implied(), NAMED["loo"].implied()).ends == ()
+
+
+def test_a_search_blames_nobody(small):
+    """Two iterations reach no optimum, of which the inverse Hessian speaks."""
+    search = {"kind": "local_search", "iterations": 2}
+    found = explain(small, Scoring.of("query_loss", REMOVE, search, "lissa"), Scoring.of("query_loss", REMOVE, search))
+    assert [link.causes for link in found.links] == [(ERROR_A,)]
+    assert "the distance between LiSSA and 2 L-BFGS iterations, which is a search" in found.sentence
+    first, second = found.ends
+    assert "is not known to be right: 2 L-BFGS iterations end where the gradient is" in first
+    assert "right as what it is" in second and "no reference for inverse Hessian (LiSSA)" in second
+
+
 def test_candidates_that_did_not_converge_are_left_out():
     a, b = Scoring.of("query_loss", ADD, STEP), Scoring.of("query_logit", ADD, STEP)
     first = by_hand(a, [1, 2, 3, 4])

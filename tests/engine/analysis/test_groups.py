@@ -10,9 +10,11 @@ from torch.nn.functional import cross_entropy
 from engine.analysis.groups import effects, group_effect, whole_effect
 from engine.analysis.removal_curve import order_of, removal_curve, sizes_for
 from engine.basics.errors import InvalidInput
+from engine.exact.group import ROUTES
 from engine.models.recipe import Recipe
 from engine.models.training import train
 from engine.problems import ModuleProblem
+from engine.problems.module import Checkpoint
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -133,11 +135,54 @@ def test_a_group_of_softmax_regression_is_searched_as_it_is_re_optimised():
         effects(small, Scoring.of("query_loss", REMOVE, {"kind": "reoptimize", "damping": 0.1}), [torch.tensor(ROWS)])
 
 
-@pytest.mark.parametrize("process", [{"kind": "one_step", "eta": 0.3}, {"kind": "trajectory", "eta": 0.1}])
-def test_a_group_of_one_is_the_single_example(process):
-    small = problem(n=30)
-    found = group_effect(small, Scoring.of("hard_margin", ADD, process), [5])
-    np.testing.assert_allclose(found.whole, found.singles[:, 0], rtol=1e-9, atol=1e-14)
+CHANGES = (REMOVE, {**REMOVE, "normalization": "n"}, *({"kind": "upweight", "alpha": alpha} for alpha in (0.03, -0.02)),
+           {"kind": "relabel", "label": 1})
+FIRST_OR_MEAN = ({"first": 3}, {"seeds": 2}, {"seeds": 2, "first": 1})
+OF_ONE = [
+    *((ADD, process) for process in (
+        {"kind": "one_step", "eta": 0.3}, {"kind": "unrolled", "eta": 0.2, "steps": 3},
+        {"kind": "trajectory", "eta": 0.1, "checkpoints": 2, "every": 3})),
+    *((change, process) for change in CHANGES for process in (
+        {"kind": "reoptimize"}, {"kind": "reoptimize", "baseline": "reoptimized"},
+        {"kind": "reoptimize", "damping": 0.1}, {"kind": "local_search", "iterations": 3, "damping": 0.1},
+        {"kind": "local_search", "iterations": 4, "baseline": "reoptimized"},
+        *({"kind": "retrain", **runs} for runs in FIRST_OR_MEAN))),
+    ({"kind": "infinitesimal"}, {"kind": "local_response", "damping": 0.1}),
+    *(({"kind": "infinitesimal"}, {"kind": "replay", "eta": 0.2, "steps": 4, **runs}) for runs in FIRST_OR_MEAN),
+    ({"kind": "infinitesimal_during", "at": 2}, {"kind": "replay", "eta": 0.2, "steps": 4, "first": 2})]
+
+
+def smooth_network():
+    """With a penalty that leaves one optimum nearby, and checkpoints for a trajectory."""
+    small = network(l2=0.2)
+    small.checkpoints = tuple(Checkpoint(scale * small.theta, rate) for scale, rate in ((0.5, 0.2), (0.9, 0.1)))
+    return small
+
+
+@pytest.mark.parametrize("make", [lambda: problem(n=30), smooth_network], ids=["softmax", "network"])
+def test_a_group_of_one_is_the_single_example(make, one_thread):  # noqa: F811
+    """Whatever the process asks for beside its kind: which runs, a baseline, a damping, a number of iterations."""
+    small, wrong = make(), []
+    for intervention, process in OF_ONE:
+        if small.convex and process["kind"] == "reoptimize" and "damping" in process:
+            continue  # refused for a group
+        asked = Scoring.of("soft_margin", intervention, process)
+        found, scored = group_effect(small, asked, [5]), compute(small.with_candidates(torch.tensor([5])), asked)[0]
+        assert np.abs(scored.values).max() > 1e-8
+        if not np.allclose(found.whole, scored.values[:, 0], rtol=1e-6, atol=1e-9):
+            wrong.append(asked.title)
+    assert not wrong
+
+
+def test_every_process_that_has_a_group_form_is_among_those_of_one_example():
+    assert set(ROUTES) <= {process["kind"] for _, process in OF_ONE}
+
+
+def test_a_group_of_another_run_is_not_that_of_the_first():
+    small = network()
+    own, other = (group_effect(small, Scoring.of("query_loss", REMOVE, {"kind": "retrain", "first": first}), ROWS)
+                  for first in (0, 3))
+    assert np.abs(own.whole - other.whole).max() > 1e-6 and np.abs(own.singles - other.singles).max() > 1e-6
 
 
 def test_a_derivative_adds_up():

@@ -1,5 +1,7 @@
 """Benchmarks against their definitions: naive loops, SciPy and scikit-learn, and marks that are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -32,7 +34,7 @@ from engine.problems.variants import trained_on, with_random_weights
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
-from tests.engine.problems_for_tests import arrays, problem, sklearn_weights
+from tests.engine.problems_for_tests import arrays, optimum, problem, sklearn_weights
 from tests.engine.single_thread import one_thread  # noqa: F401
 
 LOO = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"})
@@ -46,11 +48,14 @@ def case(tmp_path_factory):
     return Case(small, SOME, "query_loss", SIZES, Store(tmp_path_factory.mktemp("store")))
 
 
-def network(later=0):
-    build = lambda: nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))  # noqa: E731
+def network(later=0, classes=3, hidden=True):
+    def build():
+        return nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, classes)) if hidden else nn.Linear(5, classes)
+
     recipe = Recipe(epochs=2, batch_size=6, learning_rate=0.2, checkpoints=1)
     torch.manual_seed(0)
-    found = ModuleProblem(build(), *arrays(n=20), range(12), recipe=recipe, build=build, seed=3, l2=1e-3)
+    given = *arrays(n=20, classes=classes), range(12)
+    found = ModuleProblem(build(), *given, recipe=recipe, build=build, seed=3, l2=1e-3)
     return trained_on(found, found.examples, Options(), later)
 
 
@@ -68,6 +73,16 @@ def test_nearest_is_the_distance(case):
     found = METHODS["nearest"].scores(case.problem, "query_loss", Options())
     x, queries = case.problem.x.numpy(), case.problem.queries.numpy()
     assert found[2, 3] == pytest.approx(-((queries[2] - x[8]) ** 2).sum())
+
+
+def test_a_row_is_at_distance_zero_from_itself():
+    """Also among so many, and so far from the origin, that products would lose it."""
+    far = problem(n=60, d=40, classes=3, candidates=range(60), spread=100.0)
+    own = far.at_itself(far.candidates)
+    found = METHODS["nearest"].scores(own, "query_loss", Options())
+    assert (np.diagonal(found) == 0.0).all() and (METHODS["nearest"].at_itself(far, "query_loss", Options()) == 0).all()
+    expected = -((far.x[:, None] - far.x[None]) ** 2).sum(-1).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_lds_is_that_of_the_models(case):
@@ -162,6 +177,26 @@ def test_subclasses_are_told_from_a_model_that_never_saw_them(case):
     nearest = torch.cdist(small.queries, small.x[small.candidates]).argmin(1)
     same = (small.y[small.candidates][nearest] == small.query_labels).double().numpy()
     np.testing.assert_array_equal(found["nearest"][""], np.tile(same, 2))
+
+
+@pytest.mark.parametrize("classes", [4, 5])
+@pytest.mark.parametrize("make", [
+    lambda classes: problem(n=40, classes=classes, queries=6), lambda classes: network(classes=classes),
+    lambda classes: network(classes=classes, hidden=False)], ids=["softmax", "network", "linear layer"])
+def test_a_model_of_subclasses_has_an_output_for_each_pair(make, classes, monkeypatch, case):
+    """With an odd number of classes the last stands alone."""
+    seen = []
+    monkeypatch.setattr(marked, "trained_on", lambda *args, **more: seen.append(trained_on(*args, **more)) or seen[-1])
+    asked = make(classes)
+    BENCHMARKS["subclasses"].measure(replace(case, problem=asked, methods=("gradsim", "random")))
+    assert len(seen) == 2 and all(one.classes == -(-classes // 2) for one in seen)
+    assert {tuple(one.query_logits.shape) for one in seen} == {(len(asked.queries), -(-classes // 2))}
+    assert all(set(one.y.tolist()) == set(range(one.classes)) for one in seen)
+    if asked.convex:
+        np.testing.assert_allclose(seen[0].weights, optimum(seen[0]), atol=1e-8)
+    else:  # by its recipe, and again
+        again = trained_on(seen[0], seen[0].examples, Options())
+        torch.testing.assert_close(again.theta, seen[0].theta)
 
 
 @pytest.mark.parametrize("name", ["shortcut", "mixed"])

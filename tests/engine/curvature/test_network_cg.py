@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from engine.curvature import cg
+from engine.basics.errors import InvalidInput
+from engine.curvature import cg, dense
 from tests.engine.curvature.networks import close, converged, dense_gauss_newton, dense_hessian, problem, solve, vectors
 
 
@@ -52,3 +53,16 @@ def test_too_few_iterations_do_not_converge_and_are_no_negative_curvature():
     result = solve(cg.CG, converged(), vectors(converged()), 0.0, tolerance=1e-8, iterations=2)
     assert not result.converged.any() and result.info["iterations"] == 2
     assert result.info["columns_with_negative_curvature"] == 0
+
+
+def test_a_matrix_too_large_to_factor_is_solved_to_a_bound_or_refused(monkeypatch):
+    """The error of a positive definite system is at most its residual over the smallest eigenvalue."""
+    p = converged()
+    matrix = dense_hessian(p) + 0.1 * torch.eye(p.parameters, dtype=torch.float64)
+    monkeypatch.setattr(dense, "LIMIT", p.parameters - 1)
+    result = solve(dense.DENSE, p, vectors(p), 0.1)
+    assert result.converged.all() and (result.residual <= 1e-8).all() and not result.info["negative_curvature"]
+    allowed = 1e-8 * vectors(p).norm(dim=0) / torch.linalg.eigvalsh(matrix)[0]
+    assert ((result.x - torch.linalg.solve(matrix, vectors(p))).norm(dim=0) <= allowed).all()
+    with pytest.raises(InvalidInput, match="to be positive definite, .* raise the damping, select at most"):
+        solve(dense.DENSE, problem("mlp", loss="squared_probability_error", l2=0.0), vectors(p), 0.0)

@@ -13,10 +13,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.models.recipe import Recipe
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
+from tests.engine.exact import network_cases
 from tests.engine.exact.test_steps import loop
 
 ADD, REOPTIMIZE = {"kind": "add_occurrence"}, {"kind": "reoptimize"}
@@ -103,3 +105,37 @@ def test_a_trajectory_need_not_rank_alike():
         naive.assert_close(scores[name], expected, 1e-10)
     wrong, _ = disagreements(scores["query_loss"], scores["soft_margin"], 0.05)
     assert wrong[5].any()
+
+
+@pytest.fixture(scope="module")
+def network():
+    """Trained in few large steps, so that runs differ much."""
+    recipe = Recipe(epochs=10, batch_size=4, learning_rate=1.0)
+    return network_cases.problem(network_cases.smooth, (4,), recipe=recipe, build=network_cases.smooth, n=12, queries=6)
+
+
+RUNS = (({"kind": "remove"}, {"kind": "retrain"}), ({"kind": "upweight", "alpha": -0.05}, {"kind": "retrain"}),
+        ({"kind": "relabel", "label": 1}, {"kind": "retrain"}), ({"kind": "infinitesimal"}, {"kind": "replay"}))
+
+
+def of_runs(network, intervention, process, **runs):
+    names = "query_loss", "probability", "soft_margin"
+    asked = [Scoring.of(name, intervention, {**process, **runs}) for name in names]
+    return [scores.values for scores in compute(network, asked)]
+
+
+@pytest.mark.parametrize(("intervention", "process"), RUNS)
+@pytest.mark.parametrize("first", [0, 3])
+def test_a_single_run_of_a_network_ranks_alike(network, intervention, process, first):
+    loss, *others = of_runs(network, intervention, process, first=first)
+    for other in others:
+        wrong, covered = disagreements(loss, other, 1e-9)
+        assert not wrong.any() and covered > 0.4
+
+
+@pytest.mark.parametrize(("intervention", "process"), [RUNS[0], RUNS[-1]])
+def test_a_mean_over_runs_need_not_rank_alike(network, intervention, process):
+    """Each run ranks alike, but the mean weighs runs by another factor under each behavior."""
+    loss, *others = of_runs(network, intervention, process, seeds=3)
+    for other in others:
+        assert disagreements(loss, other, 0.01)[0].any()

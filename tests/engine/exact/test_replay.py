@@ -12,7 +12,7 @@ from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
 from engine.exact.local_response import local_response
 from engine.exact.points import Points
-from engine.exact.replay import ADJOINT, STEPS, TANGENT, replay, run_of, training_of
+from engine.exact.replay import ADJOINT, STEEPNESS, STEPS, TANGENT, replay, run_of, training_of
 from engine.exact.step_curvature import FISHER, HESSIAN, NOTHING
 from engine.models.recipe import Recipe
 from engine.models.training import Training, train
@@ -22,7 +22,7 @@ from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.interventions import Infinitesimal, InfinitesimalDuring
 from engine.question.processes import LocalResponse, Replay
 from tests.engine.exact import network_cases as cases
-from tests.engine.problems_for_tests import assert_close, gradient, problem, values
+from tests.engine.problems_for_tests import assert_close, gradient, hessian, problem, values
 from tests.truth import language_cases
 
 DOUBLE = torch.float64
@@ -226,7 +226,9 @@ def test_the_route_that_was_taken_is_said(make, candidates, way):
     asked, process = make(), Replay(eta=0.5, steps=9, seeds=1)
     found = replay(asked, [Infinitesimal()], process, torch.tensor(candidates), Options())[0].work
     steps = 9 if isinstance(asked, SoftmaxProblem) else len(run_of(asked, 3, Options()).steps)
-    assert found == {**way, STEPS: steps}
+    steep = {} if not isinstance(asked, SoftmaxProblem) else {STEEPNESS: pytest.approx(0.5 * torch.linalg.eigvalsh(
+        hessian(torch.zeros_like(asked.weights), asked))[-1].item(), rel=1e-4)}
+    assert found == {**way, STEPS: steps, **steep}
 
 
 def test_the_run_ends_where_the_training_does():

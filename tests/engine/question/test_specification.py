@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from engine.basics.errors import InvalidInput
 from engine.question.behaviors import BEHAVIORS
-from engine.question.interventions import INTERVENTIONS, Intervention, Upweight
+from engine.question.interventions import INTERVENTIONS, Intervention, Remove, Upweight
 from engine.question.processes import PROCESSES, OneStep, Process, Reoptimize, Trajectory, Unrolled
 from engine.question.specification import AXES, Specification, fitting
 
@@ -156,10 +156,13 @@ def test_a_drift_corrected_estimand_reads_differently():
     assert plain.latex != corrected.latex and "reopt" in corrected.latex and "reopt" not in plain.latex
 
 
-def test_orientation_is_minus_one_for_removal_only():
-    assert {kind for kind, cls in INTERVENTIONS.items() if cls.orientation == -1} == {"remove"}
+def test_orientation_is_minus_one_where_an_example_gets_less_weight():
+    """The sign of what the intervention does to z_k's own weight, wherever it changes it; else +1."""
     assert {spec.orientation for spec in VALID if spec.intervention.kind == "remove"} == {-1}
-    assert {spec.orientation for spec in VALID if spec.intervention.kind != "remove"} == {1}
+    assert {spec.orientation for spec in VALID if spec.intervention.kind not in ("remove", "upweight")} == {1}
+    weights = (Upweight(alpha=alpha) for alpha in (1e-9, 0.3, -1e-9, -0.09))
+    for change in (Remove(), Remove(normalization="n"), *weights):
+        assert change.orientation == (1 if change.change(10).weight > 1 else -1)
 
 
 @pytest.mark.parametrize(("union", "registry"), [(Intervention, INTERVENTIONS), (Process, PROCESSES)])
@@ -245,7 +248,7 @@ def test_a_direct_construction_is_checked_as_well(build):
 def test_a_negative_weight_is_asked_as_a_subtraction():
     taken = Specification.of("query_loss", {"kind": "upweight", "alpha": -0.002}, REOPTIMIZE)
     assert "subtracted" in taken.question and "0.002" in taken.question and "added" not in taken.question
-    assert r"\alpha=-0.002" in taken.latex and taken.orientation == 1
+    assert r"\alpha=-0.002" in taken.latex and taken.orientation == -1
 
 
 def test_a_weight_below_minus_one_nth_is_refused_where_n_is_known():

@@ -79,8 +79,9 @@ def test_kinds_follow_from_axes_and_estimators():
 @pytest.mark.parametrize(("process", "holds"), [
     ((ADD, STEP), True), ((ADD, FIVE), True), ((REMOVE, REOPTIMIZE), True), (({"kind": "relabel", "label": 1},
                                                                              REOPTIMIZE), True), (LOCAL, True),
-    ((REMOVE, {"kind": "retrain"}), False), ((ADD, TRAJECTORY), False),
-], ids=["one step", "unrolled", "re-optimise", "relabel", "local response", "retrain", "trajectory"])
+    ((REMOVE, {"kind": "retrain", "first": 2}), True), ((REMOVE, {"kind": "retrain", "seeds": 2}), False),
+    ((ADD, TRAJECTORY), False),
+], ids=["one step", "unrolled", "re-optimise", "relabel", "local response", "one run", "mean of runs", "trajectory"])
 def test_proposition_1_is_named_just_where_it_holds(process, holds):
     """Not for an expectation over seeds, nor for a sum over checkpoints: see exact/test_proposition.py."""
     pair = [of(behavior, *process) for behavior in ("query_loss", "soft_margin")]
@@ -137,13 +138,33 @@ def test_a_different_question_with_the_same_ranking_says_so(a, b, facts, said):
     ({"kind": "retrain"}, ProblemFacts(), "another run"), ({"kind": "replay"}, ProblemFacts(), "another run"),
     ({"kind": "retrain"}, ProblemFacts(convex=True), "same scores"),
     ({"kind": "replay"}, ProblemFacts(convex=True), "same scores")])
-@pytest.mark.parametrize("runs", [{"first": 1}, {"seeds": 5}, {"seeds": 5, "first": 5}])
-def test_another_run_is_the_same_question(process, facts, kind, runs):
-    intervention = {"kind": "infinitesimal"} if process["kind"] == "replay" else REMOVE
-    found = verdict(of("query_loss", intervention, process), of("query_loss", intervention, {**process, **runs}), facts)
-    assert found.code == kind
-    if kind == "another run":
-        assert found.headline == "Same question about another run" and "seed alone" in found.reason
+@pytest.mark.parametrize(("own", "other", "headline", "said"), [
+    ({}, {"first": 1}, "Same question about another run", "differ in the seed alone"),
+    ({"seeds": 2}, {"seeds": 5}, "Same question about other runs", "means over different training runs"),
+    ({"seeds": 2}, {"seeds": 2, "first": 5}, "Same question about other runs", "They estimate one expectation")])
+def test_another_run_is_the_same_question(process, facts, kind, own, other, headline, said):
+    for first, second in ((own, other), (other, own)):
+        found = verdict(*(of("query_loss", by(process), {**process, **runs}) for runs in (first, second)), facts)
+        assert found.code == kind
+        if kind == "another run":
+            assert found.headline == headline and said in found.reason and not found.axes
+
+
+@pytest.mark.parametrize("process", [{"kind": "retrain"}, {"kind": "replay"}])
+@pytest.mark.parametrize(("own", "other"), [({}, {"seeds": 4}), ({"first": 2}, {"seeds": 4}),
+                                            ({}, {"seeds": 4, "first": 7})])
+def test_one_run_and_the_mean_over_runs_are_two_questions(process, own, other):
+    for first, second in ((own, other), (other, own)):
+        asked = [of("query_loss", by(process), {**process, **runs}) for runs in (first, second)]
+        found = verdict(*asked)
+        assert found.code == "specification mismatch on {T}"
+        assert found.headline == "Different question: one run · mean of runs"
+        assert "the training process differs" in found.reason and "seed alone" not in found.reason
+        assert verdict(*asked, ProblemFacts(convex=True)).code == "same scores"  # no seed enters its training
+
+
+def by(process):
+    return {"kind": "infinitesimal"} if process["kind"] == "replay" else REMOVE
 
 
 def test_another_run_of_another_question_is_a_mismatch():
@@ -156,7 +177,10 @@ def test_a_difference_is_claimed_only_where_it_was_measured():
     pair = STEP_LOSS, of("hard_margin", ADD, STEP)
     assert "may differ" in verdict(*pair).reason
     assert "They differ although both are computed exactly" in verdict(*pair, measured=DIFFERENT).reason
-    assert "may differ" in verdict(STEP_LOSS, of("hard_margin", ADD, STEP, "first_order"), measured=DIFFERENT).reason
+    approximate = STEP_LOSS, of("hard_margin", ADD, STEP, "first_order")
+    assert "may differ" in verdict(*approximate).reason
+    told = verdict(*approximate, measured=DIFFERENT).reason
+    assert "may differ" not in told and "only exact answers to both can tell" in told
 
 
 def test_what_agrees_without_a_known_reason_is_said_to():
@@ -197,3 +221,26 @@ def test_what_an_estimator_implies_is_in_its_question_and_not_in_its_digest():
     assert cosine.differing_axes(first) == ("T",) and cosine.differing_axes(cosine) == ()
     assert cosine.specification == first.specification and cosine.canonical() == {**first.canonical(),
                                                                                   "estimator": "cosine"}
+
+
+def test_an_axis_on_which_an_identity_makes_two_one_is_not_said_to_differ():
+    """A network repeats its own recipe, whatever the steps that are written down; two classes have one rival."""
+    own = [of(behavior, {"kind": "infinitesimal"}, {"kind": "replay", "steps": steps})
+           for behavior, steps in (("query_loss", 5), ("query_logit", 7))]
+    assert verdict(*own, ProblemFacts(kept_checkpoints=True)).code == "specification mismatch on {B}"
+    assert verdict(*own).code == "specification mismatch on {B,T}"
+    margins = of("soft_margin", ADD, STEP), of("hard_margin", ADD, FIVE)
+    assert verdict(*margins, TWO).code == "specification mismatch on {T}"
+    assert verdict(*margins, CONVEX).code == "specification mismatch on {B,T}"
+
+
+def test_what_no_chip_tells_apart_is_told_apart_in_the_sentence():
+    pair = [of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay", "steps": steps}) for steps in (5, 7)]
+    assert "training process: replay (steps 5) against replay (steps 7)" in verdict(*pair).reason
+
+
+def test_runs_that_nothing_parts_here_are_said_to_be_equal():
+    """As a prediction that no run changes is."""
+    runs = [of("correct", REMOVE, {"kind": "retrain", "first": first}) for first in (0, 1)]
+    assert verdict(*runs, measured=EQUAL).reason.endswith("They are equal here, reason unknown.")
+    assert "equal here" not in verdict(*runs, measured=DIFFERENT).reason + verdict(*runs).reason

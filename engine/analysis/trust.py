@@ -1,0 +1,58 @@
+"""Which end of a disagreement is trusted, and why: what the exact answers along the way are known to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.analysis.chain import ERROR_A, ERROR_B, Chain
+from engine.scoring.reference import Evidence, How, Standing, standing
+from engine.scoring.scoring import Scoring
+
+SIDES = {ERROR_A: "first", ERROR_B: "second"}
+
+
+def ends(chain: Chain, evidence: Mapping[Scoring, Evidence]) -> tuple[str, ...]:
+    """A sentence on each of the two answers: whether it is known to be right, or what it is measured against.
+
+    evidence: of the scorings whose scores are at hand, A and B among them.
+    """
+    if chain.a == chain.b:
+        return ()
+    return tuple(_end(chain, error, evidence) for error in SIDES)
+
+
+def titles(chain: Chain, evidence: Mapping[Scoring, Evidence]) -> dict[str, str]:
+    """What a sentence calls each cause: an approximation has an error only where its reference is known to be right."""
+    found = chain.titles
+    for error in SIDES:
+        reference = chain.reference(error)
+        if reference is not None and reference in evidence and _of(chain, error, reference, evidence).how is How.SEARCH:
+            named = f"the distance between {chain.route(error)} and {reference.process.title}, which is a search"
+            found[error] = f"{chain.own_question(error)}{named}"
+    return found
+
+
+def _end(chain: Chain, error: str, evidence: Mapping[Scoring, Evidence]) -> str:
+    side, own = SIDES[error], chain.side(error)
+    if own.exact:
+        found = standing(own, chain.facts, evidence.get(own), None)
+        other = chain.side(ERROR_B if error == ERROR_A else ERROR_A)
+        if found.trusted and standing(own, chain.facts, evidence.get(own), other).how is How.SEARCH:
+            return (f"The {side} answer is right as what it is, as {found.why}; but it is no reference for "
+                    f"{other.route.title}: {standing(own, chain.facts, evidence.get(own), other).why}.")
+        return f"The {side} answer is {_known(found)}."
+    reference = chain.reference(error)
+    if reference is None or reference not in evidence:
+        return (f"The {side} answer, {chain.route(error)}, is an approximation, and no exact answer to its question is "
+                "at hand to say how good a one.")
+    found = _of(chain, error, reference, evidence)
+    return (f"The {side} answer, {chain.route(error)}, is an approximation; the exact answer to its question, which it "
+            f"is measured against, is {_known(found)}.")
+
+
+def _of(chain: Chain, error: str, reference: Scoring, evidence: Mapping[Scoring, Evidence]) -> Standing:
+    return standing(reference, chain.facts, evidence.get(reference), chain.side(error))
+
+
+def _known(found: Standing) -> str:
+    return f"{'known' if found.trusted else 'not known'} to be right: {found.why}"
