@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -10,7 +11,6 @@ import streamlit as st
 from app.widgets import chips, glossary, guesses, job_panel
 from app.widgets.agreements import plus_minus, signed
 from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
 from engine.analysis.noise_floor import at_ceiling, two_runs
 from engine.desk import noise_floor
 from engine.desk.compared import Compared
@@ -52,12 +52,12 @@ def told(found: Compared, floors: Floors, metric: str, pair: tuple[int, int]) ->
     for own in dict.fromkeys(floors.pairs[one] for one in (a, b) if one in floors.pairs):
         comparison = floors.measured.get(own)
         if comparison is None:
-            words.append(f"What another seed of “{own.own.title}” reaches is not measured{_why(floors, own)}.")
+            words.append(f"By how much another seed of “{own.own.title}” agrees is not measured{_why(floors, own)}.")
             continue
         agreement = comparison.agreement(metric, 0, 1)
-        reached.append(agreement)
-        words.append(f"Another seed of “{own.own.title}” reaches {METRICS[metric].title} "
-                     f"{plus_minus(agreement.mean, agreement.ci95)}, both exact.")
+        reached += [] if math.isnan(agreement.mean) else [agreement]
+        words.append(f"The exact answers to “{own.own.title}” under two seeds, +{own.seeds[0]} and +{own.seeds[1]}, "
+                     f"agree by {METRICS[metric].title} {plus_minus(agreement.mean, agreement.ci95)}.")
     lowest = min(reached, key=lambda one: one.mean, default=None)
     if lowest is None:
         return Told("seed ?", " ".join(words))
@@ -94,4 +94,4 @@ def below(floors: Floors, found: Compared) -> None:
 def beside(found: Compared, floors: Floors, metric: str, pair: tuple[int, int]) -> None:
     """The words of the opened pair."""
     if words := told(found, floors, metric, pair).words:
-        chips.note(sentence(words))
+        chips.note(words)

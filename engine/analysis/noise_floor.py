@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.analysis.comparison import Comparison, compare
+from engine.analysis.over_seeds import seeds_of
 from engine.metrics.agreement import Agreement
 from engine.question.runs import Seeded, other_runs
 from engine.scoring.identities import EVERY_PROBLEM, ProblemFacts
@@ -29,6 +30,11 @@ class Runs:
     @property
     def both(self) -> tuple[Scoring, Scoring]:
         return self.own, self.other
+
+    @property
+    def seeds(self) -> tuple[int, int]:
+        """How many seeds after the problem's own each of them has."""
+        return seeds_of(self.own, 0)[0], seeds_of(self.other, 0)[0]
 
 
 def question(scoring: Scoring, facts: ProblemFacts = EVERY_PROBLEM) -> Scoring | None:

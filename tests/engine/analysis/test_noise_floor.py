@@ -63,6 +63,7 @@ def test_only_a_single_run_has_a_floor(scoring, facts, asked):
 def test_another_run_that_is_listed_is_the_one_that_is_compared_with():
     own, other, mean = (of(REMOVE, {**RETRAIN, **more}) for more in ({}, {"first": 7}, {"seeds": 3}))
     assert runs(own, [own, mean, other]).other == other and runs(other, [own, mean, other]).other == own
+    assert runs(own, [own, mean, other]).seeds == (0, 7) and runs(own).seeds == (0, 1)
     assert runs(own, [own, of(REMOVE, {**RETRAIN, "first": 7}, behavior="probability")]).other.process.first == 1
     assert two_runs(own, other) and not two_runs(own, mean) and not two_runs(own, own)
     assert not two_runs(own, of(REMOVE, {**RETRAIN, "first": 7}, "cg"))
