@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.compare import bring as bring_panel
-from app.compare import brought_files, editor, grid, plane
+from app.compare import brought_files, editor, grid, noise_floor, plane
 from app.compare import data as comparisons
 from app.compare import datamodels as datamodel_panel
 from app.compare import explanation as explanation_panel
@@ -48,7 +48,9 @@ with below:
     if found is None or isinstance(found, Waiting):
         grid.show(scorings, names)
     else:
-        compare_panel.matrix(found, names, metric, pair)
+        floors = noise_floor.known(found)
+        compare_panel.matrix(found, names, metric, pair, floors)
+        noise_floor.below(floors, found)
         brought_here = st.container(gap="small")
         compare_panel.announce(found)
         compare_panel.matrix_small_print(found, names, metric)
@@ -59,6 +61,7 @@ with right.container(key="wf-dock", gap="small"):
         job_panel.wait(found)
     specification_list.OPENED.boxes(names, pair, "specification", "collapsed")
     compare_panel.verdict(found, pair)
+    noise_floor.beside(found, floors, metric, pair)
     with guarded("The spot check"):
         spot_check_panel.show(found, pair)
     compare_panel.questions(found, names, pair)

@@ -78,7 +78,8 @@ _mounted = st.components.v2.component("whichfluence_matrix", js=_SCRIPT, isolate
 
 def show(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame | None = None, metric: str = "",
          chance: float = 0.0, pair: tuple[int, int] | None = None) -> None:
-    """Draw the list, with `cells` as `app.compare.data.matrix` gives them once they are there.
+    """Draw the list, with `cells` as `app.compare.data.matrix` gives them once they are there, and
+    `app.compare.noise_floor` marks them.
 
     Until the browser has the script that draws it, about its height is kept free.
     """
@@ -142,11 +143,13 @@ def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
         return EMPTY
     strong, fill = shading(cell.mean, metric)
     told = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
+    told += f". {cell.floor_words}" if cell.floor_words else ""
+    floor = f'<small class="wf-floor">{escape(cell.floor)}</small>' if cell.floor else ""
     first = (cell.row, cell.column) == (pair or (0, 1))
     return (f'<td><button type="button" class="wf-cell{strong}" data-act="open" data-row="{cell.row}" '
             f'data-column="{cell.column}" data-key="{cell.row} {cell.column}" tabindex="{0 if first else -1}" '
             f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(told)}" title="{escape(told)}" '
-            f'style="{fill}">{escape(cell.value)}</button></td>')
+            f'style="{fill}">{escape(cell.value)}{floor}</button></td>')
 
 
 def shading(mean: float, metric: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import streamlit as st
 from app.charts import distribution, rank_change
 from app.charts.draw import draw
 from app.compare import data as comparisons
-from app.compare import grid, queries
+from app.compare import grid, noise_floor, queries
 from app.widgets import (
     agreements,
     chips,
@@ -31,6 +31,7 @@ from engine.analysis.comparison import Comparison
 from engine.data.dataset import Dataset
 from engine.data.sampling import Sample
 from engine.desk.compared import Compared
+from engine.desk.noise_floor import Floors
 from engine.metrics.agreement import FURTHER, METRICS
 from engine.metrics.in_words import in_words
 from engine.question import direction
@@ -57,10 +58,10 @@ def metric_switch() -> str:
     return SHORTS[short]
 
 
-def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int, int]) -> None:
-    """The matrix with its small print."""
-    grid.show(found.scorings, labels, comparisons.matrix(found, metric, labels, pair), metric,
-              comparisons.chance(metric, _candidates(found)), pair)
+def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int, int], floors: Floors) -> None:
+    """The matrix with its small print. floors: what another seed reaches in the cells about a single run."""
+    cells = noise_floor.marked(comparisons.matrix(found, metric, labels, pair), found, floors, metric)
+    grid.show(found.scorings, labels, cells, metric, comparisons.chance(metric, _candidates(found)), pair)
     chips.note(small_print(found))
 
 

@@ -41,6 +41,8 @@ from engine.problems import DrawnProblem, ProblemSource
 from engine.question import direction
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
+from engine.question.processes import Retrain
+from engine.question.runs import of_runs
 from engine.runs import groups as runs
 from engine.scoring import cost
 from engine.scoring.scores import Scores
@@ -136,13 +138,14 @@ def _ticked(drawn: DrawnProblem, listed: Sequence[Column]) -> list[int]:
 
 
 def _asked(scoring: Scoring, drawn: DrawnProblem) -> Scoring:
-    """What is asked of the group, of the behavior of a column. Records have no labels that could be others."""
+    """What is asked of the group, of the behavior of a column, and of the runs that it is about where it has some.
+    Records have no labels that could be others."""
     acts = [act for act in ACTS if act != RELABELLED or drawn.dataset.records is None]
     act = segments(DONE, "What is done to all of them?", acts, REMOVED, ACTS.__getitem__)
     behavior = scoring.behavior if scoring.route.implies else "query_loss"
     if act == STEPPED:
         return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
-    return Scoring.of(behavior, _changed(act, drawn), {"kind": "retrain"})
+    return Scoring.of(behavior, _changed(act, drawn), of_runs(Retrain(), scoring.process).model_dump())
 
 
 def _changed(act: str, drawn: DrawnProblem) -> dict:

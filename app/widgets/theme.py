@@ -49,6 +49,7 @@ STYLE = """
   font: inherit; cursor: pointer; color: light-dark(#1B1F24, #E6EAEE); background: light-dark(var(--l), var(--d)); }
 .wf-matrix.most .wf-cell { min-height: 30px; }
 .wf-still { display: grid; place-items: center; box-sizing: border-box; cursor: default; }
+.wf-floor { display: block; font-size: .68em; font-weight: 400; line-height: 1.1; }
 .wf-cell.strong { color: light-dark(#FFFFFF, #0B0E11); }
 .wf-cell:hover { border-color: color-mix(in srgb, currentColor 45%, transparent); }
 .wf-cell[aria-pressed="true"] { border-color: light-dark(#1B1F24, #E6EAEE); font-weight: 700; }

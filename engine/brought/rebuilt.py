@@ -1,7 +1,7 @@
 """A factual model with its data as another program reads them: two npz files, and the lines of Python that rebuild it.
 
     problem.npz   x_train (n, d), y_train (n,), x_query (m, d), y_query (m,), candidates (k,): as `influence` reads it
-    weights.npz   the state dict of the module, an array a name
+    weights.npz   the state dict of the module, an array a name, in the precision of the problem
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
+import torch
 from torch import nn
 
 from engine.basics.errors import InvalidInput
@@ -69,7 +70,8 @@ def _module(problem: ModuleProblem, model: str) -> Rebuilt:
     children, shape = dict(module.named_children()), tuple(problem.x.shape[1:])
     printed = type(module) is nn.Sequential and all(type(child) in PRINTED for child in children.values())
     lines = _sequential(children) if printed else _by_name(model, shape, problem.classes)
-    state = {name: value.detach().float().cpu().numpy() for name, value in module.state_dict().items()}
+    state = {name: value.detach().to(torch.promote_types(value.dtype, torch.float32)).cpu().numpy()
+             for name, value in module.state_dict().items()}
     return Rebuilt(lines, shape, state, _layers(module, names), names, problem.l2)
 
 

@@ -85,6 +85,8 @@ def _computed(problem: Problem, scorings: list[Scoring], setting: Setting) -> li
 
     with progress(f"{len(problem.candidates):,} candidates × {len(problem.queries):,} queries") as move:
         found = answer(problem, scorings, setting.options(move))
+    for said in dict.fromkeys(said for scores in found for said in scores.provenance.get("rounded", [])):
+        print(said, file=sys.stderr)
     for scores in found:
         _warn(scores)
     return found

@@ -25,15 +25,17 @@ from engine.problems.trained import trained
 
 
 def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem:
-    """The network's problem on checked arrays, whose inputs are flat. Raises `InvalidInput`."""
+    """The network's problem on checked arrays, whose inputs are flat, in the precision of the network. Raises
+    `InvalidInput`."""
     shape = input_shape(network.shape, arrays.x_train.shape[1])
     build = builder(network.model, shape, arrays.n_classes)
-    x, queries = (part.reshape(len(part), *shape).astype("float32") for part in (arrays.x_train, arrays.x_query))
+    wide, queries = (part.reshape(len(part), *shape) for part in (arrays.x_train, arrays.x_query))
+    x = wide.astype("float32")  # what a network is trained on here
     if folder := recorded_folder(network):
         if fit.l2 is not None:
             raise InvalidInput("A recorded training brings its own weight decay; leave out --l2.")
         return of_recording(open_recording(folder), build, x, arrays.y_train, lambda module, recipe, **others: (
-            ModuleProblem(module, x, arrays.y_train, queries, arrays.y_query, arrays.candidates, recipe=recipe,
+            ModuleProblem(module, wide, arrays.y_train, queries, arrays.y_query, arrays.candidates, recipe=recipe,
                           parameters=network.parameters, device=fit.device, **others)))
     recipe = _recipe(fit, network)
     if network.checkpoint is None:
@@ -45,7 +47,7 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
         module = load_checkpoint(build(), network.checkpoint)
         states = tuple((read_state(path), 1.0) for path in network.trajectory or ())
     known = network.checkpoint is None or network.recipe is not None
-    problem = ModuleProblem(module, x, arrays.y_train, queries, arrays.y_query, arrays.candidates,
+    problem = ModuleProblem(module, wide, arrays.y_train, queries, arrays.y_query, arrays.candidates,
                             parameters=network.parameters, l2=recipe.weight_decay, recipe=recipe if known else None,
                             build=build, device=fit.device)
     problem.keep_checkpoints(states)

@@ -109,6 +109,16 @@ class Desk:
         guessed = cost.guess(missing, drawn.problem, len(narrowed(drawn.problem, candidates).candidates))
         return guessed + cost.preparation(missing, drawn.problem)[1] <= seconds
 
+    def at_hand(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None, count: int
+                ) -> dict[Scoring, Scores]:
+        """Those of the scores that are in memory or that finished runs hold; nothing is computed or queued. count: how
+        many candidates `candidates` are."""
+        found = self._kept(source, dict.fromkeys(scorings), candidates)
+        missing = [scoring for scoring in dict.fromkeys(scorings) if scoring not in found]
+        if not missing:
+            return found
+        return found | self._keep(source, runs.finished(self.jobs, source, missing, count).values(), candidates)
+
     def _prepare(self, source: ProblemSource) -> DrawnProblem:
         self.memory.make_room(source.example_bytes())
         heap.trim()

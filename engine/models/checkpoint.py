@@ -29,12 +29,15 @@ def load_checkpoint(module: nn.Module, path: Path | str) -> nn.Module:
     """Put the weights in the file `path` into `module`, all of them or none, and return it.
 
     The file is safetensors or a state dict of `torch.save`, alone or under `state_dict` or `model`. Tensors are
-    cast to the module's precision and device. Raises MissingData if there is no such file, InvalidInput if it is
+    cast to the module's precision and device, and the module to float64 where the file's are, so that whoever narrows
+    them knows what they were. Raises MissingData if there is no such file, InvalidInput if it is
     damaged, holds anything but tensors, or does not fit the module.
     """
     state = read_state(path)
     own = module.state_dict()
     _check_fit(own, state, Path(path).name)
+    if any(state[key].dtype == torch.float64 and own[key].dtype == torch.float32 for key in own if key in state):
+        own = module.double().state_dict()
     module.load_state_dict({key: state.get(key, value) for key, value in own.items()})
     return module
 

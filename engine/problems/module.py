@@ -33,6 +33,7 @@ from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
 from engine.problems.memory import Memory
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
+from engine.problems.rounding import rounded
 from engine.question.class_behaviors import soft_margin_signal
 from engine.question.likelihood import doubt
 from engine.question.processes import Trajectory
@@ -101,6 +102,9 @@ class ModuleProblem(Problem):
         chosen = self._labels(range(len(y)) if candidates is None else candidates)
         super().__init__(Examples(self._inputs(x_train), y, self._inputs(x_query), self._labels(y_query), chosen),
                          shared)
+        given = () if isinstance(module, Network) else module.parameters()
+        self.rounded = self.of_model("rounded", lambda: rounded(
+            [("inputs", (x_train, x_query)), ("model's parameters", given)], self.network.dtype))
         if self.network.dtype == torch.float64:
             keep_double(self.network.module, self.queries[:2])
         self._classes = self.of_model("classes", self._checked_classes)
@@ -379,7 +383,7 @@ class ModuleProblem(Problem):
         recipe = {} if self.recipe is None else {"recipe": self.recipe.model_dump(mode="json")}
         return {**recipe, "l2": self.l2, "selection": self.network.selection, "precision": self.precision,
                 "factual_loss": loss, "factual_gradient_norm": gradient.double().norm().item(),
-                "model": self.network.fingerprint}
+                "model": self.network.fingerprint, **({"rounded": list(self.rounded)} if self.rounded else {})}
 
     @property
     def described(self) -> str:

@@ -66,7 +66,8 @@ class Specification(Value):
 
     @property
     def orientation(self) -> int:
-        """+1, or −1 for `remove` and for a negative α: orientation × score is positive where z_k supports B."""
+        """+1, or −1 for `remove` and for a negative α: orientation × score is positive where z_k supports B,
+        under `relabel` where the other label does."""
         return self.intervention.orientation
 
     @property

@@ -26,8 +26,11 @@ def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:
 def as_inputs(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Flat features (n, d), pictures with colours last, as float32 inputs (n, *shape), channels first."""
     x = x.astype(np.float32)
-    if len(shape) == 1:
-        return x
+    return x if len(shape) == 1 else channels_first(x, shape)
+
+
+def channels_first(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Flat pictures with colours last as inputs (n, *shape)."""
     channels, h, w = shape
     return np.ascontiguousarray(x.reshape(len(x), h, w, channels).transpose(0, 3, 1, 2))
 

@@ -71,13 +71,16 @@ class NetworkFamily(Family):
 
     def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         shape = input_shape(dataset, source.pool)
-        x_train, x_query = (as_inputs(pooled(source, dataset, x), shape) for x in (sample.x_train, sample.x_query))
+        given = [pooled(source, dataset, x) for x in (sample.x_train, sample.x_query)]
+        x_train, x_query = (as_inputs(x, shape) for x in given)
+        # features are handed on as they are, and what a precision takes from them is said; pixels are bytes
+        wide, queries = given if len(shape) == 1 else (x_train, x_query)
 
         def build() -> nn.Module:
             return build_model(source.model, shape, sample.n_classes)
 
         def problem(module: nn.Module, recipe: TrainingRecipe | None, **others: Any) -> ModuleProblem:
-            return ModuleProblem(module, x_train, sample.y_train, x_query, sample.y_query, sample.candidates,
+            return ModuleProblem(module, wide, sample.y_train, queries, sample.y_query, sample.candidates,
                                  parameters=source.selection, recipe=recipe, device=device,
                                  **{"build": build, "seed": source.seed, "l2": source.l2, **others})
 

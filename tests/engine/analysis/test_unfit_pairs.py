@@ -52,6 +52,23 @@ def test_the_reading_of_an_infinitesimal_weight_is_its_limit(small):
     np.testing.assert_allclose(finite, local, rtol=0, atol=1e-3 * np.abs(local).max())
 
 
+@pytest.mark.parametrize("alpha", [0.02, 1e-6, -1e-6, -0.02])
+def test_a_weight_that_is_read_as_an_infinitesimal_one_ranks_alike_after_orientation(small, alpha):
+    """Whatever its sign: its linear response under the same process, and, where it is small, the finite one too."""
+    found = intermediate("query_loss", Upweight(alpha=alpha), LocalResponse(damping=0.1), small.n, convex=True)
+    assert found.scoring == Scoring.of("query_loss", *LOCAL)
+    assert ("negative multiple" in found.reading) == ("once the sign is turned" in found.reading) == (alpha < 0)
+    search = {"kind": "reoptimize", "damping": 0.1}
+    routes = ["cholesky", *(["exact"] if abs(alpha) < 1e-3 else [])]
+    read, *weighed = compute(small, [found.scoring, *(Scoring.of(
+        "query_loss", Upweight(alpha=alpha), search, route) for route in routes)])
+    for scores in weighed:
+        assert compare([[scores, read]]).agreement("kendall_tau", 0, 1).mean > 0.999
+    exact = Scoring.of("query_loss", Upweight(alpha=alpha), search)
+    near = explain(small, exact, Scoring.of("query_loss", Upweight(alpha=abs(alpha)), search))
+    assert near.whole["kendall_tau"].mean > 0.9 and near.direct.mean < 0.05
+
+
 @pytest.mark.parametrize("row", [0, 7])
 def test_retraining_under_an_infinitesimal_weight_is_its_difference_quotient(small, row):
     """Trained from scratch under weights ±α, by a Newton method of the tests' own."""

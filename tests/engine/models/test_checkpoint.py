@@ -170,3 +170,14 @@ def test_keys_and_shapes_that_do_not_fit_are_named_and_nothing_is_changed(tmp_pa
         refused(module(width=5).state_dict())
     said = refused({f"net.{key}": value for key, value in state.items()})
     assert "lacks 0.weight, 0.bias, 1.weight and 5 more and has the unknown net.0.bias, " in said
+
+
+def test_weights_in_float64_are_not_narrowed_unsaid(tmp_path):
+    """The module takes the precision of the file; a problem in float32 says what that takes from it."""
+    source, target = module().double(), module()
+    with torch.no_grad():
+        source[0].weight.add_(1e-12)
+    load_checkpoint(target, save_checkpoint(source.state_dict(), tmp_path / "weights.safetensors"))
+    assert same(target, source) and target[0].weight.dtype == torch.float64
+    again = load_checkpoint(module(), save_checkpoint(module().state_dict(), tmp_path / "narrow.safetensors"))
+    assert again[0].weight.dtype == torch.float32

@@ -69,6 +69,8 @@ def scorings(problem):
         estimator = ESTIMATORS[route]
         if process["kind"] not in fitting(intervention["kind"]) or not estimator.serves(problem):
             continue
+        if route in ("source", "in_run_shapley") and problem.reads == "tokens":
+            continue  # factors are of whole layers and this problem selects one matrix; AdamW has no second order
         try:
             asked = Scoring.of(behavior, intervention, process, route)
             if asked.intervention.label_free:

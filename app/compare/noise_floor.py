@@ -1,0 +1,97 @@
+"""The noise floor on the Compare page: what another seed reaches, beside every cell that is about a single run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from app.widgets import chips, glossary, guesses, job_panel
+from app.widgets.agreements import plus_minus, signed
+from app.widgets.desk import desk
+from engine.analysis.noise_floor import at_ceiling, two_runs
+from engine.desk import noise_floor
+from engine.desk.compared import Compared
+from engine.desk.noise_floor import Floors
+from engine.metrics.agreement import METRICS
+
+LEGEND = ("*seed*, in a cell about a single run: what the exact answer to the same question about another run agrees "
+          "by; *≥ seed*: the cell is at that ceiling; *seed ?*: not measured.")
+ASK = "Measure what another seed reaches"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a cell says of its noise floor: in itself, and in words."""
+
+    mark: str = ""
+    words: str = ""
+
+
+def known(found: Compared) -> Floors:
+    """What is known of the floors, without waiting."""
+    return noise_floor.floors(desk(), found)
+
+
+def marked(cells: pd.DataFrame, found: Compared, floors: Floors, metric: str) -> pd.DataFrame:
+    """The cells of the matrix with `floor`, what each says of its noise floor, and `floor_words`."""
+    said = [told(found, floors, metric, (row, column)) for row, column in zip(cells.row, cells.column, strict=True)]
+    return cells.assign(floor=[one.mark for one in said], floor_words=[one.words for one in said])
+
+
+def told(found: Compared, floors: Floors, metric: str, pair: tuple[int, int]) -> Told:
+    """What a pair says of its noise floor: nothing where neither side is about a single run."""
+    a, b = (found.scorings[place] for place in pair)
+    if pair[0] == pair[1] or not {a, b} & set(floors.pairs):
+        return Told()
+    if a in floors.pairs and b in floors.pairs and two_runs(a, b):
+        return Told("two seeds", "Both are single runs of one question: their agreement is the noise floor itself.")
+    reached, words = [], []
+    for own in dict.fromkeys(floors.pairs[one] for one in (a, b) if one in floors.pairs):
+        comparison = floors.measured.get(own)
+        if comparison is None:
+            words.append(f"By how much another seed of “{own.own.title}” agrees is not measured{_why(floors, own)}.")
+            continue
+        agreement = comparison.agreement(metric, 0, 1)
+        reached += [] if math.isnan(agreement.mean) else [agreement]
+        words.append(f"The exact answers to “{own.own.title}” under two seeds, +{own.seeds[0]} and +{own.seeds[1]}, "
+                     f"agree by {METRICS[metric].title} {plus_minus(agreement.mean, agreement.ci95)}.")
+    lowest = min(reached, key=lambda one: one.mean, default=None)
+    if lowest is None:
+        return Told("seed ?", " ".join(words))
+    if not at_ceiling(found.comparison.agreement(metric, *pair), lowest):
+        return Told(f"seed {signed(lowest.mean, 2)}", " ".join(words))
+    return Told(f"≥ seed {signed(lowest.mean, 2)}", " ".join((*words, (
+        "This pair is at the ceiling: the two agree at least as well, so that what parts them is no more than what a "
+        "seed changes."))))
+
+
+def _why(floors: Floors, own: noise_floor.Runs) -> str:
+    """Why a floor is not measured: what stands in the way, or what it costs."""
+    if own in floors.trouble:
+        return f": {floors.trouble[own].rstrip('.')}"
+    if floors.seconds is None:
+        return ""
+    return f"; with all others of this list that are not, it takes {guesses.between(floors.seconds)} on two cores"
+
+
+def below(floors: Floors, found: Compared) -> None:
+    """Under the matrix: how its marks are read, and a button for what is not measured, or the run that measures it."""
+    if not floors.pairs:
+        return
+    glossary.caption(LEGEND)
+    if floors.waiting is not None:
+        job_panel.watch(floors.waiting)
+    elif any(floors.missing):
+        st.button(ASK, icon=":material/casino:", key="compare:floor", on_click=job_panel.act,
+                  args=(noise_floor.ask, desk(), found, floors.missing),
+                  help="The same exact questions about one more run of the training, with another seed"
+                       + (f": {guesses.between(floors.seconds)} on two cores." if floors.seconds is not None else "."))
+
+
+def beside(found: Compared, floors: Floors, metric: str, pair: tuple[int, int]) -> None:
+    """The words of the opened pair."""
+    if words := told(found, floors, metric, pair).words:
+        chips.note(words)
