@@ -36,6 +36,8 @@ from engine.problems.problem import Shared
 from engine.scoring import cost
 from engine.scoring.compute import check, compute
 from engine.scoring.convergence import Convergence
+from engine.scoring.identities import EVERY_PROBLEM
+from engine.scoring.reference import Evidence, standing
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
@@ -177,14 +179,13 @@ def against(approximate: Scores, exact: Scores, *, of: tuple[int, int] | None = 
     spread = 0.0 if of is None else jackknife(Together.of([approximate, exact]), whole[1])
     return SpotCheck(approximate.scoring, exact.scoring, found.agreement("kendall_tau", 0, 1),
                      found.agreement("top_overlap", 0, 1), spread, top, kept, whole[1], queries, whole[0], seed,
-                     exact.convergence, bounded(exact))
+                     exact.convergence, bounded(exact, approximate.scoring))
 
 
-def bounded(exact: Scores) -> bool:
-    """Whether the error of a reference is bounded: it was computed to a tolerance, and the candidates that missed it
-    are left out, as in every comparison; or as defined, but for rounding. Iterations, wherever they end, have no bound.
-    """
-    return exact.scoring.exact and not exact.convergence.searched
+def bounded(exact: Scores, judged: Scoring) -> bool:
+    """Whether a reference is known to be right for judging an approximation (`engine.scoring.reference`): computed as
+    defined, or solved to a bound. Candidates that missed it are left out, as in every comparison."""
+    return exact.scoring.exact and standing(exact.scoring, EVERY_PROBLEM, Evidence.of([exact]), judged).trusted
 
 
 def jackknife(together: Together, of: int) -> float:

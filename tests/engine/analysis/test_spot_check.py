@@ -18,7 +18,6 @@ from engine.analysis.spot_check import (
     spot_check,
 )
 from engine.curvature.solution import RELATIVE
-from engine.exact.local_search import SEARCHED
 from engine.metrics.agreement import kendall_tau
 from engine.problems import SoftmaxProblem
 from engine.scoring.compute import compute
@@ -120,9 +119,9 @@ def test_a_reference_that_is_a_search_is_not_called_exact_and_what_did_not_conve
     found = against(by_hand(APPROXIMATE, values), missed)
     assert (found.candidates, found.of_candidates, found.bounded) == (7, 8, True)
     assert "7 of 8 converged" in found.reference_said and found.basis.startswith("7 of 8 candidates")
-    searched = by_hand(EXACT, values, **{SEARCHED: 20.0})
+    searched = by_hand(EXACT, values, negative_curvature=1.0)
     found = against(by_hand(APPROXIMATE, values), searched)
-    assert not bounded(searched) and "not bounded" in found.reference_said
+    assert not bounded(searched, APPROXIMATE) and "not bounded" in found.reference_said
     assert "a search for the answer" in found.sentence and "the exact answer" not in found.sentence
     lost = against(by_hand(APPROXIMATE, values), by_hand(EXACT, values, np.arange(8) > 6))
     assert isinstance(lost, NotMeasured) and "1 of 8 candidates converged" in lost.why
