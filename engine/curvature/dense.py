@@ -38,9 +38,11 @@ def solve(operator: Operator, rhs: Tensor) -> Solution:
     if info.item():
         raise InvalidInput("The Hessian plus damping is singular; raise the damping or l2.")
     x = torch.linalg.ldl_solve(factored, pivots, rhs.double())
-    fault = (damped @ x - rhs.double()).norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
+    off = rhs.double() - damped @ x
+    left = torch.linalg.ldl_solve(factored, pivots, off)
+    fault = off.norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
     told = {"factored": 1.0, "tolerance": TOLERANCE, **_definiteness(operator, hessian, damped)}
-    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told)
+    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told, left.to(rhs.dtype))
 
 
 def _definiteness(operator: Operator, hessian: Tensor, damped: Tensor) -> dict[str, float]:

@@ -24,13 +24,15 @@ class Solution:
     """x ≈ (C + δI)⁻¹ rhs, shape (P, b), with the relative residual of every column.
 
     residual (b,): ‖(C + δI)x − rhs‖ / ‖rhs‖. converged (b,): whether the solver met its own
-    tolerance, or, for a method without one, whether the result is finite. info: its settings and counts.
+    tolerance, or, for a method without one, whether the result is finite. info: its settings and counts. left (P, b):
+    of a factorisation, (C + δI)⁻¹(rhs − (C + δI)x), about how far rounding left x from the solution.
     """
 
     x: Tensor
     residual: Tensor
     converged: Tensor
     info: dict[str, float] = field(default_factory=dict)
+    left: Tensor | None = None
 
     @property
     def told(self) -> dict[str, float]:

@@ -14,6 +14,7 @@ relabelling, it is the inverse-Hessian approximation (Koh and Liang, 2017).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from typing import Protocol
 
@@ -33,6 +34,8 @@ from engine.question.interventions import Intervention
 from engine.question.processes import LocalResponse, LocalSearch, Reoptimize, Retrain
 
 FACTORISATIONS = (CHOLESKY, DENSE)
+SAFETY = 8.0
+"""How many times what a second solve finds that rounding left may be more."""
 COLUMN_BYTES = 512 << 20
 """Right-hand sides that are held at once, where their solutions need not be kept."""
 
@@ -50,8 +53,9 @@ def linear_responses(solver: InverseHessian, problem: Problem, interventions: Se
         key = unit.scale, unit.own, unit.further
         if key not in solved:
             solved[key] = _solved(solver, problem, linear, unit, process.damping, options.share(place, count))
-        changes, converged, residual, info = solved[key]
-        responses.append(Response((linear.part(changes, change.size),), converged, residual, dict(info)))
+        found = solved[key]
+        part = linear.part(found.changes, change.size, found.left)
+        responses.append(Response((part,), found.converged, found.residual, dict(found.info)))
         options.progress((place + 1) / count)
     return responses
 
@@ -63,8 +67,16 @@ def local_response(problem: Problem, interventions: Sequence[Intervention], proc
     return linear_responses(solver, problem, interventions, process, candidates, options)
 
 
-Solved = tuple[Sequence[Tensor], Tensor, Tensor, dict[str, float]]
-"""What the solutions do to the model, a tensor a batch of candidates; converged, residual (b,); the solver's info."""
+@dataclass(frozen=True)
+class Solved:
+    """What the solutions do to the model, a tensor a batch of candidates, and what the distances do that a
+    factorisation left of them, where it was one; converged, residual (b,); the solver's info."""
+
+    changes: Sequence[Tensor]
+    left: Sequence[Tensor]
+    converged: Tensor
+    residual: Tensor
+    info: dict[str, float]
 
 
 class Linearised(Protocol):
@@ -82,8 +94,8 @@ class Linearised(Protocol):
     def moved(self, x: Tensor) -> Tensor:
         """What is kept of the solutions x (P, b) = (H + damping·I)⁻¹ g."""
 
-    def part(self, changes: Sequence[Tensor], size: float) -> Part | GradientPart:
-        """The first-order change along −size·x, from what `moved` kept of all batches."""
+    def part(self, changes: Sequence[Tensor], size: float, left: Sequence[Tensor]) -> Part | GradientPart:
+        """The first-order change along −size·x, from what `moved` kept of all batches, of the distances left too."""
 
 
 def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
@@ -97,17 +109,19 @@ def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
 
 def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change: Change, damping: float,
             options: Options) -> Solved:
-    changes, converged, residuals = [], [], []
+    changes, left, converged, residuals = [], [], [], []
     info: dict[str, float] = {}
     for place, rows in enumerate(linear.batches):
         options.check()
         operator = solver.operator(problem, damping, options.share(place, len(linear.batches)))
         solution = solver.solve(operator, force(linear, change, rows))
         changes.append(linear.moved(solution.x))
+        if solution.left is not None:
+            left.append(linear.moved(solution.left))
         converged.append(solution.converged)
         residuals.append(solution.residual)
         info = {key: max(info.get(key, value), value) for key, value in solution.told.items()}
-    return changes, torch.cat(converged), torch.cat(residuals), info
+    return Solved(changes, left, torch.cat(converged), torch.cat(residuals), info)
 
 
 @singledispatch
@@ -140,8 +154,9 @@ class _Softmax:
         d, c = self.problem.dimension, self.problem.classes
         return -(self.problem.queries @ x.reshape(d, -1)).view(-1, c, x.shape[1]).transpose(1, 2)
 
-    def part(self, changes: Sequence[Tensor], size: float) -> Part:
-        return Part(torch.cat(list(changes), 1) * size, self.problem.query_logits, linear=True)
+    def part(self, changes: Sequence[Tensor], size: float, left: Sequence[Tensor]) -> Part:
+        noise = SAFETY * abs(size) * torch.cat(list(left), 1).abs().amax(-1) if left else None
+        return Part(torch.cat(list(changes), 1) * size, self.problem.query_logits, linear=True, noise=noise)
 
 
 class _Module:
@@ -169,7 +184,7 @@ class _Module:
         """The directions themselves, (b, P)."""
         return x.T.contiguous()
 
-    def part(self, changes: Sequence[Tensor], size: float) -> GradientPart:
+    def part(self, changes: Sequence[Tensor], size: float, left: Sequence[Tensor]) -> GradientPart:
         problem, (directions,) = self.problem, changes
 
         def products(signal: Tensor) -> Tensor:

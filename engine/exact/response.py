@@ -70,7 +70,7 @@ class Part:
         A behavior without a gradient jumps: ∞ where rounding may decide on which side it is, else 0.
         """
         if self.linear:
-            return self.change.new_zeros(self.change.shape[:2])
+            return self._of_derivative(signal_of(behavior, self.baseline, labels).abs())
         if enough is None or behavior.steepest is None or behavior.difference is None:
             return self._errors(behavior, labels)
         found = behavior.steepest * _digits(self.change) * self.length
@@ -99,6 +99,11 @@ class Part:
             found += digits * behavior.value(moved, repeated).abs()
         return found
 
+    def _of_derivative(self, pull: Tensor) -> Tensor:
+        """|s_B|ᵀ(noise + ε|δf|) of s_B (m, C)."""
+        found = _digits(self.change) * torch.einsum("mbc,mc->mb", self.change.abs(), pull)
+        return found if self.noise is None else found + pull.sum(-1)[:, None] * self.noise
+
 
 def _digits(change: Tensor) -> float:
     return LAST_DIGITS * torch.finfo(change.dtype).eps
@@ -118,20 +123,23 @@ class GradientPart:
 
     baseline (m, C): the query logits at which the behavior is differentiated. products: s_B (m, C) ->
     (m, b), the inner products ⟨J_qᵀ s_B(q), v_k⟩; no behavior is known before it is called, so that all
-    behaviors share the v_k. count: b.
+    behaviors share the v_k. count: b. rounding: s_B -> (m, b), a bound on the error of these; None: none is stated.
     """
 
     baseline: Tensor
     products: Callable[[Tensor], Tensor]
     count: int
+    rounding: Callable[[Tensor], Tensor] | None = None
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): ∇_θ B(q)ᵀ v_k."""
         return self.products(signal_of(behavior, self.baseline, labels))
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
-        """(m, b): 0, as nothing is subtracted."""
-        return self.baseline.new_zeros(len(self.baseline), self.count)
+        """(m, b): what `rounding` says; NaN where it says nothing."""
+        if self.rounding is None:
+            return self.baseline.new_full((len(self.baseline), self.count), torch.nan)
+        return self.rounding(signal_of(behavior, self.baseline, labels))
 
 
 @dataclass(frozen=True)
@@ -228,10 +236,14 @@ class Response:
         means = [part for part in self.parts if isinstance(part, Average) and len(part.parts) > 1]
         return means[0].standard_error(behavior, labels) if len(means) == len(self.parts) == 1 else None
 
+    def errors(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): how far rounding may have moved `scores` at most; NaN where no bound is stated."""
+        enough = RESOLUTION * scores.abs() / len(self.parts)
+        return total(part.errors(behavior, labels, enough) for part in self.parts)
+
     def resolved(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): whether rounding may have moved `scores` by RESOLUTION of themselves at most."""
-        allowed = RESOLUTION * scores.abs()
-        return total(part.errors(behavior, labels, allowed / len(self.parts)) for part in self.parts) <= allowed
+        return self.errors(scores, behavior, labels) <= RESOLUTION * scores.abs()
 
 
 def total(parts: Iterable[Tensor]) -> Tensor:
