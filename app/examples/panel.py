@@ -244,7 +244,7 @@ def scale(scores: Scores, column: Column) -> str:
     text = (f"{how} · {column.scored:,} candidates · score: {unit}, "
             f"from {cards.number(column.low)} to {cards.number(column.high)}")
     return text + (f" · {unsolved} {scores.convergence.missed} and have no rank" if unsolved else "") + (
-        f" · {small} below resolution, without a rank" if small else "")
+        f" · {small} without a rank, as the error bound exceeds the distance to half of the others" if small else "")
 
 
 def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str, asked: bool) -> None:

@@ -3,11 +3,12 @@ r"""The inverse Hessian by Cholesky factorisation: (H + δI)⁻¹ to rounding er
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from torch import Tensor
 
 from engine.curvature.softmax_hessian import SoftmaxHessian
-from engine.curvature.solution import InverseHessian, Solution, measured
+from engine.curvature.solution import InverseHessian, Rounding, Solution, measured
 from engine.models.linear_solvers import by_factor
 
 TOLERANCE = 1e-6
@@ -19,7 +20,8 @@ def solve(operator: SoftmaxHessian, rhs: Tensor) -> Solution:
     factor = operator.problem.cholesky(operator.damping)
     x = by_factor(factor, rhs)
     found = measured(operator, x, rhs, {"factored": 1.0, "tolerance": TOLERANCE}, tolerance=TOLERANCE)
-    return replace(found, left=by_factor(factor, rhs - operator @ x))
+    return replace(found, rounding=Rounding.of(partial(by_factor, factor), rhs - operator @ x, x,
+                                               operator.diagonal()))
 
 
 CHOLESKY = InverseHessian("cholesky", "Cholesky", "direct factorisation", solve, (SoftmaxHessian,), exact=True)

@@ -2,13 +2,15 @@ r"""Any curvature as a dense matrix, and its inverse by factorisation: right to 
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
-from engine.curvature.solution import InverseHessian, Solution
+from engine.curvature.solution import InverseHessian, Rounding, Solution
 
 LIMIT = 4_000
 """Up to so many parameters the matrix is built (128 MB in float64) and factored."""
@@ -39,10 +41,10 @@ def solve(operator: Operator, rhs: Tensor) -> Solution:
         raise InvalidInput("The Hessian plus damping is singular; raise the damping or l2.")
     x = torch.linalg.ldl_solve(factored, pivots, rhs.double())
     off = rhs.double() - damped @ x
-    left = torch.linalg.ldl_solve(factored, pivots, off)
+    rounding = Rounding.of(partial(torch.linalg.ldl_solve, factored, pivots), off, x, damped.diagonal())
     fault = off.norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
     told = {"factored": 1.0, "tolerance": TOLERANCE, **_definiteness(operator, hessian, damped)}
-    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told, left.to(rhs.dtype))
+    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told, rounding)
 
 
 def _definiteness(operator: Operator, hessian: Tensor, damped: Tensor) -> dict[str, float]:

@@ -24,10 +24,11 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.curvature.cholesky import CHOLESKY
 from engine.curvature.dense import DENSE
-from engine.curvature.solution import InverseHessian
-from engine.exact.response import GradientPart, Part, Response
+from engine.curvature.solution import InverseHessian, Rounding
+from engine.exact.response import LAST_DIGITS, GradientPart, Part, Response
+from engine.exact.steps import signals
 from engine.gradients.per_example import loss_gradients
-from engine.gradients.products import products_with
+from engine.gradients.products import products_with, query_norms
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -35,7 +36,9 @@ from engine.question.processes import LocalResponse, LocalSearch, Reoptimize, Re
 
 FACTORISATIONS = (CHOLESKY, DENSE)
 SAFETY = 8.0
-"""How many times what a second solve finds that rounding left may be more."""
+"""How many times what is found that rounding did to a solution may be more."""
+ROUNDED = 64.0
+"""Units of rounding that a gradient of a network, taken as a vector, may be off by."""
 COLUMN_BYTES = 512 << 20
 """Right-hand sides that are held at once, where their solutions need not be kept."""
 
@@ -54,7 +57,7 @@ def linear_responses(solver: InverseHessian, problem: Problem, interventions: Se
         if key not in solved:
             solved[key] = _solved(solver, problem, linear, unit, process.damping, options.share(place, count))
         found = solved[key]
-        part = linear.part(found.changes, change.size, found.left)
+        part = linear.part(found.changes, change.size, found.rounding)
         responses.append(Response((part,), found.converged, found.residual, dict(found.info)))
         options.progress((place + 1) / count)
     return responses
@@ -69,11 +72,11 @@ def local_response(problem: Problem, interventions: Sequence[Intervention], proc
 
 @dataclass(frozen=True)
 class Solved:
-    """What the solutions do to the model, a tensor a batch of candidates, and what the distances do that a
-    factorisation left of them, where it was one; converged, residual (b,); the solver's info."""
+    """What the solutions do to the model, a tensor a batch of candidates, and what rounding did to that, where they are
+    exact; converged, residual (b,); the solver's info."""
 
     changes: Sequence[Tensor]
-    left: Sequence[Tensor]
+    rounding: Sequence[Tensor]
     converged: Tensor
     residual: Tensor
     info: dict[str, float]
@@ -94,8 +97,11 @@ class Linearised(Protocol):
     def moved(self, x: Tensor) -> Tensor:
         """What is kept of the solutions x (P, b) = (H + damping·I)⁻¹ g."""
 
-    def part(self, changes: Sequence[Tensor], size: float, left: Sequence[Tensor]) -> Part | GradientPart:
-        """The first-order change along −size·x, from what `moved` kept of all batches, of the distances left too."""
+    def off(self, rounding: Rounding) -> Tensor:
+        """What is kept of what rounding did to x: (m, b) of the query logits, or (b,) of x itself."""
+
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> Part | GradientPart:
+        """The first-order change along −size·x, from what `moved` and `off` kept of all batches."""
 
 
 def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
@@ -109,19 +115,19 @@ def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
 
 def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change: Change, damping: float,
             options: Options) -> Solved:
-    changes, left, converged, residuals = [], [], [], []
+    changes, rounding, converged, residuals = [], [], [], []
     info: dict[str, float] = {}
     for place, rows in enumerate(linear.batches):
         options.check()
         operator = solver.operator(problem, damping, options.share(place, len(linear.batches)))
         solution = solver.solve(operator, force(linear, change, rows))
         changes.append(linear.moved(solution.x))
-        if solution.left is not None:
-            left.append(linear.moved(solution.left))
+        if solution.rounding is not None:
+            rounding.append(linear.off(solution.rounding))
         converged.append(solution.converged)
         residuals.append(solution.residual)
         info = {key: max(info.get(key, value), value) for key, value in solution.told.items()}
-    return Solved(changes, left, torch.cat(converged), torch.cat(residuals), info)
+    return Solved(changes, rounding, torch.cat(converged), torch.cat(residuals), info)
 
 
 @singledispatch
@@ -139,10 +145,11 @@ class _Softmax:
 
     def gradients(self, rows: Tensor, label: int | None = None) -> Tensor:
         problem = self.problem
-        signal = problem.probabilities[rows]
+        labels = problem.y[rows]
         if label is not None:
             problem.check_label(label)
-        signal[torch.arange(len(rows), device=signal.device), problem.y[rows] if label is None else label] -= 1.0
+            labels = torch.full_like(labels, label)
+        signal = signals(problem.outputs(problem.x[rows]), labels)
         return (problem.x[rows].T[:, None] * signal.T).reshape(problem.parameters, len(rows))
 
     @property
@@ -154,9 +161,17 @@ class _Softmax:
         d, c = self.problem.dimension, self.problem.classes
         return -(self.problem.queries @ x.reshape(d, -1)).view(-1, c, x.shape[1]).transpose(1, 2)
 
-    def part(self, changes: Sequence[Tensor], size: float, left: Sequence[Tensor]) -> Part:
-        noise = SAFETY * abs(size) * torch.cat(list(left), 1).abs().amax(-1) if left else None
-        return Part(torch.cat(list(changes), 1) * size, self.problem.query_logits, linear=True, noise=noise)
+    def off(self, rounding: Rounding) -> Tensor:
+        left = self.moved(rounding.left).abs().amax(-1)
+        return SAFETY * (left + self.moved(rounding.probes).square().mean(1).sqrt().amax(-1)[:, None] * rounding.sizes)
+
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> Part:
+        change, noise = torch.cat(list(changes), 1) * size, None
+        if rounding:
+            own = torch.cat([self.problem.outputs(self.problem.x[rows]).abs().amax(1) for rows in self.batches])
+            digits = LAST_DIGITS * torch.finfo(change.dtype).eps
+            noise = abs(size) * torch.cat(list(rounding), 1) + 2.0 * digits * own * change.abs().amax(-1)
+        return Part(change, self.problem.query_logits, linear=True, noise=noise)
 
 
 class _Module:
@@ -184,13 +199,23 @@ class _Module:
         """The directions themselves, (b, P)."""
         return x.T.contiguous()
 
-    def part(self, changes: Sequence[Tensor], size: float, left: Sequence[Tensor]) -> GradientPart:
+    def off(self, rounding: Rounding) -> Tensor:
+        return SAFETY * (rounding.left.norm(dim=0) + rounding.probes.norm(dim=0).square().mean().sqrt()
+                         * rounding.sizes)
+
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> GradientPart:
         problem, (directions,) = self.problem, changes
 
         def products(signal: Tensor) -> Tensor:
             return -size * products_with(problem, problem.queries, signal, directions)
 
-        return GradientPart(problem.query_logits, products, len(directions))
+        def bound(signal: Tensor) -> Tensor:
+            """‖J_qᵀ s_B‖ times what x may be off by, and what rounding takes of gradients and products."""
+            lengths = query_norms(problem, problem.queries, signal)
+            off = torch.cat(list(rounding)) + ROUNDED * torch.finfo(directions.dtype).eps * directions.norm(dim=1)
+            return abs(size) * lengths[:, None] * off
+
+        return GradientPart(problem.query_logits, products, len(directions), bound if rounding else None)
 
 
 linearised.register(SoftmaxProblem, _Softmax)

@@ -90,7 +90,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Optima:
-    """W (D, C, b), the float64 gradient there (D, C, b), its norms (b,), convergence flags (b,), and the work it took."""
+    """W (D, C, b), ∇F_k there (D, C, b), its norms (b,), all float64, convergence flags (b,), and the work it took."""
 
     weights: Tensor
     gradient: Tensor

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.curvature.solution import random_columns
 from engine.exact.intervened import weight_noise
 from engine.exact.local_response import force, linearised
 from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
@@ -20,8 +21,9 @@ from engine.exact.objectives import objectives
 from engine.exact.polish import polished, remainder
 from engine.exact.preconditioner import CandidateTerms, Inverse, block_inverse, dense_inverse
 from engine.exact.reoptimize import prepare, reoptimize
-from engine.exact.response import Part, Response
+from engine.exact.response import LAST_DIGITS, Part, Response
 from engine.exact.retrain import retrain
+from engine.exact.steps import signals
 from engine.problems import SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -93,7 +95,7 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
             work[place].add(optima.work)
             done += len(batch)
             options.progress(done / total)
-    return [_response(parts, compared, spent, problem, options.tolerance)
+    return [_response(parts, compared, spent, problem, process.damping, options.tolerance)
             for parts, spent in zip(gathered, work, strict=True)]
 
 
@@ -140,12 +142,29 @@ def _compared_with(problem: SoftmaxProblem, process: Reoptimize | Retrain, optio
     return optimum.weights[..., 0]
 
 
-def _response(parts: Sequence[Found], compared: Tensor, work: Work, problem: SoftmaxProblem,
+def _gradient_noise(problem: SoftmaxProblem, data: TrainingData) -> Tensor:
+    """How far an optimum may lie where rounding of its gradient leads it, in the query logits: (m,).
+
+    By random errors of ε(|X|ᵀ|p − e_y|/n + |λ ∘ W|), an entry's, in the gradient at θ_D.
+    """
+    def build() -> Tensor:
+        signal = signals(problem.outputs(problem.x), problem.y).abs()
+        size = problem.x.abs().T @ signal / problem.n + problem.penalty[:, None] * problem.weights.abs()
+        size = LAST_DIGITS * torch.finfo(size.dtype).eps * size
+        moved = data.solve((random_columns(size.numel(), size).view(*size.shape, -1)).float()
+                           * (size / size.max())[..., None].float()).double() * size.max()
+        return SAFETY * _query_logits(problem, moved).square().mean(1).sqrt().amax(-1)
+
+    return problem.memo("gradient_noise", build, data.damping)
+
+
+def _response(parts: Sequence[Found], compared: Tensor, work: Work, problem: SoftmaxProblem, damping: float,
               tolerance: float) -> Response:
     change, left, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*parts, strict=True),
                                                                                     (1, 1, 0, 0), strict=True))
     counted = {"single_passes": work.single_passes, "double_passes": work.double_passes, "rounds": work.rounds,
                "flops": work.flops(problem.n, problem.dimension, problem.classes), "tolerance": tolerance}
-    noise = weight_noise(problem.queries, compared)[:, None] + left
+    noise = (weight_noise(problem.queries, compared) + _gradient_noise(problem, training_data(problem, damping)))[
+        :, None] + left
     part = Part(change, problem.queries @ compared, noise=noise)
     return Response((part,), converged, norms, counted)

@@ -2,8 +2,9 @@ r"""The last digits of a softmax optimum: one more, cheap step towards it, and h
 
     W ← W − M⁻¹∇F_k(W),   then   W − W* ≈ M⁻¹∇F_k(W),
 
-M the preconditioner of `engine.exact.preconditioner` for the Hessian of F_k. Where only blocks of the factual Hessian can
-be inverted, M is too coarse for either: the step is left out, and the distance is solved for by conjugate gradients.
+M the preconditioner of `engine.exact.preconditioner` for the Hessian of F_k. Where only blocks of the factual Hessian
+can be inverted, M is too coarse for either: the step is left out, and the distance is solved for by conjugate
+gradients.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Agreements = dict[Comparison, dict[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Bounded:
-    """Oriented scores (m, k), NaN for what was not computed, with bounds (m, k) on their errors; None: none is stated."""
+    """Oriented scores (m, k) with bounds (m, k) on their errors, NaN or None where none is stated."""
 
     values: np.ndarray
     error: np.ndarray | None = None
@@ -38,12 +38,34 @@ class Bounded:
         """As arrays `name` and `name|error`, which a chunk can hold."""
         return {name: self.values} if self.error is None else {name: self.values, f"{name}{ERROR}": self.error}
 
+    def moved(self, by: Bounded, sign: float) -> Bounded:
+        """These plus `sign` times others, that broadcast to them."""
+        known = self.error is not None and by.error is not None
+        return Bounded(self.values + sign * by.values, self.error + by.error if known else None)
+
+    @classmethod
+    def mean(cls, arrays: Sequence[Bounded]) -> Bounded:
+        """The mean of several."""
+        errors = [one.error for one in arrays if one.error is not None]
+        return cls(np.mean([one.values for one in arrays], 0),
+                   np.mean(errors, 0) if len(errors) == len(arrays) else None)
+
     @classmethod
     def restored(cls, arrays: Mapping[str, np.ndarray], name: str) -> Bounded:
         """What `stored` made into arrays."""
         return cls(arrays[name], arrays.get(f"{name}{ERROR}"))
 
-    def of_candidates(self, kept: np.ndarray) -> Bounded:
+    @classmethod
+    def all_restored(cls, arrays: Mapping[str, np.ndarray]) -> dict[str, Bounded]:
+        """name -> what `stored` made, of arrays that hold nothing else."""
+        return {name: cls.restored(arrays, name) for name in arrays if not name.endswith(ERROR)}
+
+    @classmethod
+    def all_stored(cls, found: Mapping[str, Scores]) -> dict[str, np.ndarray]:
+        """The arrays of several scores by name."""
+        return {key: array for name, scores in found.items() for key, array in cls.of(scores).stored(name).items()}
+
+    def of_candidates(self, kept: np.ndarray | slice) -> Bounded:
         """Those of the candidates `kept` alone."""
         return Bounded(self.values[:, kept], None if self.error is None else self.error[:, kept])
 

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 from engine.experiments.agreements import (
-    ERROR,
     Agreements,
     Bounded,
     alpha_parameter,
@@ -146,10 +145,7 @@ def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
         "flops": _group_work(computed, "flops"), "seconds": computed["remove|n-1"].provenance["wall_seconds"],
     }
     converged = np.logical_and.reduce([scores.converged for scores in computed.values()])
-    arrays: dict[str, np.ndarray] = {"converged": converged}
-    for name, scores in computed.items():
-        arrays |= Bounded.of(scores).stored(name)
-    return Output(arrays=arrays, manifest=told)
+    return Output(arrays={**Bounded.all_stored(computed), "converged": converged}, manifest=told)
 
 
 def _group_work(computed, name: str) -> float:
@@ -194,7 +190,7 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], p
     pieces = [part.arrays() for part in parts]
     kept = np.concatenate([piece["converged"] for piece in pieces])
     whole = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "converged"}
-    scores = {name: Bounded.restored(whole, name).of_candidates(kept) for name in whole if not name.endswith(ERROR)}
+    scores = {name: found.of_candidates(kept) for name, found in Bounded.all_restored(whole).items()}
     stepped = steps.arrays()
     found = _from_steps(stepped)
     step = Bounded.restored(stepped, "step").of_candidates(kept)

@@ -26,7 +26,7 @@ KIND = "scores"
 SLICE = 100
 LOOKED_AT = 20
 """Queries over which the small picture of a run takes its means."""
-NUMERICS = 5
+NUMERICS = 6
 
 
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None) -> dict[str, Any]:
@@ -44,7 +44,8 @@ def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
 def kept_arrays(scores: Scores, place: int) -> dict[str, np.ndarray]:
     """What a result keeps of the scores of its scoring 0, 1, …, besides the candidates and where they are from."""
     found = {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
-             f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution}
+             f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution,
+             f"{place}|error": scores.bound}
     return found if scores.standard_error is None else {**found, f"{place}|standard_error": scores.standard_error}
 
 
@@ -52,7 +53,7 @@ def read_scores(scoring: Scoring, arrays: Mapping[str, np.ndarray], place: int, 
     """The scores of which `kept_arrays` were kept; told: where they are from."""
     return Scores(scoring, arrays[f"{place}|values"], arrays["candidates"], arrays[f"{place}|converged"],
                   arrays[f"{place}|residual"], told, arrays[f"{place}|resolved"],
-                  arrays.get(f"{place}|standard_error"))
+                  arrays.get(f"{place}|standard_error"), arrays.get(f"{place}|error"))
 
 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
@@ -149,7 +150,7 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
         pieces = [part.arrays() for part in parts]
         arrays["candidates"] = np.concatenate([piece["candidates"] for piece in pieces])
         for place in members:
-            for name in ("values", "converged", "residual", "resolved", "standard_error"):
+            for name in ("values", "converged", "residual", "resolved", "error", "standard_error"):
                 if f"{place}|{name}" not in pieces[0]:  # there is no standard error of a single run
                     continue
                 arrays[f"{place}|{name}"] = np.concatenate([piece[f"{place}|{name}"] for piece in pieces], -1)
@@ -163,8 +164,9 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One provenance for a scoring out of those of its slices."""
     convergence = [Convergence.read(parts[0]["exact"], part["convergence"]) for part in parts]
     resolution = [part["resolution"] for part in parts]
+    counts = {name: sum(one[name] for one in resolution) for name in ("below", "of", "no_error_bound")}
     return {**parts[0],
-            "resolution": {**resolution[0], **{name: sum(one[name] for one in resolution) for name in ("below", "of")}},
+            "resolution": {**resolution[0], **counts},
             "sizes": {**parts[0]["sizes"], "candidates": sum(part["sizes"]["candidates"] for part in parts)},
             "wall_seconds": round(sum(part["wall_seconds"] for part in parts), 3),
             "convergence": Convergence.joined(convergence).written}

@@ -79,8 +79,7 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
             response, readout = by_intervention[scorings[place].intervention], readouts[place]
             values = response.scores(readout, held.query_labels)
             error = response.errors(values, readout, held.query_labels)
-            converged = response.converged & values.isfinite().all(0)
-            columns[place].append((values, converged, response.residual, error))
+            columns[place].append((values, response.reached(values), response.residual, error))
             spread = response.standard_error(readout, held.query_labels)
             if spread is not None:
                 spreads.setdefault(place, []).append(spread)

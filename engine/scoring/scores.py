@@ -48,6 +48,11 @@ class Scores:
         return self.scoring.orientation * self.values
 
     @property
+    def bound(self) -> np.ndarray:
+        """The error bounds (m, k), NaN where none is stated."""
+        return np.full(self.values.shape, np.nan) if self.error is None else self.error
+
+    @property
     def usable(self) -> np.ndarray:
         """Which scores are finite, of candidates that converged: (m, k)."""
         return np.isfinite(self.values) & self.converged
@@ -79,10 +84,9 @@ class Scores:
 
     @property
     def resolution(self) -> dict[str, int]:
-        """For a manifest: how many scores there are, are flagged, are left out of ranks and of signs, have no bound."""
+        """For a manifest: how many scores are flagged, of how many, and for how many no error bound is stated."""
         unbounded = self.values.size if self.error is None else int(np.isnan(self.error).sum())
-        return {"below": self.below_resolution, "of": self.values.size, "no_position": self.unranked,
-                "no_sign": self.unsigned, "no_error_bound": unbounded}
+        return {"below": self.below_resolution, "of": self.values.size, "no_error_bound": unbounded}
 
     @property
     def noise(self) -> float | None:
@@ -108,6 +112,11 @@ class Scores:
     def below_resolution(self) -> int:
         """How many scores are flagged."""
         return int((~self.above_resolution).sum())
+
+    @property
+    def scored(self) -> np.ndarray:
+        """Oriented scores with NaN for those that are not usable: for sums and means, which leave out nothing else."""
+        return np.where(self.usable, self.oriented, np.nan)
 
     @property
     def trusted(self) -> np.ndarray:
@@ -141,3 +150,13 @@ class Together:
         known, signs, sharp = (np.logical_and.reduce(masks)[:, kept] for masks in zip(*(
             (scores.ranked, scores.signed, scores.above_resolution) for scores in arrays), strict=True))
         return cls(np.stack([scores.oriented[:, kept] for scores in arrays]), known, signs, kept, int((~sharp).sum()))
+
+    @property
+    def unranked(self) -> int:
+        """How many scores have no position in some array."""
+        return int((~self.known).sum())
+
+    @property
+    def unsigned(self) -> int:
+        """How many scores have no sign in some array."""
+        return int((~self.signs).sum())
