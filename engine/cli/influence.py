@@ -96,7 +96,8 @@ def _computed(problem: Problem, scorings: list[Scoring], setting: Setting) -> li
 def _warn(scores: Scores) -> None:
     from engine.scoring.resolution import Resolution
 
-    if told := Resolution.joined([scores]).clauses:
+    told = Resolution.joined([scores]).warnings
+    if told:
         print(f"Scores under {scores.scoring.title}: {'; '.join(told)}. scores.npz has `error` and `resolved`.",
               file=sys.stderr)
     found = scores.convergence

@@ -32,11 +32,16 @@ class Resolution:
 
     @property
     def clauses(self) -> tuple[str, ...]:
-        """What there is to say, a clause each; nothing where every score has six digits."""
+        """What there is to say, a clause each; nothing where every score is known to have six digits."""
+        if not self.unbounded:
+            return self.warnings
+        some = "" if self.unbounded == self.of else f" for {self.unbounded:,} of {self.of:,} scores"
+        return (f"no error bound{some}", *self.warnings)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The same of what is flagged and left out alone."""
         found = []
-        if self.unbounded:
-            some = "" if self.unbounded == self.of else f" for {self.unbounded:,} of {self.of:,} scores"
-            found.append(f"no error bound{some}")
         if self.flagged:
             found.append(f"{self.flagged:,} scores ({self.flagged / self.of:.1%}) have an error bound above {LIMIT} of "
                          "themselves: flagged as below resolution, they take part")
