@@ -274,12 +274,13 @@ def self_consistent_start(origin: Tensor, objectives: Objectives, terms: Candida
     for _ in range(50):
         fault = u - u0 + torch.einsum("bij,bj->bi", gram, force(u))
         jacobian = identity + gram @ terms.net_curvature(objectives.scale, mass, u.softmax(1))
-        move = torch.linalg.solve(jacobian, fault)
+        move = torch.linalg.solve_ex(jacobian, fault).result  # where that is singular: not finite
         u = u - move * (2.0 / move.abs().amax(1, keepdim=True).clamp_min(2.0))
         if move.abs().max() < 1e-8:
             break
     pushed = torch.bmm(terms.z, force(u).float()[:, :, None])[..., 0]
-    return origin - pushed.T.reshape(d, c, b).double()
+    start = origin - pushed.T.reshape(d, c, b).double()
+    return torch.where(start.isfinite().all(0).all(0), start, origin)
 
 
 def minimise(data: TrainingData, objectives: Objectives, start: Tensor, terms: CandidateTerms, *,

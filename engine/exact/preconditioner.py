@@ -111,7 +111,7 @@ class CandidateTerms:
         curvature = self.net_curvature(scale, mass, p)
         identity = torch.eye(p.shape[1], dtype=curvature.dtype, device=p.device)
         system = identity + self.gram.to(curvature.dtype) @ curvature
-        k = torch.linalg.solve(system.mT, curvature.mT).mT
+        k = torch.linalg.solve_ex(system.mT, curvature.mT).result.mT  # where that is singular: not finite
         return ((k + k.mT) / 2).float()
 
 
