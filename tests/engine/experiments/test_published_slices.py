@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine.store.results import Store
 
 from engine.experiments import EXPERIMENTS, controlled, publish, reproduction
 from engine.experiments.agreements import restored
 from engine.jobs import KINDS, Context, run_job
 from engine.metrics.agreement import METRICS
+from engine.store.results import Store
 
 CLOSED, TRAINED = 1e-3, 2e-2
 """How far a seed's mean may lie from the published one: optima in float64 on another processor, and networks that are
