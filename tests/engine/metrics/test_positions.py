@@ -44,7 +44,7 @@ def test_a_sign_is_left_out_where_the_error_reaches_zero():
 
 
 def test_a_flag_alone_changes_no_agreement_and_signs_have_candidates_of_their_own():
-    """Scores with errors far above a millionth of themselves keep every pair; those that reach 0 lose their sign alone."""
+    """Errors far above a millionth of the scores keep every pair; those that reach 0 take the sign alone."""
     rng = np.random.default_rng(0)
     stack = rng.standard_normal((2, 5, 40))
     error = 1e-3 * np.abs(stack)
