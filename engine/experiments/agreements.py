@@ -40,8 +40,8 @@ class Bounded:
 
     def moved(self, by: Bounded, sign: float) -> Bounded:
         """These plus `sign` times others, that broadcast to them."""
-        known = self.error is not None and by.error is not None
-        return Bounded(self.values + sign * by.values, self.error + by.error if known else None)
+        error = None if self.error is None or by.error is None else self.error + by.error
+        return Bounded(self.values + sign * by.values, error)
 
     @classmethod
     def mean(cls, arrays: Sequence[Bounded]) -> Bounded:

@@ -26,9 +26,9 @@ class Resolution:
     def joined(cls, arrays: Sequence[Scores]) -> Resolution:
         """Of several arrays together: seeds of one scoring, or one array."""
         counts = [scores.resolution for scores in arrays]
-        return cls(*(sum(one[name] for one in counts) for name in ("of", "below")),
-                   sum(scores.unranked for scores in arrays), sum(scores.unsigned for scores in arrays),
-                   sum(one["no_error_bound"] for one in counts))
+        of, flagged, unbounded = (sum(one[name] for one in counts) for name in ("of", "below", "no_error_bound"))
+        return cls(of, flagged, sum(scores.unranked for scores in arrays), sum(scores.unsigned for scores in arrays),
+                   unbounded)
 
     @property
     def clauses(self) -> tuple[str, ...]:
