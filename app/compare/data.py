@@ -82,7 +82,7 @@ def pair(found: Compared, a: int, b: int) -> Pair:
 
 def _pair(found: Compared, a: int, b: int) -> Pair:
     kept = found.trusted
-    known = np.logical_and.reduce([found.scores[0][place].known[:, kept] for place in (a, b)])
+    known = np.logical_and.reduce([found.scores[0][place].ranked[:, kept] for place in (a, b)])
     scores = np.stack([np.where(known, found.scores[0][place].oriented[:, kept], np.nan) for place in (a, b)])
     candidates = found.scores[0][a].candidates[kept]
     dataset, sample = desk().sample(found.sources[0])

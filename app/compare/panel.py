@@ -37,6 +37,7 @@ from engine.metrics.in_words import in_words
 from engine.question import direction
 from engine.scoring.convergence import Convergence
 from engine.scoring.left_out import LeftOut
+from engine.scoring.resolution import Resolution
 from engine.scoring.scores import Scores
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
@@ -132,19 +133,18 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     text, missed = f"{'Exact' if scoring.exact else 'Approximate'}: {found.summary}", found.of - found.kept
     if missed:
         text += f" · {missed:,} candidates did not {'converge' if scoring.exact else 'reach the tolerance'}"
-    text += _resolution(seeds) if scoring.finite else ""
+    text += _resolution(seeds)
     text += _noise(seeds)
     return " ".join((f"{text}.", *found.remarks(scoring.route.title), direction.scores_are(scoring)))
 
 
 def _resolution(seeds: Sequence[Scores]) -> str:
-    """In which precision differences were taken, and how many of them are too small for it."""
-    precision, below = seeds[0].provenance["resolution"]["precision"], sum(scores.below_resolution for scores in seeds)
-    if not below:
-        return f" · differences in {precision}"
-    share = below / sum(scores.values.size for scores in seeds)
-    return (f" · differences in {precision}: {below:,} scores ({share:.1%}) are below its resolution and left out of "
-            "their query's ranking")
+    """In which precision scores were computed, and what their error bounds flag and leave out."""
+    if "resolution" not in seeds[0].provenance:
+        return ""
+    where = "differences in " if seeds[0].scoring.finite else ""
+    return "".join(f" · {clause}" for clause in (f"{where}{seeds[0].provenance['resolution']['precision']}",
+                                                 *Resolution.joined(seeds).clauses))
 
 
 def _noise(seeds: Sequence[Scores]) -> str:

@@ -76,5 +76,5 @@ def table(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], qu
         frame["in the group"] = np.isin(rows, group)
     for name, scores in zip(names, found, strict=True):
         frame[f"rank: {name}"] = ranks(scores.trusted[query])
-        frame[f"score: {name}"] = scores.trusted[query]
+        frame[f"score: {name}"] = scores.scored[query]
     return frame.sort_values(f"rank: {names[0]}", key=lambda rank: rank.replace(0, len(rank) + 1), kind="stable")

@@ -245,7 +245,7 @@ def scale(scores: Scores, column: Column) -> str:
     how = ("exact" if scoring.exact else "approximate") if scoring.route.implies else "baseline"
     text = f"{how} · {column.scored:,} candidates · score: {reach}"
     return text + (f" · {unsolved} {scores.convergence.missed} and have no rank" if unsolved else "") + (
-        f" · {small} below resolution, without a rank" if small else "")
+        f" · {small} without a rank, as the error bound exceeds the distance to half of the others" if small else "")
 
 
 def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str, asked: bool) -> None:

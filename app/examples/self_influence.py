@@ -66,8 +66,8 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
     rows = drawn.problem.candidates[:len(values)].cpu().numpy()
     table = ranking(drawn, rows, values)
     if not len(table):
-        st.info("No candidate has a usable score under this specification, above resolution and not flagged, so none "
-                "has a self-influence.")
+        st.info("No candidate has a usable score under this specification: each did not converge, or has an error "
+                "bound that exceeds its distance to half of the others. So none has a self-influence.")
         return
     top = table.head(n)
     largest = float(np.nanmax(np.abs(values)))
@@ -85,7 +85,7 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
     lost = len(values) - len(table)
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
                f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
-               + (f" · {lost} flagged or below resolution, without a value" if lost else ""))
+               + (f" · {lost} without a value: not converged, or no position within the error bound" if lost else ""))
     narrowed = source.model_copy(update={"n_candidates": len(values)})
     downloads.chart_extras("self-influence", table, [scoring], command=command(narrowed, scoring),
                            quantity=direction.itself(scoring) if scoring.route.implies else "")

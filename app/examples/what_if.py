@@ -226,7 +226,7 @@ def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, aske
 
 
 def _untrusted(singles: bool) -> str:
-    return " · a single effect is below resolution or did not converge" if singles else " · it did not converge"
+    return " · a single effect did not converge" if singles else " · it did not converge"
 
 
 def changed(table: pd.DataFrame, asked: Scoring) -> str:

@@ -66,7 +66,7 @@ def details(found: Sequence[Scores], query: int | None, row: int) -> list[tuple[
     listed = []
     for scores in found:
         values = scores.trusted[query] if query is not None else np.where(
-            scores.converged, np.nan_to_num(scores.trusted).mean(0), np.nan)
+            scores.converged, np.nan_to_num(scores.scored).mean(0), np.nan)
         ranking = ranks(values)
         listed.append((int(ranking[position]), int((ranking > 0).sum()), float(values[position])))
     return listed

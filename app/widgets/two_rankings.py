@@ -21,8 +21,8 @@ KEPT = 24
 class Pair:
     """Two scorings of the first seed over the trusted candidates; query None stands for all of them.
 
-    scores, ranks: (2, m, k), rank 1 supports the behavior most; a score below resolution in one of the two is NaN in
-    both, and ranks last. candidates, labels: (k,). noun: what a label is called, and
+    scores, ranks: (2, m, k), rank 1 supports the behavior most; a score without a position in one of the two is NaN
+    in both, and ranks last. candidates, labels: (k,). noun: what a label is called, and
     the column of tables that holds it.
     """
 

@@ -33,7 +33,8 @@ class Comparison:
     """M score arrays compared per query, one set of seeds.
 
     names (M,); per_query: metric -> (S, M, M, m); lost: candidates that are left out, each seed; below_resolution:
-    scores of the others that rounding may have spoilt somewhere, left out of their query, each seed; verdicts[i][j].
+    scores of the others that are flagged under some scoring, each seed; unranked, unsigned: those whose error bound
+    leaves them out of rankings, and of sign agreement, under some scoring, each seed; verdicts[i][j].
     """
 
     names: tuple[str, ...]
@@ -41,6 +42,8 @@ class Comparison:
     lost: tuple[LeftOut, ...]
     below_resolution: tuple[int, ...]
     verdicts: tuple[tuple[Verdict, ...], ...]
+    unranked: tuple[int, ...] = ()
+    unsigned: tuple[int, ...] = ()
 
     @property
     def left_out(self) -> tuple[int, ...]:
@@ -75,9 +78,9 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     metrics: names from METRICS or FURTHER (default: all of METRICS). problem: of which kind theirs is, so that the
     verdicts know its mathematics. A query that one of two scorings ranks as constant is dropped for every metric.
 
-    Scores are oriented first. A candidate that did not converge under any of the scorings is left out
-    of all of them, and a score below resolution out of its query; both are counted. Raises `InvalidInput` where arrays
-    do not belong together.
+    Scores are oriented first. A candidate that did not converge under any of the scorings is left out of all of them,
+    and of its query a score whose error bound leaves it no position (of sign agreement: no sign) under one of them;
+    all are counted. Raises `InvalidInput` where arrays do not belong together.
     """
     _check(seeds, names)
     parts = [Together.of(arrays) for arrays in seeds]
@@ -86,11 +89,11 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
         raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; "
                            f"{_remedies([scores.scoring for scores in seeds[0]])}.")
     if not all((part.known.sum(1) > 1).any() for part in parts):
-        raise InvalidInput("No query has two scores above resolution under all specifications; use the precision "
-                           "`float64`, or a larger intervention.")
+        raise InvalidInput("No query has two scores whose error bounds leave them a position under all specifications; "
+                           "use the precision `float64`, or a larger intervention.")
     scorings = [scores.scoring for scores in seeds[0]]
     metrics = tuple(metrics or METRICS)
-    found = [over_known(partial(_pairwise, metrics=metrics, fraction=fraction), part.stack, part.known)
+    found = [over_known(partial(_pairwise, metrics=metrics, fraction=fraction), part.stack, part.known, part.signs)
              for part in parts]
     per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in metrics}
     remarks = [remarks_on([arrays[place] for arrays in seeds]) for place in range(len(scorings))]
@@ -98,7 +101,8 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     verdicts = _verdicts(scorings, [np.where(part.known, part.stack, 0.0) for part in parts],
                          per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks, evidence)
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query,
-                      lost, tuple(part.below_resolution for part in parts), verdicts)
+                      lost, tuple(part.below_resolution for part in parts), verdicts,
+                      tuple(part.unranked for part in parts), tuple(part.unsigned for part in parts))
 
 
 def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,

@@ -121,19 +121,21 @@ def at_alpha(scores: Scores, alpha: float) -> Scores:
     scoring = Scoring.of(old.behavior, {"kind": "upweight", "alpha": alpha}, old.process, old.estimator)
     asked = {"spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,
              "orientation": scoring.orientation}
-    return replace(scores, scoring=scoring, values=scores.values * (alpha / intervention.alpha),
+    ratio = alpha / intervention.alpha
+    error = None if scores.error is None else scores.error * abs(ratio)
+    return replace(scores, scoring=scoring, values=scores.values * ratio, error=error,
                    provenance={**scores.provenance, **asked})
 
 
 def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:
-    """metric -> (m,), over the candidates that neither side flags, of each query those with scores above resolution.
+    """metric -> (m,), over the candidates that converged on both sides, of each query those that take part.
 
     Raises `InvalidInput` where there is none.
     """
     both = Together.of([exact, approximate])
     if not both.kept.any():
         raise InvalidInput("No candidate has a usable score on both sides; raise l2 or the damping, or lower α.")
-    found = over_known(partial(pairwise, metrics=tuple(METRICS)), both.stack, both.known)
+    found = over_known(partial(pairwise, metrics=tuple(METRICS)), both.stack, both.known, both.signs)
     return {metric: values[0, 1] for metric, values in found.items()}
 
 

@@ -36,6 +36,7 @@ from engine.scoring.compute import compute
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
 from engine.scoring.reference import Evidence
+from engine.scoring.resolution import left_out
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
@@ -237,8 +238,10 @@ def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exa
     _check(arrays)
     together = _together(arrays)
     if together.below_resolution:
-        notes.append(f"{together.below_resolution:,} scores below resolution are left out of their queries.")
-    agreements = over_known(_measures, together.stack, together.known)
+        notes.append(f"{together.below_resolution:,} scores are below resolution; they are flagged and take part.")
+    if together.unranked or together.unsigned:
+        notes.append(f"Scores {left_out(together.unranked, together.unsigned)}.")
+    agreements = over_known(_measures, together.stack, together.known, together.signs)
     lengths = agreements.pop(DISTANCE)  # (M, M, m)
     ranked = ~np.isnan(lengths[0, 1])
     if not ranked.any():

@@ -28,7 +28,7 @@ DEFINITION = ("The effect of the whole group at once, minus the sum of its examp
 @dataclass(frozen=True, eq=False)
 class GroupEffect:
     """rows (b,): the group. whole (m,): its exact effect on each query. singles (m, b): its examples', one by one; all
-    raw, in the sense of the estimand. known (m,): whether all singles converged and are above resolution."""
+    raw, in the sense of the estimand. known (m,): whether all singles converged and are finite."""
 
     scoring: Scoring
     rows: np.ndarray
@@ -60,7 +60,7 @@ def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.nd
     whole = single.values.sum(1) if scoring.process.derivative else effects(
         problem, scoring, [chosen], options.share(1, 2))[:, 0]
     options.progress(1.0)
-    return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values, np.asarray(single.known.all(1)))
+    return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values, np.asarray(single.usable.all(1)))
 
 
 def whole_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None
@@ -95,7 +95,7 @@ def effects(problem: Problem, scoring: Scoring, groups: Sequence[torch.Tensor], 
     with problem.exclusive:
         response = group.respond(held, scoring.intervention, scoring.process, groups, options)
     values = response.scores(readout, held.query_labels)
-    return torch.where(response.converged, values.double(), torch.nan).cpu().numpy()
+    return torch.where(response.reached(values), values.double(), torch.nan).cpu().numpy()
 
 
 def checked(problem: Problem, scoring: Scoring) -> None:

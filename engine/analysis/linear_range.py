@@ -150,11 +150,12 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
     rows = []
     for epsilon, response in zip(signed, changes, strict=True):
         values = response.scores(read, held.query_labels)
-        known = response.resolved(values, read, held.query_labels) & response.converged
+        reached = response.reached(values)
+        known = ~(response.errors(values, read, held.query_labels) >= values.abs()) & reached
         for place, candidate in enumerate(held.candidates.tolist()):
             error = _error(values[:, place], epsilon / held.n * rate[:, place], known[:, place])
             rows.append({"candidate": candidate, "epsilon": epsilon,
-                         "error": error if response.converged[place] else np.inf})
+                         "error": error if reached[place] else np.inf})
     return pd.DataFrame(rows)
 
 

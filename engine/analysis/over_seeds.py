@@ -142,7 +142,8 @@ def mean_of(single: Sequence[Scores], process: Seeded) -> Scores:
     asked = {"spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question}
     found = Scores(scoring, values.mean(0), first.candidates, np.all([one.converged for one in single], 0),
                    np.max([one.residual for one in single], 0), {**first.provenance, **asked},
-                   np.all([one.above_resolution for one in single], 0), values.std(0, ddof=1) / len(single) ** 0.5)
+                   standard_error=values.std(0, ddof=1) / len(single) ** 0.5,
+                   error=np.mean([one.bound for one in single], 0))
     return replace(found, provenance={**found.provenance, "noise_of_seeds": found.noise})
 
 

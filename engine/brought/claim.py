@@ -106,7 +106,7 @@ def bring(problem: Problem, table: Table, specification: Specification, name: st
 def agreement_with(reference: Scores, brought: Scores, metrics: Iterable[str]) -> dict[str, Agreement]:
     """metric -> agreement of brought scores with the exact ones over the candidates that both have."""
     both = Together.of([reference, brought])
-    found = over_known(partial(_measures, metrics=tuple(metrics)), both.stack, both.known)
+    found = over_known(partial(_measures, metrics=tuple(metrics)), both.stack, both.known, both.signs)
     return {name: summarize(values[0, 1], interval_over="queries") for name, values in found.items()}
 
 

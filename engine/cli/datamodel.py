@@ -144,7 +144,7 @@ def self_influence(
     labels = problem.y[problem.candidates].cpu().numpy()
     table = pd.DataFrame({"candidate": problem.candidates.cpu().numpy(), "label": labels, "self_influence": values})
     if missing := int(table.self_influence.isna().sum()):
-        print(f"{missing} candidates did not converge, or their effect is below resolution; they have no value.",
-              file=sys.stderr)
+        print(f"{missing} candidates did not converge, or their error bound leaves them no position among the others; "
+              "they have no value.", file=sys.stderr)
     ordered = table.sort_values("self_influence", ascending=False, kind="stable")
     atomic_write(out, csv_text(ordered.assign(**{direction.QUANTITY: direction.itself(scoring)})))

@@ -104,7 +104,7 @@ def removal_curve(
         raise InvalidInput(f"There is no query {max(query)}; give 0 to {len(problem.queries) - 1}.")
     computed = answer(problem, list(named.values()), setting.options())
     found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
-    rankings = {name: (one.scoring, one.trusted) for name, one in found.items()}
+    rankings = {name: (one.scoring, one.scored) for name, one in found.items()}
     with progress("models without the top of a ranking") as move:
         curve = curves.removal_curve(problem, rankings, behavior, query, remove, random, seed, seeds,
                                      setting.options(move))
@@ -128,7 +128,7 @@ def _top(problem: Problem, scoring: Scoring, count: int, by: Path | None, query:
         [found] = read_scores([by], problem).values()
     else:
         [found] = answer(problem, [scoring], setting.options())
-    scores = found.trusted if query is None else found.trusted[[query]]
+    scores = found.scored if query is None else found.trusted[[query]]
     known = int((~np.isnan(scores)).any(0).sum())
     if count > known:
         raise InvalidInput(f"--top asks for {count:,}, but {known:,} candidates have a score; ask for fewer.")

@@ -60,6 +60,7 @@ def compare(
     from engine.cli.spec_files import read_specs
     from engine.metrics.agreement import METRICS
     from engine.metrics.agreement import metric as agreement_metric
+    from engine.scoring import resolution
     from engine.scoring.left_out import LeftOut
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
@@ -71,7 +72,9 @@ def compare(
     arrays = [*_computed(problem, list(named.values()), setting), *brought.values()]
     found = comparison.compare([arrays], [*named, *brought], metrics=tuple(metrics), problem=type(problem))
     if below := sum(found.below_resolution):
-        print(f"{below:,} scores below resolution are left out of their query's rankings.", file=sys.stderr)
+        print(f"{below:,} scores are below resolution; they are flagged and take part.", file=sys.stderr)
+    if any((*found.unranked, *found.unsigned)):
+        print(f"Scores {resolution.left_out(sum(found.unranked), sum(found.unsigned))}.", file=sys.stderr)
     if left_out := sum(found.left_out):
         print(f"{left_out} candidates are left out of the comparison {LeftOut.joined(found.lost).because}.",
               file=sys.stderr)
@@ -93,11 +96,12 @@ def _computed(problem: Problem, scorings: list[Scoring], setting: Setting) -> li
 
 
 def _warn(scores: Scores) -> None:
-    if below := scores.below_resolution:
-        told = scores.provenance["resolution"]
-        print(f"{below:,} of {scores.values.size:,} scores under {scores.scoring.title} are below the resolution of "
-              f"{told['precision']} (rounding may have moved them by more than {told['relative_error']:.0e} of "
-              "themselves) and are flagged in `resolved`.", file=sys.stderr)
+    from engine.scoring.resolution import Resolution
+
+    told = Resolution.joined([scores]).warnings
+    if told:
+        print(f"Scores under {scores.scoring.title}: {'; '.join(told)}. scores.npz has `error` and `resolved`.",
+              file=sys.stderr)
     found = scores.convergence
     if found.kept < found.of:
         goal = "converge" if found.exact else "reach the solver's tolerance"

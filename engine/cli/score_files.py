@@ -87,9 +87,11 @@ def _manifest(out: Path) -> Path:
 
 def _npz(scores: Scores) -> bytes:
     buffer = io.BytesIO()
-    of_seeds: dict[str, Any] = {} if scores.standard_error is None else {"standard_error": scores.standard_error}
+    more: dict[str, Any] = {} if scores.standard_error is None else {"standard_error": scores.standard_error}
+    if scores.error is not None:
+        more["error"] = scores.error
     np.savez(buffer, scores=np.asarray(scores.values, dtype=np.float64), candidates=scores.candidates,
-             converged=scores.converged, residual=scores.residual, resolved=scores.above_resolution, **of_seeds)
+             converged=scores.converged, residual=scores.residual, resolved=scores.above_resolution, **more)
     return buffer.getvalue()
 
 
@@ -119,16 +121,16 @@ def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         values, candidates, converged, residual = (arrays[name] for name in ("scores", "candidates", "converged",
                                                                              "residual"))
-        resolved, spread = arrays.get("resolved"), arrays.get("standard_error")
+        resolved, spread, error = (arrays.get(name) for name in ("resolved", "standard_error", "error"))
     k = len(candidates)
     shapes = [(values, (len(values), k), "f"), (candidates, (k,), "iu"), (converged, (k,), "b"), (residual, (k,), "f")]
     if any(array.shape != shape or array.dtype.kind not in kinds for array, shape, kinds in shapes) or (
-            any(given is not None and given.shape != values.shape for given in (resolved, spread))):
+            any(given is not None and given.shape != values.shape for given in (resolved, spread, error))):
         raise InvalidInput("the arrays do not fit together")
     spec = record["spec"]
     scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
     values, told = _as_brought(scoring, values, record), {**record, "orientation": scoring.orientation}
-    return Scores(scoring, values, candidates, converged, residual, told, resolved, spread)
+    return Scores(scoring, values, candidates, converged, residual, told, resolved, spread, error)
 
 
 def _as_brought(scoring: Scoring, values: np.ndarray, record: dict[str, Any]) -> np.ndarray:

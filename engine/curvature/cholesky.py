@@ -2,10 +2,13 @@ r"""The inverse Hessian by Cholesky factorisation: (H + δI)⁻¹ to rounding er
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from torch import Tensor
 
 from engine.curvature.softmax_hessian import SoftmaxHessian
-from engine.curvature.solution import InverseHessian, Solution, measured
+from engine.curvature.solution import InverseHessian, Rounding, Solution, measured
 from engine.models.linear_solvers import by_factor
 
 TOLERANCE = 1e-6
@@ -13,9 +16,12 @@ TOLERANCE = 1e-6
 
 
 def solve(operator: SoftmaxHessian, rhs: Tensor) -> Solution:
-    """Forward and back substitution with LLᵀ = H + δI; rhs (P, b), cost 2P² a column."""
-    x = by_factor(operator.problem.cholesky(operator.damping), rhs)
-    return measured(operator, x, rhs, {"factored": 1.0, "tolerance": TOLERANCE}, tolerance=TOLERANCE)
+    """Forward and back substitution with LLᵀ = H + δI, twice for what rounding left; rhs (P, b), 4P² a column."""
+    factor = operator.problem.cholesky(operator.damping)
+    x = by_factor(factor, rhs)
+    found = measured(operator, x, rhs, {"factored": 1.0, "tolerance": TOLERANCE}, tolerance=TOLERANCE)
+    return replace(found, rounding=Rounding.of(partial(by_factor, factor), rhs - operator @ x, x,
+                                               operator.diagonal()))
 
 
 CHOLESKY = InverseHessian("cholesky", "Cholesky", "direct factorisation", solve, (SoftmaxHessian,), exact=True)

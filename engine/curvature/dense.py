@@ -4,6 +4,7 @@ of a positive definite one, by conjugate gradients to a relative residual of 1e-
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -12,7 +13,7 @@ from engine.basics.errors import InvalidInput
 from engine.curvature.cg import solve as solved_by_cg
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
-from engine.curvature.solution import InverseHessian, Solution
+from engine.curvature.solution import InverseHessian, Rounding, Solution
 
 LIMIT = 4_000
 """Up to so many parameters the matrix is built (128 MB in float64) and factored."""
@@ -44,9 +45,11 @@ def solve(operator: Operator, rhs: Tensor) -> Solution:
     if info.item():
         raise InvalidInput("The Hessian plus damping is singular; raise the damping or l2.")
     x = torch.linalg.ldl_solve(factored, pivots, rhs.double())
-    fault = (damped @ x - rhs.double()).norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
+    off = rhs.double() - damped @ x
+    rounding = Rounding.of(partial(torch.linalg.ldl_solve, factored, pivots), off, x, damped.diagonal())
+    fault = off.norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
     told = {"factored": 1.0, "tolerance": TOLERANCE, **_definiteness(operator, hessian, damped)}
-    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told)
+    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told, rounding)
 
 
 def iterated(operator: Operator, rhs: Tensor) -> Solution:

@@ -19,18 +19,49 @@ RELATIVE = "relative_residual"
 """Of a work's counts: 1 where its residual is that of a linear system, relative to the right-hand side."""
 
 
+PROBES = 8
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How far rounding left x from the solution of Ax = rhs, A = C + δI, itself built with rounding.
+
+    left (P, b): A⁻¹(rhs − Ax), of the matrix as it is held. probes (P, PROBES): A⁻¹u of random u_i with standard
+    deviation ε √A_ii, and sizes (b,): ‖√diag(A) ∘ x‖, as entries of A that are off by ε√(A_ii A_jj) at most move Ax by
+    their product.
+    """
+
+    left: Tensor
+    probes: Tensor
+    sizes: Tensor
+
+    @classmethod
+    def of(cls, solve: Callable[[Tensor], Tensor], fault: Tensor, x: Tensor, diagonal: Tensor) -> Rounding:
+        """solve: A⁻¹ by the factorisation. fault (P, b): rhs − Ax. diagonal (P,): of A."""
+        root = diagonal.abs().sqrt()
+        return cls(solve(fault), solve(torch.finfo(x.dtype).eps * root[:, None] * random_columns(len(x), x)),
+                   (root[:, None] * x).norm(dim=0))
+
+
+def random_columns(size: int, like: Tensor) -> Tensor:
+    """Standard normal numbers (size, PROBES), always the same."""
+    return torch.randn(size, PROBES, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).to(like)
+
+
 @dataclass(frozen=True)
 class Solution:
     """x ≈ (C + δI)⁻¹ rhs, shape (P, b), with the relative residual of every column.
 
     residual (b,): ‖(C + δI)x − rhs‖ / ‖rhs‖. converged (b,): whether the solver met its own
-    tolerance, or, for a method without one, whether the result is finite. info: its settings and counts.
+    tolerance, or, for a method without one, whether the result is finite. info: its settings and counts. rounding: of a
+    factorisation, what rounding did to x; None of an approximation.
     """
 
     x: Tensor
     residual: Tensor
     converged: Tensor
     info: dict[str, float] = field(default_factory=dict)
+    rounding: Rounding | None = None
 
     @property
     def told(self) -> dict[str, float]:

@@ -15,7 +15,7 @@ from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term
 from engine.exact.response import GradientPart, Part, Response
-from engine.exact.steps import accumulated_signal
+from engine.exact.steps import accumulated_signal, kernel_noise
 from engine.gradients.products import TrainingGradients
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.interventions import Intervention
@@ -62,7 +62,8 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, theta: 
     x = problem.x[candidates]
     signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, 1)
     change = -eta * problem.kernel(candidates)[:, :, None] * signal
-    return Part(change, problem.outputs(problem.queries, theta), linear=True)
+    return Part(change, problem.outputs(problem.queries, theta), linear=True,
+                noise=kernel_noise(problem, candidates, theta, eta, signal))
 
 
 def shared_gradients(problem: ModuleProblem, candidates: Tensor, options: Options) -> TrainingGradients:

@@ -14,6 +14,7 @@ relabelling, it is the inverse-Hessian approximation (Koh and Liang, 2017).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from typing import Protocol
 
@@ -23,10 +24,10 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.curvature.cholesky import CHOLESKY
 from engine.curvature.dense import DENSE, LIMIT
-from engine.curvature.solution import InverseHessian
-from engine.exact.response import GradientPart, Part, Response
+from engine.curvature.solution import InverseHessian, Rounding
+from engine.exact.response import LAST_DIGITS, GradientPart, Part, Response
 from engine.gradients.per_example import loss_gradients
-from engine.gradients.products import products_with
+from engine.gradients.products import products_with, query_norms
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -34,6 +35,10 @@ from engine.question.likelihood import slope_at
 from engine.question.processes import LocalResponse, LocalSearch, Reoptimize, Retrain
 
 FACTORISATIONS = (CHOLESKY, DENSE)
+SAFETY = 8.0
+"""How many times what is found that rounding did to a solution may be more."""
+ROUNDED = 64.0
+"""Units of rounding that a gradient of a network, taken as a vector, may be off by."""
 COLUMN_BYTES = 512 << 20
 """Right-hand sides that are held at once, where their solutions need not be kept."""
 
@@ -51,8 +56,9 @@ def linear_responses(solver: InverseHessian, problem: Problem, interventions: Se
         key = unit.scale, unit.own, unit.further
         if key not in solved:
             solved[key] = _solved(solver, problem, linear, unit, process.damping, options.share(place, count))
-        changes, converged, residual, info = solved[key]
-        responses.append(Response((linear.part(changes, change.size),), converged, residual, dict(info)))
+        found = solved[key]
+        part = linear.part(found.changes, change.size, found.rounding)
+        responses.append(Response((part,), found.converged, found.residual, dict(found.info)))
         options.progress((place + 1) / count)
     return responses
 
@@ -65,8 +71,16 @@ def local_response(problem: Problem, interventions: Sequence[Intervention], proc
     return linear_responses(solver, held, interventions, process, candidates, options)
 
 
-Solved = tuple[Sequence[Tensor], Tensor, Tensor, dict[str, float]]
-"""What the solutions do to the model, a tensor a batch of candidates; converged, residual (b,); the solver's info."""
+@dataclass(frozen=True)
+class Solved:
+    """What the solutions do to the model, a tensor a batch of candidates, and what rounding did to that, where they are
+    exact; converged, residual (b,); the solver's info."""
+
+    changes: Sequence[Tensor]
+    rounding: Sequence[Tensor]
+    converged: Tensor
+    residual: Tensor
+    info: dict[str, float]
 
 
 class Linearised(Protocol):
@@ -84,8 +98,11 @@ class Linearised(Protocol):
     def moved(self, x: Tensor) -> Tensor:
         """What is kept of the solutions x (P, b) = (H + damping·I)⁻¹ g."""
 
-    def part(self, changes: Sequence[Tensor], size: float) -> Part | GradientPart:
-        """The first-order change along −size·x, from what `moved` kept of all batches."""
+    def off(self, rounding: Rounding) -> Tensor:
+        """What is kept of what rounding did to x: (m, b) of the query logits, or (b,) of x itself."""
+
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> Part | GradientPart:
+        """The first-order change along −size·x, from what `moved` and `off` kept of all batches."""
 
 
 def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
@@ -99,17 +116,19 @@ def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
 
 def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change: Change, damping: float,
             options: Options) -> Solved:
-    changes, converged, residuals = [], [], []
+    changes, rounding, converged, residuals = [], [], [], []
     info: dict[str, float] = {}
     for place, rows in enumerate(linear.batches):
         options.check()
         operator = solver.operator(problem, damping, options.share(place, len(linear.batches)))
         solution = solver.solve(operator, force(linear, change, rows))
         changes.append(linear.moved(solution.x))
+        if solution.rounding is not None:
+            rounding.append(linear.off(solution.rounding))
         converged.append(solution.converged)
         residuals.append(solution.residual)
         info = {key: max(info.get(key, value), value) for key, value in solution.told.items()}
-    return changes, torch.cat(converged), torch.cat(residuals), info
+    return Solved(changes, rounding, torch.cat(converged), torch.cat(residuals), info)
 
 
 @singledispatch
@@ -143,8 +162,17 @@ class _Softmax:
         d, c = self.problem.dimension, self.problem.classes
         return -(self.problem.queries @ x.reshape(d, -1)).view(-1, c, x.shape[1]).transpose(1, 2)
 
-    def part(self, changes: Sequence[Tensor], size: float) -> Part:
-        return Part(torch.cat(list(changes), 1) * size, self.problem.query_logits, linear=True)
+    def off(self, rounding: Rounding) -> Tensor:
+        left = self.moved(rounding.left).abs().amax(-1)
+        return SAFETY * (left + self.moved(rounding.probes).square().mean(1).sqrt().amax(-1)[:, None] * rounding.sizes)
+
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> Part:
+        change, noise = torch.cat(list(changes), 1) * size, None
+        if rounding:
+            own = torch.cat([self.problem.outputs(self.problem.x[rows]).abs().amax(1) for rows in self.batches])
+            digits = LAST_DIGITS * torch.finfo(change.dtype).eps
+            noise = abs(size) * torch.cat(list(rounding), 1) + 2.0 * digits * own * change.abs().amax(-1)
+        return Part(change, self.problem.query_logits, linear=True, noise=noise)
 
 
 class _Module:
@@ -172,13 +200,23 @@ class _Module:
         """The directions themselves, (b, P)."""
         return x.T.contiguous()
 
-    def part(self, changes: Sequence[Tensor], size: float) -> GradientPart:
+    def off(self, rounding: Rounding) -> Tensor:
+        return SAFETY * (rounding.left.norm(dim=0) + rounding.probes.norm(dim=0).square().mean().sqrt()
+                         * rounding.sizes)
+
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> GradientPart:
         problem, (directions,) = self.problem, changes
 
         def products(signal: Tensor) -> Tensor:
             return -size * products_with(problem, problem.queries, signal, directions)
 
-        return GradientPart(problem.query_logits, products, len(directions))
+        def bound(signal: Tensor) -> Tensor:
+            """‖J_qᵀ s_B‖ times what x may be off by, and what rounding takes of gradients and products."""
+            lengths = query_norms(problem, problem.queries, signal)
+            off = torch.cat(list(rounding)) + ROUNDED * torch.finfo(directions.dtype).eps * directions.norm(dim=1)
+            return abs(size) * lengths[:, None] * off
+
+        return GradientPart(problem.query_logits, products, len(directions), bound if rounding else None)
 
 
 linearised.register(SoftmaxProblem, _Softmax)

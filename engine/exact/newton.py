@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from engine.exact.preconditioner import CandidateTerms, Solve, corrected, softmax_covariance
+from engine.exact.preconditioner import CandidateTerms, Inverse, corrected, softmax_covariance
 
 TOLERANCE = 1e-10
 SINGLE_FLOOR = 1e-5
@@ -40,7 +40,7 @@ class TrainingData:
     y: Tensor
     l2: Tensor
     classes: int
-    solve: Solve
+    solve: Inverse
     factual: Tensor
     damping: float = 0.0
 
@@ -90,9 +90,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Optima:
-    """W (D, C, b), float64 gradient norms (b,), convergence flags (b,), and the work it took."""
+    """W (D, C, b), ∇F_k there (D, C, b), its norms (b,), all float64, convergence flags (b,), and the work it took."""
 
     weights: Tensor
+    gradient: Tensor
     gradient_norm: Tensor
     converged: Tensor
     work: Work = field(default_factory=Work)
@@ -171,7 +172,7 @@ def _hessian_product(data: TrainingData, vectors: Tensor, probabilities: Tensor,
     return out.add_(inputs[:, None] * (mass * u))
 
 
-def _centred(data: TrainingData, weights: Tensor) -> Tensor:
+def centred(data: TrainingData, weights: Tensor) -> Tensor:
     """The same model with intercepts that add to zero, as θ_D's do; in place.
 
     F_k does not see one number added to every intercept, so rounding would drift along it unnoticed by the
@@ -240,7 +241,7 @@ class _Directions:
         return self.done.double() * self.norm
 
 
-def _newton_direction(data: TrainingData, objectives: Objectives, point: _Point, terms: CandidateTerms,
+def newton_direction(data: TrainingData, objectives: Objectives, point: _Point, terms: CandidateTerms,
                       forcing: Tensor, work: Work, limit: int = 100) -> Tensor:
     """−(∇²F)⁻¹∇F to relative error `forcing` (b,) in the preconditioned norm: (D, C, b) float64."""
     search = _Directions(data, objectives, point, terms, forcing)
@@ -273,12 +274,13 @@ def self_consistent_start(origin: Tensor, objectives: Objectives, terms: Candida
     for _ in range(50):
         fault = u - u0 + torch.einsum("bij,bj->bi", gram, force(u))
         jacobian = identity + gram @ terms.net_curvature(objectives.scale, mass, u.softmax(1))
-        move = torch.linalg.solve(jacobian, fault)
+        move = torch.linalg.solve_ex(jacobian, fault).result  # where that is singular: not finite
         u = u - move * (2.0 / move.abs().amax(1, keepdim=True).clamp_min(2.0))
         if move.abs().max() < 1e-8:
             break
     pushed = torch.bmm(terms.z, force(u).float()[:, :, None])[..., 0]
-    return origin - pushed.T.reshape(d, c, b).double()
+    start = origin - pushed.T.reshape(d, c, b).double()
+    return torch.where(start.isfinite().all(0).all(0), start, origin)
 
 
 def minimise(data: TrainingData, objectives: Objectives, start: Tensor, terms: CandidateTerms, *,
@@ -291,7 +293,7 @@ def minimise(data: TrainingData, objectives: Objectives, start: Tensor, terms: C
     back with `converged` False and the norm where it ended.
     """
     goal = torch.as_tensor(tolerance, dtype=start.dtype, device=start.device).expand(start.shape[-1])
-    search, work = _LineSearch(_centred(data, start.clone()), goal), Work()
+    search, work = _LineSearch(centred(data, start.clone()), goal), Work()
     while not search.finished.all() and work.rounds < max_rounds:
         work.rounds += 1
         check()
@@ -306,15 +308,15 @@ def minimise(data: TrainingData, objectives: Objectives, start: Tensor, terms: C
             if len(local):
                 taken, chosen = index[local], point if len(local) == len(index) else point.select(local)
                 forcing = (0.3 * goal[taken] / chosen.norm).clamp(1e-4, 1e-2)
-                direction = _newton_direction(
+                direction = newton_direction(
                     data, objectives.select(taken), chosen, terms.select(taken), forcing, work)
-                search.aim(taken, chosen, _centred(data, direction))
+                search.aim(taken, chosen, centred(data, direction))
     unproven = (~search.precise).nonzero()[:, 0]
     if len(unproven):
-        search.norm[unproven] = evaluate(data, objectives.select(unproven), search.base[..., unproven],
-                                         torch.float64).norm
+        point = evaluate(data, objectives.select(unproven), search.base[..., unproven], torch.float64)
+        search.norm[unproven], search.gradient[..., unproven] = point.norm, point.gradient
         work.count(torch.float64, len(unproven))
-    return Optima(search.base, search.norm, search.norm <= goal, work)
+    return Optima(search.base, search.gradient, search.norm, search.norm <= goal, work)
 
 
 class _LineSearch:
@@ -327,7 +329,7 @@ class _LineSearch:
     def __init__(self, start: Tensor, tolerance: Tensor) -> None:
         b = start.shape[-1]
         self.tolerance = tolerance
-        self.base, self.step = start, torch.zeros_like(start)
+        self.base, self.step, self.gradient = start, torch.zeros_like(start), torch.zeros_like(start)
         self.length, self.slope = start.new_ones(b), start.new_zeros(b)
         self.value, self.norm = start.new_full((b,), torch.inf), start.new_full((b,), torch.inf)
         self.precise = torch.zeros(b, dtype=torch.bool, device=start.device)
@@ -352,6 +354,7 @@ class _LineSearch:
             self._start_over_precisely(stuck)
         taken = index[good]
         self.base[..., taken] = trial[..., good]
+        self.gradient[..., taken] = point.gradient[..., good]
         self.norm[taken], self.value[taken] = point.norm[good], point.value[good]
         if dtype == torch.float64:
             self.finished[taken] = self.norm[taken] <= self.tolerance[taken]

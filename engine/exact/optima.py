@@ -13,14 +13,17 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.curvature.solution import random_columns
 from engine.exact.intervened import weight_noise
 from engine.exact.local_response import force, linearised
 from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
 from engine.exact.objectives import objectives
-from engine.exact.preconditioner import CandidateTerms, Solve, block_inverse, dense_inverse
+from engine.exact.polish import polished, remainder
+from engine.exact.preconditioner import CandidateTerms, Inverse, block_inverse, dense_inverse
 from engine.exact.reoptimize import prepare, reoptimize
-from engine.exact.response import Part, Response
+from engine.exact.response import LAST_DIGITS, Part, Response
 from engine.exact.retrain import retrain
+from engine.exact.steps import signals
 from engine.problems import SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -28,8 +31,11 @@ from engine.question.processes import Reoptimize, Retrain
 
 KEPT_BYTES = 256 << 20
 SMALLEST_TOLERANCE = 1e-13
-Found = tuple[Tensor, Tensor, Tensor]
-"""Of a batch of candidates: change of the query logits (m, b, C), converged (b,), gradient norms (b,)."""
+SAFETY = 4.0
+"""How many times the distance from an optimum may be what it is estimated to be."""
+Found = tuple[Tensor, Tensor, Tensor, Tensor]
+"""Of a batch of candidates: change of the query logits (m, b, C), what the search left of it (m, b), converged (b,),
+gradient norms (b,)."""
 
 
 def training_data(problem: SoftmaxProblem, damping: float = 0.0) -> TrainingData:
@@ -37,7 +43,7 @@ def training_data(problem: SoftmaxProblem, damping: float = 0.0) -> TrainingData
 
     def build() -> TrainingData:
         if problem.has_dense_hessian:
-            solve: Solve = dense_inverse(problem.cholesky(damping))
+            solve: Inverse = dense_inverse(problem.cholesky(damping))
         else:
             solve = block_inverse(problem.probabilities, problem.x, problem.penalty + damping)
         return TrainingData(problem.x, problem.x.float(), problem.y, problem.penalty, problem.classes, solve,
@@ -82,12 +88,14 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
             start = self_consistent_start(origin, batch_terms, terms)
             goal = tolerances(problem, intervention.change(problem.n), batch, options.tolerance)
             optima = minimise(data, batch_terms, start, terms, tolerance=goal, check=options.check)
+            optima = polished(data, batch_terms, optima, terms)
             moved = _query_logits(problem, optima.weights - compared[:, :, None])
-            gathered[place].append((moved, optima.converged, optima.gradient_norm))
+            left = _query_logits(problem, remainder(data, batch_terms, optima, terms)).abs().amax(-1)
+            gathered[place].append((moved, SAFETY * left, optima.converged, optima.gradient_norm))
             work[place].add(optima.work)
             done += len(batch)
             options.progress(done / total)
-    return [_response(parts, compared, spent, problem, options.tolerance)
+    return [_response(parts, compared, spent, problem, process.damping, options.tolerance)
             for parts, spent in zip(gathered, work, strict=True)]
 
 
@@ -134,12 +142,29 @@ def _compared_with(problem: SoftmaxProblem, process: Reoptimize | Retrain, optio
     return optimum.weights[..., 0]
 
 
-def _response(parts: Sequence[Found], compared: Tensor, work: Work, problem: SoftmaxProblem,
+def _gradient_noise(problem: SoftmaxProblem, data: TrainingData) -> Tensor:
+    """How far an optimum may lie where rounding of its gradient leads it, in the query logits: (m,).
+
+    By random errors of ε(|X|ᵀ|p − e_y|/n + |λ ∘ W|), an entry's, in the gradient at θ_D.
+    """
+    def build() -> Tensor:
+        signal = signals(problem.outputs(problem.x), problem.y).abs()
+        size = problem.x.abs().T @ signal / problem.n + problem.penalty[:, None] * problem.weights.abs()
+        size = LAST_DIGITS * torch.finfo(size.dtype).eps * size
+        moved = data.solve((random_columns(size.numel(), size).view(*size.shape, -1)).float()
+                           * (size / size.max())[..., None].float()).double() * size.max()
+        return SAFETY * _query_logits(problem, moved).square().mean(1).sqrt().amax(-1)
+
+    return problem.memo("gradient_noise", build, data.damping)
+
+
+def _response(parts: Sequence[Found], compared: Tensor, work: Work, problem: SoftmaxProblem, damping: float,
               tolerance: float) -> Response:
-    change, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*parts, strict=True), (1, 0, 0),
-                                                                              strict=True))
+    change, left, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*parts, strict=True),
+                                                                                    (1, 1, 0, 0), strict=True))
     counted = {"single_passes": work.single_passes, "double_passes": work.double_passes, "rounds": work.rounds,
                "flops": work.flops(problem.n, problem.dimension, problem.classes), "tolerance": tolerance}
-    noise = weight_noise(problem.queries, compared)
-    part = Part(change, problem.queries @ compared, noise=noise[:, None].expand(change.shape[:2]))
+    noise = (weight_noise(problem.queries, compared) + _gradient_noise(problem, training_data(problem, damping)))[
+        :, None] + left
+    part = Part(change, problem.queries @ compared, noise=noise)
     return Response((part,), converged, norms, counted)

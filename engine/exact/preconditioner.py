@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -30,6 +31,7 @@ class DenseInverse:
     """R (D, C, b) → H⁻¹R by one product with the explicit inverse of H (D·C, D·C)."""
 
     inverse: Tensor
+    coarse: ClassVar[bool] = False
 
     def __call__(self, r: Tensor) -> Tensor:
         flat = r.reshape(len(self.inverse), -1)
@@ -44,6 +46,7 @@ class BlockInverse:
     """R (D, C, b) → blockdiag(H_cc)⁻¹R, with the inverse blocks (C, D, D)."""
 
     blocks: Tensor
+    coarse: ClassVar[bool] = True
 
     def __call__(self, r: Tensor) -> Tensor:
         return torch.einsum("cij,jcb->icb", self.blocks, r)
@@ -64,6 +67,10 @@ def block_inverse(probabilities: Tensor, x: Tensor, l2: Tensor) -> BlockInverse:
         block = x.T @ (x * (p * (1 - p) / len(x))[:, None]) + ridge
         inverses.append(torch.cholesky_inverse(torch.linalg.cholesky(block)).float())
     return BlockInverse(torch.stack(inverses))
+
+
+Inverse = DenseInverse | BlockInverse
+"""Of the factual Hessian; `coarse` where it leaves out so much that it is no inverse by itself."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ class CandidateTerms:
         curvature = self.net_curvature(scale, mass, p)
         identity = torch.eye(p.shape[1], dtype=curvature.dtype, device=p.device)
         system = identity + self.gram.to(curvature.dtype) @ curvature
-        k = torch.linalg.solve(system.mT, curvature.mT).mT
+        k = torch.linalg.solve_ex(system.mT, curvature.mT).result.mT  # where that is singular: not finite
         return ((k + k.mT) / 2).float()
 
 

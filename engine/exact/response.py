@@ -30,7 +30,7 @@ class Summand(Protocol):
         """(m, b), for the queries' labels (m,)."""
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
-        """(m, b): by how much rounding may have moved the scores at most; 0 for what is no difference. Where a coarser
+        """(m, b): by how much rounding may have moved the scores at most; NaN where no bound is stated. Where a coarser
         bound is not above `enough` (m, b), it may stand."""
 
 
@@ -39,7 +39,8 @@ class Part:
     """What becomes of the query logits: their change, from which behaviors are read off.
 
     change (m, b, C): δf, of candidates b; finite, or to first order where `linear`. baseline (m, C): the logits before.
-    noise (m, b): how far rounding may have moved a finite δf, in every class; by default its own last digits alone.
+    noise (m, b): how far rounding may have moved δf, in every class, beside its own last digits; where there is none, a
+    finite δf has its last digits alone, and of one to first order no bound is stated.
     """
 
     change: Tensor
@@ -64,16 +65,17 @@ class Part:
         return torch.linalg.vector_norm(self.change, ord=1, dim=-1)
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
-        """(m, b): |s_B|ᵀ(noise + ε|δf|), s_B the larger of before and after, and ε|B| where B has no closed difference;
-        with `enough`, the same with the largest |s_B| there is where that suffices.
+        """(m, b): |s_B|ᵀ(noise + ε(1 + 2|f|)|δf|), s_B the larger of before and after, and ε|B| where B has no closed
+        difference; with `enough`, the same with the largest |s_B| there is where that suffices.
 
-        A behavior without a gradient jumps: ∞ where rounding may decide on which side it is, else 0.
+        A behavior without a gradient jumps: ∞ where rounding may decide on which side it is, else 0. NaN where no bound
+        is stated.
         """
         if self.linear:
-            return self.change.new_zeros(self.change.shape[:2])
+            return self._of_derivative(signal_of(behavior, self.baseline, labels).abs())
         if enough is None or behavior.steepest is None or behavior.difference is None:
             return self._errors(behavior, labels)
-        found = behavior.steepest * _digits(self.change) * self.length
+        found = behavior.steepest * self._digits * self.length
         if self.noise is not None:
             found += behavior.steepest * self.change.shape[-1] * self.noise
         queries, candidates = (found > enough).nonzero(as_tuple=True)
@@ -84,10 +86,10 @@ class Part:
         return found
 
     def _errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
-        digits = _digits(self.change)
+        digits = self._digits
         moved, repeated = self.baseline[:, None] + self.change, labels[:, None].expand(self.change.shape[:2])
         if behavior.signal is None:
-            off = digits * moved.abs().amax(-1) + (0.0 if self.noise is None else self.noise)
+            off = _unit(self.change) * moved.abs().amax(-1) + (0.0 if self.noise is None else self.noise)
             before = _jumps(behavior, self.baseline, labels, off.amax(1))
             return _jumps(behavior, moved, repeated, off) + before[:, None]
         pull = torch.maximum(behavior.signal(moved, repeated).abs(),
@@ -96,11 +98,22 @@ class Part:
         if self.noise is not None:
             found += pull.sum(-1) * self.noise
         if behavior.difference is None:
-            found += digits * behavior.value(moved, repeated).abs()
+            found += _unit(self.change) * behavior.value(moved, repeated).abs()
         return found
 
+    @property
+    def _digits(self) -> Tensor:
+        """ε(1 + 2|f|), (m, 1): of a slope s_B, which rounding the logits f moves too."""
+        return _unit(self.change) * (1.0 + 2.0 * self.baseline.abs().amax(1, keepdim=True))
 
-def _digits(change: Tensor) -> float:
+    def _of_derivative(self, pull: Tensor) -> Tensor:
+        """|s_B|ᵀ(noise + ε(1 + 2|f|)|δf|) of s_B (m, C)."""
+        if self.noise is None:
+            return self.change.new_full(self.change.shape[:2], torch.nan)
+        return self._digits * torch.einsum("mbc,mc->mb", self.change.abs(), pull) + pull.sum(-1)[:, None] * self.noise
+
+
+def _unit(change: Tensor) -> float:
     return LAST_DIGITS * torch.finfo(change.dtype).eps
 
 
@@ -118,25 +131,28 @@ class GradientPart:
 
     baseline (m, C): the query logits at which the behavior is differentiated. products: s_B (m, C) ->
     (m, b), the inner products ⟨J_qᵀ s_B(q), v_k⟩; no behavior is known before it is called, so that all
-    behaviors share the v_k. count: b.
+    behaviors share the v_k. count: b. rounding: s_B -> (m, b), a bound on the error of these; None: none is stated.
     """
 
     baseline: Tensor
     products: Callable[[Tensor], Tensor]
     count: int
+    rounding: Callable[[Tensor], Tensor] | None = None
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): ∇_θ B(q)ᵀ v_k."""
         return self.products(signal_of(behavior, self.baseline, labels))
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
-        """(m, b): 0, as nothing is subtracted."""
-        return self.baseline.new_zeros(len(self.baseline), self.count)
+        """(m, b): what `rounding` says; NaN where it says nothing."""
+        if self.rounding is None:
+            return self.baseline.new_full((len(self.baseline), self.count), torch.nan)
+        return self.rounding(signal_of(behavior, self.baseline, labels))
 
 
 @dataclass(frozen=True)
 class Given:
-    """Scores (m, b) that no behavior enters: those of a baseline."""
+    """Scores (m, b) that no behavior enters: those of a baseline, for which no error bound is stated."""
 
     values: Tensor
 
@@ -148,7 +164,7 @@ class Given:
         return self.values
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
-        return torch.zeros_like(self.values)
+        return torch.full_like(self.values, torch.nan)
 
 
 @dataclass(frozen=True)
@@ -227,10 +243,14 @@ class Response:
         means = [part for part in self.parts if isinstance(part, Average) and len(part.parts) > 1]
         return means[0].standard_error(behavior, labels) if len(means) == len(self.parts) == 1 else None
 
-    def resolved(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
-        """(m, b): whether rounding may have moved `scores` by RESOLUTION of themselves at most."""
-        allowed = RESOLUTION * scores.abs()
-        return total(part.errors(behavior, labels, allowed / len(self.parts)) for part in self.parts) <= allowed
+    def errors(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b): how far rounding may have moved `scores` at most; NaN where no bound is stated."""
+        enough = RESOLUTION * scores.abs() / len(self.parts)
+        return total(part.errors(behavior, labels, enough) for part in self.parts)
+
+    def reached(self, scores: Tensor) -> Tensor:
+        """(b,): whether a candidate's solve converged and all its `scores` (m, b) are finite."""
+        return self.converged & scores.isfinite().all(0)
 
 
 def total(parts: Iterable[Tensor]) -> Tensor:

@@ -27,7 +27,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient
-from engine.exact.response import Part, Response
+from engine.exact.response import LAST_DIGITS, Part, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.class_behaviors import query_loss_signal
 from engine.question.interventions import Intervention
@@ -116,7 +116,19 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: 
     x = problem.x[candidates]
     signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, steps)
     baseline = problem.outputs(problem.queries, theta)
-    return Part(-eta * problem.kernel(candidates)[:, :, None] * signal, baseline)
+    change = -eta * problem.kernel(candidates)[:, :, None] * signal
+    return Part(change, baseline, noise=kernel_noise(problem, candidates, theta, eta, signal))
+
+
+def kernel_noise(problem: SoftmaxProblem, candidates: Tensor, theta: Tensor | None, eta: float, signal: Tensor
+                 ) -> Tensor:
+    """How far rounding may move −η K(q, k) s of signals (b, C): (m, b), as K is off by ε‖x_q‖‖x_k‖ and s by twice
+    what rounding moves the candidate's logits."""
+    weights = problem.weights if theta is None else theta.view(problem.dimension, problem.classes)
+    lengths, size = problem.x[candidates].norm(dim=1), signal.abs().amax(1)
+    digits = LAST_DIGITS * torch.finfo(signal.dtype).eps
+    off = digits * (1.0 + 2.0 * lengths * weights.norm(dim=0).max())
+    return abs(eta) * problem.queries.norm(dim=1)[:, None] * (lengths * size * off)
 
 
 @stepped_groups.register

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,17 +12,69 @@ import numpy as np
 from engine.basics.provenance import device_name
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise, summarize
+from engine.metrics.positions import has_position, has_sign
 from engine.metrics.subsets import over_known
+from engine.scoring.scores import Scores
 
 Comparison = tuple[str, str, str, str, str, str]
 """Table, curve, axis, title, parameter and behavior of one comparison of two scorings."""
+ERROR = "|error"
 Agreements = dict[Comparison, dict[str, np.ndarray]]
 """What one seed found: comparison -> metric -> (m,)."""
 
 
-def per_query(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
-    """metric -> (m,) of two oriented score arrays (m, k), of each query over the candidates without NaN in either."""
-    found = over_known(partial(pairwise, metrics=tuple(METRICS)), np.stack([a, b]), ~(np.isnan(a) | np.isnan(b)))
+@dataclass(frozen=True)
+class Bounded:
+    """Oriented scores (m, k) with bounds (m, k) on their errors, NaN or None where none is stated."""
+
+    values: np.ndarray
+    error: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, scores: Scores) -> Bounded:
+        return cls(scores.oriented, scores.error)
+
+    def stored(self, name: str) -> dict[str, np.ndarray]:
+        """As arrays `name` and `name|error`, which a chunk can hold."""
+        return {name: self.values} if self.error is None else {name: self.values, f"{name}{ERROR}": self.error}
+
+    def moved(self, by: Bounded, sign: float) -> Bounded:
+        """These plus `sign` times others, that broadcast to them."""
+        error = None if self.error is None or by.error is None else self.error + by.error
+        return Bounded(self.values + sign * by.values, error)
+
+    @classmethod
+    def mean(cls, arrays: Sequence[Bounded]) -> Bounded:
+        """The mean of several."""
+        errors = [one.error for one in arrays if one.error is not None]
+        return cls(np.mean([one.values for one in arrays], 0),
+                   np.mean(errors, 0) if len(errors) == len(arrays) else None)
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, np.ndarray], name: str) -> Bounded:
+        """What `stored` made into arrays."""
+        return cls(arrays[name], arrays.get(f"{name}{ERROR}"))
+
+    @classmethod
+    def all_restored(cls, arrays: Mapping[str, np.ndarray]) -> dict[str, Bounded]:
+        """name -> what `stored` made, of arrays that hold nothing else."""
+        return {name: cls.restored(arrays, name) for name in arrays if not name.endswith(ERROR)}
+
+    @classmethod
+    def all_stored(cls, found: Mapping[str, Scores]) -> dict[str, np.ndarray]:
+        """The arrays of several scores by name."""
+        return {key: array for name, scores in found.items() for key, array in cls.of(scores).stored(name).items()}
+
+    def of_candidates(self, kept: np.ndarray | slice) -> Bounded:
+        """Those of the candidates `kept` alone."""
+        return Bounded(self.values[:, kept], None if self.error is None else self.error[:, kept])
+
+
+def per_query(a: Bounded, b: Bounded) -> dict[str, np.ndarray]:
+    """metric -> (m,) of two score arrays (m, k), of each query over the candidates that take part in both."""
+    ranks, signs = (rule(a.values, a.error) & rule(b.values, b.error) for rule in (has_position, has_sign))
+    stack = np.stack([a.values, b.values])
+    found = over_known(partial(pairwise, metrics=tuple(METRICS)), stack, ranks, signs)
     return {metric: values[0, 1] for metric, values in found.items()}
 
 

@@ -21,6 +21,7 @@ import pandas as pd
 
 from engine.experiments.agreements import (
     Agreements,
+    Bounded,
     alpha_parameter,
     facts,
     over_seeds,
@@ -50,7 +51,7 @@ from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
 BEHAVIORS = ("query_loss", "query_logit", "soft_margin", "hard_margin")
-NUMERICS = 1
+NUMERICS = 2
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
     "upweighting vs. exact LOO", "one-step vs. five-step", "one-step vs. inverse-Hessian")
 
@@ -112,21 +113,22 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 def _steps_chunk(drawn, context: Context) -> Output:
     """Agreement per query of the B axis, the steps of the T axis, and every first-order curve."""
     problem, found = drawn.problem, {}
-    reference = compute(problem, step_scoring("query_loss", ETA))[0]
+    reference = Bounded.of(compute(problem, step_scoring("query_loss", ETA))[0])
     for behavior in BEHAVIORS[1:]:
         other = compute(problem, step_scoring(behavior, ETA))[0]
-        found[f"B|{behavior}"] = per_query(reference.sharp, other.sharp)
-    found["T|unrolled"] = per_query(reference.sharp, compute(problem, unrolled_scoring())[0].sharp)
+        found[f"B|{behavior}"] = per_query(reference, Bounded.of(other))
+    found["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring())[0]))
     for number, eta in enumerate(ETAS):
         context.progress(0.1 + 0.9 * number / len(ETAS), f"first order against exact, η = {eta:g}")
         for behavior in BEHAVIORS:
             pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
-            found[f"eta|{behavior}|{eta!r}"] = per_query(pair[0].sharp, pair[1].sharp)
-    return Output(arrays={**stored(found), "step": reference.sharp}, manifest=_facts(drawn))
+            found[f"eta|{behavior}|{eta!r}"] = per_query(*map(Bounded.of, pair))
+    return Output(arrays={**stored(found), **reference.stored("step")}, manifest=_facts(drawn))
 
 
 def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
-    """Oriented scores of one slice of candidates under removal, upweighting and the linear responses."""
+    """Oriented scores of one slice of candidates under removal, upweighting and the linear responses, with their error
+    bounds: what takes part is decided when they are compared."""
     problem = drawn.problem.with_candidates(drawn.problem.candidates[start:start + size])
     scorings = {f"remove|{kind}": removal_scoring(kind) for kind in ("n-1", "n")}
     scorings |= {f"upweight|{b}|{alpha!r}": upweight_scoring(b, alpha) for alpha in ALPHAS for b in BEHAVIORS}
@@ -143,8 +145,7 @@ def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
         "flops": _group_work(computed, "flops"), "seconds": computed["remove|n-1"].provenance["wall_seconds"],
     }
     converged = np.logical_and.reduce([scores.converged for scores in computed.values()])
-    arrays = {name: scores.sharp for name, scores in computed.items()}
-    return Output(arrays={**arrays, "converged": converged}, manifest=told)
+    return Output(arrays={**Bounded.all_stored(computed), "converged": converged}, manifest=told)
 
 
 def _group_work(computed, name: str) -> float:
@@ -188,11 +189,11 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], p
     steps = chunks[f"{place}/{seed}/steps"]
     pieces = [part.arrays() for part in parts]
     kept = np.concatenate([piece["converged"] for piece in pieces])
-    scores = {name: np.concatenate([piece[name] for piece in pieces], 1)[:, kept]
-              for name in pieces[0] if name != "converged"}
+    whole = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "converged"}
+    scores = {name: found.of_candidates(kept) for name, found in Bounded.all_restored(whole).items()}
     stepped = steps.arrays()
     found = _from_steps(stepped)
-    step = stepped["step"][:, kept]
+    step = Bounded.restored(stepped, "step").of_candidates(kept)
     found[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
         step, scores[f"response|query_loss|{DAMPING!r}"])
     found |= _from_optima(scores)
@@ -219,7 +220,7 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
     return found
 
 
-def _from_optima(scores: Mapping[str, np.ndarray]) -> Agreements:
+def _from_optima(scores: Mapping[str, Bounded]) -> Agreements:
     found: Agreements = {}
     for alpha in ALPHAS:
         upweighted = scores[f"upweight|query_loss|{alpha!r}"]

@@ -25,7 +25,7 @@ from engine.analysis.datamodels import linear_datamodeling_score, subsets
 from engine.analysis.datamodels import retrain as retrain_on
 from engine.applications.language.methods import ANSWER
 from engine.basics.options import Options
-from engine.experiments.agreements import facts, per_query, restored, stored
+from engine.experiments.agreements import Bounded, facts, per_query, restored, stored
 from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.jobs import Context, JobKind, Output
@@ -41,7 +41,7 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
-NUMERICS = 2
+NUMERICS = 3
 ETA, DAMPING = 0.1, 0.01
 ETAS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 CHECKPOINTS = 4
@@ -109,7 +109,7 @@ def _steps(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -
     below = sum(scores.below_resolution for scores in exact.values())
     told = {**facts(drawn, **_factual(drawn)), "exact_seconds": exact["response_loss"].provenance["wall_seconds"],
             "below_resolution": int(below)}
-    return Output(arrays={behavior: scores.sharp for behavior, scores in exact.items()}, manifest=told)
+    return Output(arrays=Bounded.all_stored(exact), manifest=told)
 
 
 def _exact(problem: Problem, like: Scoring, options: Options) -> dict[str, Scores]:
@@ -129,7 +129,7 @@ def _curve(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -
         exact, tangent = (_exact(problem, Scoring.of("response_loss", ADD, process, name), options)
                           for name in ("exact", "first_order"))
         for behavior, scores in exact.items():
-            found[f"{eta!r}|{behavior}"] = per_query(scores.sharp, tangent[behavior].sharp)
+            found[f"{eta!r}|{behavior}"] = per_query(Bounded.of(scores), Bounded.of(tangent[behavior]))
     return Output(arrays=stored(found))
 
 
@@ -142,8 +142,8 @@ def _removal(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context)
     exact = _exact(problem, asked, context.computing("training without each record", 0.2))
     again = problem.with_training_seed(problem.seed + OTHER_SEED)
     other = _exact(again, asked, context.computing("the same with another seed", 0.6))
-    return Output(arrays={f"{name}|{behavior}": scores.sharp for name, found in (("own", exact), ("other", other))
-                          for behavior, scores in found.items()},
+    return Output(arrays=Bounded.all_stored({f"{name}|{behavior}": scores for name, found in (
+                      ("own", exact), ("other", other)) for behavior, scores in found.items()}),
                   manifest={"seconds": exact["response_loss"].provenance["wall_seconds"]})
 
 
@@ -157,19 +157,19 @@ def _subsets(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context)
 
 
 def _estimates(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
-    """Oriented scores of every method and baseline, `method|behavior` -> (m, k)."""
+    """Oriented scores of every method and baseline with their error bounds, by `method|behavior`."""
     problem, behaviors, answering = drawn.problem, reading("tokens"), methods()
-    found: dict[str, np.ndarray] = {}
+    found: dict[str, Scores] = {}
     for place, title in enumerate(answering):
         asked = {behavior: implied(title, behavior) for behavior in behaviors}
         once = list(dict.fromkeys(asked.values()))
         scores = dict(zip(once, compute(problem, once, context.computing(title, 0.2 + 0.8 * place / len(answering))),
                           strict=True))
-        found |= {f"{title}|{behavior}": scores[scoring].sharp for behavior, scoring in asked.items()}
+        found |= {f"{title}|{behavior}": scores[scoring] for behavior, scoring in asked.items()}
     baselines = compute(problem, list(BASELINES.values()))
     for title, own in zip(BASELINES, baselines, strict=True):
-        found |= {f"{title}|{behavior}": own.sharp for behavior in behaviors}
-    return Output(arrays=found)
+        found |= {f"{title}|{behavior}": own for behavior in behaviors}
+    return Output(arrays=Bounded.all_stored(found))
 
 
 PARTS: dict[str, Callable[[DrawnProblem, Mapping[str, Any], Context], Output]] = {
@@ -216,9 +216,9 @@ def _titled(method: str, behavior: str, measured: Mapping[str, np.ndarray]) -> M
 
 def _against_steps(arrays: Mapping[str, Arrays]) -> Measured:
     """Every method, and the exact step of every other behavior, against the exact step."""
-    exact = arrays["steps"]
+    exact = Bounded.all_restored(arrays["steps"])
     found: Measured = {}
-    for key, values in arrays["estimates"].items():
+    for key, values in Bounded.all_restored(arrays["estimates"]).items():
         method, behavior = key.split("|")
         found |= _titled(method, behavior, per_query(values, exact[behavior]))
     for behavior in exact:
@@ -239,13 +239,14 @@ def _of_curve(arrays: Arrays) -> Measured:
 
 def _against_removal(arrays: Mapping[str, Arrays], removed: int) -> Measured:
     """Every method, and the same removals under another seed, against training without the record."""
-    exact = arrays["removal"]
+    exact, steps = Bounded.all_restored(arrays["removal"]), Bounded.all_restored(arrays["steps"])
     found: Measured = {}
-    for key, values in arrays["estimates"].items():
+    for key, values in Bounded.all_restored(arrays["estimates"]).items():
         method, behavior = key.split("|")
-        found |= _titled(method, behavior, per_query(values[:, :removed], exact[f"own|{behavior}"]))
+        found |= _titled(method, behavior, per_query(values.of_candidates(slice(removed)), exact[f"own|{behavior}"]))
     for behavior in reading("tokens"):
-        found |= _titled(STEP, behavior, per_query(arrays["steps"][behavior][:, :removed], exact[f"own|{behavior}"]))
+        found |= _titled(STEP, behavior,
+                         per_query(steps[behavior].of_candidates(slice(removed)), exact[f"own|{behavior}"]))
         found |= _titled("Exact removal, another seed", behavior,
                          per_query(exact[f"other|{behavior}"], exact[f"own|{behavior}"]))
     return found
@@ -253,11 +254,11 @@ def _against_removal(arrays: Mapping[str, Arrays], removed: int) -> Measured:
 
 def _against_subsets(arrays: Mapping[str, Arrays]) -> Measured:
     found: Measured = {}
-    steps = {f"{STEP}|{behavior}": values for behavior, values in arrays["steps"].items()}
-    for key, values in {**arrays["estimates"], **steps}.items():
+    steps = {f"{STEP}|{behavior}": scores for behavior, scores in Bounded.all_restored(arrays["steps"]).items()}
+    for key, scores in {**Bounded.all_restored(arrays["estimates"]), **steps}.items():
         method, behavior = key.split("|")
         found[method, behavior, "LDS"] = linear_datamodeling_score(
-            np.nan_to_num(values), arrays["subsets"][behavior], arrays["subsets"]["kept"])
+            np.nan_to_num(scores.values), arrays["subsets"][behavior], arrays["subsets"]["kept"])
     return found
 
 

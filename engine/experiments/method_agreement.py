@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from engine.basics.provenance import device_name
-from engine.experiments.agreements import per_query
+from engine.experiments.agreements import Bounded, per_query
 from engine.experiments.contents import check
 from engine.experiments.exact_language import ADD, ANSWER, DAMPING, ETA, ONE_STEP, RECIPE, REMOVE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
@@ -40,7 +40,7 @@ from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
-NUMERICS = 1
+NUMERICS = 2
 REPLAY, LOO, STEP = "Exact replay", "Exact leave-one-out", "Exact step"
 OWN, OTHERS = "own run", "other runs"
 SHARED = ("gradsim", "gradsim_cosine", "repsim", "repsim_cosine", "ntk", "representer", "tracin", "trak",
@@ -84,15 +84,15 @@ def asked(settings: Mapping[str, Any]) -> dict[str, Scoring]:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    """Oriented scores (m, k) of everything that is asked of one run."""
+    """Oriented scores (m, k) of everything that is asked of one run, with their error bounds."""
     check(payload)
     settings = payload["settings"]
     problem = _trained(settings, int(key), context)
     scorings = asked(settings)
-    found = {title: compute(problem, [scoring], context.computing(title, place / len(scorings)))[0].sharp
+    found = {title: compute(problem, [scoring], context.computing(title, place / len(scorings)))[0]
              for place, (title, scoring) in enumerate(scorings.items())}
-    return Output(arrays=found, manifest={"data": problem.fingerprint, "device": device_name(str(problem.device)),
-                                          "query_accuracy": problem.accuracy()})
+    return Output(arrays=Bounded.all_stored(found), manifest={
+        "data": problem.fingerprint, "device": device_name(str(problem.device)), "query_accuracy": problem.accuracy()})
 
 
 def _trained(settings: Mapping[str, Any], later: int, context: Context) -> Problem:
@@ -105,7 +105,7 @@ def _trained(settings: Mapping[str, Any], later: int, context: Context) -> Probl
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The table `agreement`: means over queries, then over seeds."""
     seeds = payload["seeds"]
-    arrays = [chunks[str(seed)].arrays() for seed in seeds]
+    arrays = [Bounded.all_restored(chunks[str(seed)].arrays()) for seed in seeds]
     found = [dict(_measured(arrays, place)) for place in range(len(seeds))]
     runs = [{"seed": seed, **{name: chunks[str(seed)].manifest[name] for name in ("data", "query_accuracy")}}
             for seed in seeds]
@@ -117,12 +117,12 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
 Key = tuple[str, str, str, str]
 
 
-def _measured(arrays: Sequence[Mapping[str, np.ndarray]], place: int) -> Iterator[tuple[Key, np.ndarray]]:
+def _measured(arrays: Sequence[Mapping[str, Bounded]], place: int) -> Iterator[tuple[Key, np.ndarray]]:
     """(method, reference, run, metric) -> a value a query, of the run at a place."""
     own = arrays[place]
     others = [one for other, one in enumerate(arrays) if other != place]
     for reference in (REPLAY, LOO):
-        runs = {OWN: own[reference], **({OTHERS: np.mean([one[reference] for one in others], 0)} if others else {})}
+        runs = {OWN: own[reference], **({OTHERS: Bounded.mean([one[reference] for one in others])} if others else {})}
         for run, exact in runs.items():
             for method, scores in own.items():
                 if (method, run) != (reference, OWN):

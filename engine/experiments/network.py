@@ -34,6 +34,7 @@ import pandas as pd
 from engine.basics.options import Options
 from engine.experiments.agreements import (
     Agreements,
+    Bounded,
     alpha_parameter,
     facts,
     over_seeds,
@@ -67,7 +68,7 @@ from engine.store.results import Result
 ETAS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5)
 ALPHAS = (1e-5, 1e-3, 1e-1)
 CURVES = ("query_loss", "hard_margin", "query_logit")
-NUMERICS = 3
+NUMERICS = 4
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
     "upweighting vs. local LOO", "exact one-step vs. exact five-step", "exact one-step vs. inverse-Hessian")
 REMOVAL = {"kind": "remove", "normalization": "n-1"}
@@ -187,10 +188,10 @@ def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
     """Agreement per query of the B axis and of five steps; the one-step scores themselves."""
     problem = drawn.problem
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
-    reference = exact["query_loss"].sharp
-    found = {f"B|{behavior}": per_query(reference, exact[behavior].sharp) for behavior in BEHAVIORS[1:]}
-    found["T|unrolled"] = per_query(reference, compute(problem, unrolled_scoring(), options)[0].sharp)
-    return Output(arrays={**stored(found), "step": reference}, manifest=_facts(drawn))
+    reference = Bounded.of(exact["query_loss"])
+    found = {f"B|{behavior}": per_query(reference, Bounded.of(exact[behavior])) for behavior in BEHAVIORS[1:]}
+    found["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring(), options)[0]))
+    return Output(arrays={**stored(found), **reference.stored("step")}, manifest=_facts(drawn))
 
 
 def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
@@ -200,7 +201,7 @@ def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
     """
     scorings = [step_scoring(b, eta, estimator) for estimator in ("exact", "first_order") for b in CURVES]
     scores = compute(drawn.problem.for_differences("float64"), scorings, options)
-    return Output(arrays=stored({f"eta|{behavior}|{eta!r}": per_query(finite.sharp, tangent.sharp) for
+    return Output(arrays=stored({f"eta|{behavior}|{eta!r}": per_query(Bounded.of(finite), Bounded.of(tangent)) for
                                  behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
 
 
@@ -210,22 +211,22 @@ def _response_chunk(problem: Problem, options: Options, told: Mapping[str, Any] 
     told: what else the manifest says.
     """
     scores = compute(problem, [response(behavior) for behavior in CURVES], options)
-    arrays = {f"response|{behavior}": found.sharp for behavior, found in zip(CURVES, scores, strict=True)}
+    arrays = Bounded.all_stored({f"response|{behavior}": found for behavior, found in zip(CURVES, scores, strict=True)})
     return Output(arrays=arrays, manifest={**(told or {}), "solver": scores[0].provenance["convergence"]})
 
 
 def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searched: Searched) -> Output:
-    """Oriented scores of one slice of candidates under removal and upweighting, raw and with the drift removed."""
+    """Oriented scores of one slice of candidates under removal and upweighting, and the drift, with error bounds."""
     problem = whole.with_candidates(whole.candidates[start:start + size])
     scorings = searched.scorings()
     computed = dict(zip(scorings, compute(problem, list(scorings.values()), options), strict=True))
     one = whole.with_candidates(whole.candidates[start:start + 1])
     corrected = compute(one, search_scoring(REMOVAL, baseline="reoptimized"), options)[0]
-    drift = computed["remove"].values[:, :1] - corrected.values
-    arrays = {name: scores.sharp for name, scores in computed.items()}
+    first = Bounded(computed["remove"].values, computed["remove"].error).of_candidates(slice(1))
+    drift = first.moved(Bounded(corrected.values, corrected.error), -1.0)
     residuals = np.concatenate([scores.residual for scores in computed.values()])
     flagged = sum(int((~scores.converged).sum()) for scores in computed.values())
-    return Output(arrays={**arrays, "drift": drift},
+    return Output(arrays={**Bounded.all_stored(computed), **drift.stored("drift")},
                   manifest={"optima": {"largest_gradient_norm": float(residuals.max()),
                                        "median_gradient_norm": float(np.median(residuals)), "flagged": flagged}})
 
@@ -262,14 +263,16 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     curves = [chunks[f"{seed}/curve/{number}"].arrays() for number in range(len(ETAS))]
     parts = [chunks[key] for key in plan(payload) if key.startswith(f"{seed}/optima/")]
     pieces = [part.arrays() for part in parts]
-    scores = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "drift"}
+    drift = Bounded.restored(pieces[0], "drift")
+    scores = Bounded.all_restored({name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0]
+                                   if not name.startswith("drift")})
     arrays = steps.arrays()
     own = chunks.get(f"{seed}/searched")
     found = _from_steps(reduce(or_, curves, dict(arrays)))
-    solved_for = solved.arrays()["response|query_loss"]
+    solved_for = Bounded.restored(solved.arrays(), "response|query_loss")
     found[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
-        arrays["step"][:, :solved_for.shape[1]], solved_for)
-    found |= _from_optima(scores, pieces[0]["drift"], (solved if own is None else own).arrays())
+        Bounded.restored(arrays, "step").of_candidates(slice(solved_for.values.shape[1])), solved_for)
+    found |= _from_optima(scores, drift, Bounded.all_restored((solved if own is None else own).arrays()))
     optima = [part.manifest["optima"] for part in parts]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
     manifest["solver"] = solved.manifest["solver"]
@@ -291,15 +294,14 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
     return found
 
 
-def _from_optima(scores: Mapping[str, np.ndarray], drift: np.ndarray, responses: Mapping[str, np.ndarray]
-                 ) -> Agreements:
+def _from_optima(scores: Mapping[str, Bounded], drift: Bounded, responses: Mapping[str, Bounded]) -> Agreements:
     found: Agreements = {}
     removed = scores["remove"]
     for alpha in (alpha for alpha in ALPHAS if f"upweight|{alpha!r}" in scores):
         upweighted, label = scores[f"upweight|{alpha!r}"], alpha_parameter(alpha)
         found[("table_a7", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(upweighted, removed)
-        found[("figure_a1", "drift", "P", DRIFT_REMOVED, label, "query_loss")] = per_query(upweighted - drift,
-                                                                                            removed + drift)
+        found[("figure_a1", "drift", "P", DRIFT_REMOVED, label, "query_loss")] = per_query(
+            upweighted.moved(drift, -1.0), removed.moved(drift, 1.0))
         for behavior in CURVES:
             key = ("figure_a2", "alpha", "approximation", "inverse-Hessian vs. local L-BFGS upweight", label, behavior)
             found[key] = per_query(scores[f"damped|{behavior}|{alpha!r}"], responses[f"response|{behavior}"])

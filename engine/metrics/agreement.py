@@ -37,6 +37,7 @@ class Metric:
 
     `compare(stack (M, q, k) without NaN, fraction)` returns (M, M, q), float64; `chance(k, fraction)` is its
     expected value for unrelated scores; `range` holds its least and largest value; `short` is accepted for `name`.
+    of_signs: it compares every score with 0, not with the scores of other candidates.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Metric:
     range: tuple[float, float]
     chance: Callable[[int, float], float]
     compare: Callable[[torch.Tensor, float], torch.Tensor]
+    of_signs: bool = False
 
 
 METRICS: Registry[Metric] = Registry("agreement metric")
@@ -208,6 +210,11 @@ def metric(name: str) -> Metric:
     return FURTHER[name] if name in FURTHER else METRICS[name]
 
 
+def of_signs(name: str) -> bool:
+    """Whether the metric of this name, or short form, compares every score with 0."""
+    return any(name in (one.name, one.short) and one.of_signs for one in (*METRICS.values(), *FURTHER.values()))
+
+
 def _stacked(arrays: Arrays) -> tuple[torch.Tensor, Callable]:
     """The arrays as one tensor (M, m, k) of a dtype with an order, and how to hand results back."""
     whole = arrays if isinstance(arrays, (torch.Tensor, np.ndarray)) else None
@@ -339,6 +346,7 @@ METRICS.add(
         range=(0.0, 1.0),
         chance=lambda k, fraction: 0.5,
         compare=_sign_pairs,
+        of_signs=True,
     ),
 )
 FURTHER.add(

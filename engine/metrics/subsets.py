@@ -1,4 +1,4 @@
-"""Agreement where not every candidate of a query has a score in all arrays: each query over those that have."""
+"""Agreement where not every candidate of a query takes part in all arrays: each query over those that do."""
 
 from __future__ import annotations
 
@@ -6,15 +6,29 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from engine.metrics.agreement import of_signs
+
 Compare = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
 
-def over_known(compare: Compare, stack: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:
-    """name -> (M, M, m) of `compare`, each query's from the candidates that are known there.
+def over_known(compare: Compare, stack: np.ndarray, known: np.ndarray, signs: np.ndarray | None = None
+               ) -> dict[str, np.ndarray]:
+    """name -> (M, M, m) of `compare`, each query's from the candidates that take part there.
 
-    compare: a stack (M, q, k) -> name -> (M, M, q), query by query. stack (M, m, k), known (m, k). NaN for a query
-    with fewer than two known candidates.
+    compare: a stack (M, q, k) -> name -> (M, M, q), query by query. stack (M, m, k), known (m, k). signs (m, k): the
+    candidates for metrics of signs, where they are others (`engine.metrics.positions`). NaN for a query with fewer than
+    two candidates.
     """
+    found = _over(compare, stack, known)
+    if signs is None or not (apart := np.asarray((signs != known).any(1))).any():
+        return found
+    again = _over(compare, stack[:, apart], signs[apart])
+    for name in filter(of_signs, found):
+        found[name][:, :, apart] = again[name]
+    return found
+
+
+def _over(compare: Compare, stack: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:
     whole = np.asarray(known.all(1))
     if whole.all():
         return dict(compare(stack))

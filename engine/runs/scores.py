@@ -28,7 +28,7 @@ KIND = "scores"
 SLICE = 100
 LOOKED_AT = 20
 """Queries over which the small picture of a run takes its means."""
-NUMERICS = 6
+NUMERICS = 7
 
 
 def payload(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None = None, *,
@@ -51,7 +51,8 @@ def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
 def kept_arrays(scores: Scores, place: int) -> dict[str, np.ndarray]:
     """What a result keeps of the scores of its scoring 0, 1, …, besides the candidates and where they are from."""
     found = {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
-             f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution}
+             f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution,
+             f"{place}|error": scores.bound}
     return found if scores.standard_error is None else {**found, f"{place}|standard_error": scores.standard_error}
 
 
@@ -61,7 +62,8 @@ def read_scores(scoring: Scoring, arrays: Mapping[str, np.ndarray], place: int, 
     values, converged, residual, resolved = (arrays[f"{place}|{name}"] for name in ("values", "converged", "residual",
                                                                                    "resolved"))
     return Scores(scoring, values, arrays["candidates"], converged, residual,
-                  {**told, "orientation": scoring.orientation}, resolved, arrays.get(f"{place}|standard_error"))
+                  {**told, "orientation": scoring.orientation}, resolved, arrays.get(f"{place}|standard_error"),
+                  arrays.get(f"{place}|error"))
 
 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:
@@ -163,7 +165,7 @@ def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Conte
         pieces = [part.arrays() for part in parts]
         arrays["candidates"] = np.concatenate([piece["candidates"] for piece in pieces])
         for place in members:
-            for name in ("values", "converged", "residual", "resolved", "standard_error"):
+            for name in ("values", "converged", "residual", "resolved", "error", "standard_error"):
                 if f"{place}|{name}" not in pieces[0]:  # there is no standard error of a single run
                     continue
                 arrays[f"{place}|{name}"] = np.concatenate([piece[f"{place}|{name}"] for piece in pieces], -1)
@@ -177,8 +179,9 @@ def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One provenance for a scoring out of those of its slices."""
     convergence = [Convergence.read(parts[0]["exact"], part["convergence"]) for part in parts]
     resolution = [part["resolution"] for part in parts]
+    counts = {name: sum(one[name] for one in resolution) for name in ("below", "of", "no_error_bound")}
     return {**parts[0],
-            "resolution": {**resolution[0], **{name: sum(one[name] for one in resolution) for name in ("below", "of")}},
+            "resolution": {**resolution[0], **counts},
             "sizes": {**parts[0]["sizes"], "candidates": sum(part["sizes"]["candidates"] for part in parts)},
             "wall_seconds": round(sum(part["wall_seconds"] for part in parts), 3),
             "convergence": Convergence.joined(convergence).written}

@@ -2,8 +2,9 @@ r"""An aggregate over queries: from scores (m, k) of every query and candidate t
 
     A(k) = Σ_q w(q, k) s(q, k) / Σ_q w(q, k),   s the oriented scores, both sums over the queries that know k
 
-A score that is unknown is left out of its query, as agreement leaves it out: that of a candidate that did not converge,
-or one below resolution. A candidate of which no query with weight knows anything has no value (NaN). `Mean` gives every
+A score that is unknown is left out of its query: that of a candidate that did not converge, or one that is not finite.
+A candidate of which no query with weight knows anything has no value (NaN), and neither has one whose error bound, the
+same mean of its scores' bounds, leaves it no position among the others (`engine.metrics.positions`). `Mean` gives every
 query the weight 1, `Weighted` its own, and `One` takes a single query.
 """
 
@@ -15,7 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.basics.errors import InvalidInput
+from engine.metrics.positions import has_position
 from engine.scoring.scores import Scores
+
+LARGEST = 1e300
+"""Stands for an infinite error, so that a query without weight does not make it NaN."""
 
 
 class Aggregate(ABC):
@@ -24,7 +29,12 @@ class Aggregate(ABC):
     def of(self, scores: Scores) -> np.ndarray:
         """A (k,) float64 of the oriented scores. Raises `InvalidInput` where the queries are not those it was made
         for."""
-        return self.over(scores.trusted)
+        found = self.over(scores.scored)
+        if scores.error is None:
+            return found
+        off = np.where(scores.usable, np.minimum(np.nan_to_num(scores.error), LARGEST), np.nan)
+        bound = np.where((np.isnan(scores.error) & scores.usable).any(0), np.nan, self.over(off))
+        return np.where(has_position(found[None], bound[None])[0], found, np.nan)
 
     @abstractmethod
     def over(self, values: np.ndarray) -> np.ndarray:

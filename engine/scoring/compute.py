@@ -79,8 +79,8 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
         for place in members:
             response, readout = by_intervention[scorings[place].intervention], readouts[place]
             values = response.scores(readout, held.query_labels)
-            resolved = response.resolved(values, readout, held.query_labels)
-            columns[place].append((values, response.converged, response.residual, resolved))
+            error = response.errors(values, readout, held.query_labels)
+            columns[place].append((values, response.reached(values), response.residual, error))
             spread = response.standard_error(readout, held.query_labels)
             if spread is not None:
                 spreads.setdefault(place, []).append(spread)
@@ -112,7 +112,7 @@ def _question(problem: Problem, scoring: Scoring) -> str:
 
 def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Tensor, ...]],
             spreads: Sequence[torch.Tensor] | None, spent: dict, seconds: float, precision: str) -> Scores:
-    values, converged, residual, resolved = (torch.cat(column, dim=-1).cpu().numpy()
+    values, converged, residual, error = (torch.cat(column, dim=-1).cpu().numpy()
                                              for column in zip(*columns, strict=True))
     provenance = {
         "spec": scoring.canonical(), "digest": scoring.digest, "question": _question(problem, scoring),
@@ -124,12 +124,12 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
                   **problem.sizes},
         **problem.facts,
         "convergence": Convergence.measured(scoring.exact, converged, residual, spent).written,
-        "resolution": {"precision": precision, "relative_error": RESOLUTION,
-                       "below": int(resolved.size - resolved.sum()), "of": resolved.size},
+        "resolution": {"precision": precision, "relative_error": RESOLUTION},
         "device": device_name(str(problem.device)), "versions": versions(), "wall_seconds": round(seconds, 3),
     }
-    found = Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance, resolved,
-                   torch.cat(list(spreads), -1).cpu().numpy() if spreads else None)
+    found = Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance,
+                   standard_error=torch.cat(list(spreads), -1).cpu().numpy() if spreads else None, error=error)
+    provenance["resolution"] |= found.resolution
     if found.noise is not None:
         provenance["noise_of_seeds"] = found.noise
     return found

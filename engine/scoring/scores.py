@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from engine.exact.response import RESOLUTION
+from engine.metrics.positions import has_position, has_sign
 from engine.scoring.convergence import Convergence
 from engine.scoring.scoring import Scoring
 
@@ -20,9 +23,13 @@ class Scores:
     whether it met its tolerance; of an approximation, whether its solver met the tolerance that it has, or, where it
     has none, whether the solution is finite, which says nothing of how good it is (see `convergence`).
     residual (k,): final gradient norm of a re-optimisation, or relative residual of a linear solve.
-    resolved (m, k) bool, None for all: whether rounding left six digits of a score (`engine.exact.response`).
+    error (m, k): a bound on how far rounding moved each score, NaN where none is stated; None: of none is.
+    resolved (m, k) bool, None for all: the flag alone, of scores that were kept before their bounds were.
     standard_error (m, k) of a mean over several seeds; None where there is one run, or none.
-    A column that did not converge and a score below resolution are kept and flagged, and left out by `trusted`.
+
+    A score below resolution, error > 1e-6·|score|, is flagged and takes part. What a comparison leaves out is a
+    candidate that did not converge, a score that is not finite, and one whose error bound exceeds its distance from
+    what it is compared with: `signed` from 0, `ranked` from the other candidates (`engine.metrics.positions`).
     """
 
     scoring: Scoring
@@ -33,6 +40,7 @@ class Scores:
     provenance: dict[str, Any] = field(default_factory=dict)
     resolved: np.ndarray | None = None
     standard_error: np.ndarray | None = None
+    error: np.ndarray | None = None
 
     @property
     def oriented(self) -> np.ndarray:
@@ -40,9 +48,45 @@ class Scores:
         return self.scoring.orientation * self.values
 
     @property
+    def bound(self) -> np.ndarray:
+        """The error bounds (m, k), NaN where none is stated."""
+        return np.full(self.values.shape, np.nan) if self.error is None else self.error
+
+    @property
+    def usable(self) -> np.ndarray:
+        """Which scores are finite, of candidates that converged: (m, k)."""
+        return np.isfinite(self.values) & self.converged
+
+    @property
     def known(self) -> np.ndarray:
-        """Which scores are above resolution, of candidates that converged: (m, k)."""
-        return self.above_resolution & self.converged
+        """Which usable scores are not flagged as below resolution: (m, k)."""
+        return self.above_resolution & self.usable
+
+    @cached_property
+    def ranked(self) -> np.ndarray:
+        """Which scores take part where candidates are ranked: (m, k)."""
+        return has_position(np.where(self.usable, self.values, np.nan), self.error)
+
+    @cached_property
+    def signed(self) -> np.ndarray:
+        """Which scores take part where signs are compared: (m, k)."""
+        return has_sign(np.where(self.usable, self.values, np.nan), self.error)
+
+    @property
+    def unranked(self) -> int:
+        """How many usable scores have no position among the other candidates."""
+        return int((self.usable & ~self.ranked).sum())
+
+    @property
+    def unsigned(self) -> int:
+        """How many usable scores have an error bound that reaches past 0."""
+        return int((self.usable & ~self.signed).sum())
+
+    @property
+    def resolution(self) -> dict[str, int]:
+        """For a manifest: how many scores are flagged, of how many, and for how many no error bound is stated."""
+        unbounded = self.values.size if self.error is None else int(np.isnan(self.error).sum())
+        return {"below": self.below_resolution, "of": self.values.size, "no_error_bound": unbounded}
 
     @property
     def noise(self) -> float | None:
@@ -58,23 +102,26 @@ class Scores:
 
     @property
     def above_resolution(self) -> np.ndarray:
-        """Which scores rounding left six digits of: (m, k)."""
-        return np.ones(self.values.shape, bool) if self.resolved is None else self.resolved
+        """Which scores are not flagged: rounding left six digits of them, or no bound is stated: (m, k)."""
+        if self.error is None:
+            return np.ones(self.values.shape, bool) if self.resolved is None else self.resolved
+        with np.errstate(invalid="ignore"):
+            return ~(self.error > RESOLUTION * np.abs(self.values))
 
     @property
     def below_resolution(self) -> int:
-        """How many scores rounding may have spoilt."""
+        """How many scores are flagged."""
         return int((~self.above_resolution).sum())
 
     @property
-    def sharp(self) -> np.ndarray:
-        """Oriented scores with NaN where they are below resolution."""
-        return np.where(self.above_resolution, self.oriented, np.nan)
+    def scored(self) -> np.ndarray:
+        """Oriented scores with NaN for those that are not usable: for sums and means, which leave out nothing else."""
+        return np.where(self.usable, self.oriented, np.nan)
 
     @property
     def trusted(self) -> np.ndarray:
-        """Oriented scores with NaN where the candidate did not converge or the score is below resolution."""
-        return np.where(self.known, self.oriented, np.nan)
+        """Oriented scores as they are ranked, with NaN for those that take no part in it."""
+        return np.where(self.ranked, self.oriented, np.nan)
 
     @property
     def convergence(self) -> Convergence:
@@ -87,21 +134,29 @@ class Scores:
 class Together:
     """Score arrays over the candidates that converged in all of them.
 
-    stack (M, m, k'): oriented scores. known (m, k'): which of them are above resolution in all arrays. kept (k,): the
-    candidates.
+    stack (M, m, k'): oriented scores. known, signs (m, k'): which of them are ranked, and have a sign, in all arrays.
+    kept (k,): the candidates. below_resolution: how many scores are flagged in some array.
     """
 
     stack: np.ndarray
     known: np.ndarray
+    signs: np.ndarray
     kept: np.ndarray
+    below_resolution: int
 
     @classmethod
     def of(cls, arrays: Sequence[Scores]) -> Together:
         kept = np.logical_and.reduce([scores.converged for scores in arrays])
-        known = np.logical_and.reduce([scores.known for scores in arrays])
-        return cls(np.stack([scores.oriented[:, kept] for scores in arrays]), known[:, kept], kept)
+        known, signs, sharp = (np.logical_and.reduce(masks)[:, kept] for masks in zip(*(
+            (scores.ranked, scores.signed, scores.above_resolution) for scores in arrays), strict=True))
+        return cls(np.stack([scores.oriented[:, kept] for scores in arrays]), known, signs, kept, int((~sharp).sum()))
 
     @property
-    def below_resolution(self) -> int:
-        """How many scores of the candidates that converged are below resolution somewhere."""
+    def unranked(self) -> int:
+        """How many scores have no position in some array."""
         return int((~self.known).sum())
+
+    @property
+    def unsigned(self) -> int:
+        """How many scores have no sign in some array."""
+        return int((~self.signs).sum())

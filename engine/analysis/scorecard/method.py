@@ -81,7 +81,7 @@ class Asked(Method):
         return Scoring.of(scoring.behavior, scoring.intervention, kept, scoring.estimator)
 
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        return np.nan_to_num(compute(problem, self.asked_of(problem, behavior), options)[0].trusted)
+        return np.nan_to_num(compute(problem, self.asked_of(problem, behavior), options)[0].scored)
 
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
         scoring = self.asked_of(problem, behavior)

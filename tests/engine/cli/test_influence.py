@@ -44,7 +44,7 @@ def test_one_step_scores_are_those_of_a_naive_loop(folder, arrays, capsys):
             query, label = arrays["x_query"][q], arrays["y_query"][q]
             expected[q, column] = log_softmax(query @ stepped)[label] - log_softmax(query @ w)[label]
     with np.load("scores.npz", allow_pickle=False) as written:
-        assert sorted(written.files) == ["candidates", "converged", "residual", "resolved", "scores"]
+        assert sorted(written.files) == ["candidates", "converged", "error", "residual", "resolved", "scores"]
         np.testing.assert_allclose(written["scores"], expected, rtol=0, atol=1e-7)
         np.testing.assert_array_equal(written["candidates"], arrays["candidates"])
         assert written["scores"].dtype == np.float64 and written["scores"].shape == (M, K)

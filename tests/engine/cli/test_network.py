@@ -175,7 +175,8 @@ def test_the_precision_of_differences_is_chosen_recorded_and_its_limits_are_said
     network = ("--model", "own_models:tiny", "--checkpoint", "weights.safetensors", "--shape", "1,4,4")
     assert influence(*network) == 0
     manifest = json.loads((folder / "scores.json").read_text())
-    assert manifest["resolution"] == {"precision": "float64", "relative_error": 1e-6, "below": 0, "of": 12}
+    assert manifest["resolution"] == {"precision": "float64", "relative_error": 1e-6, "below": 0, "of": 12,
+                                      "no_error_bound": 0}
     assert [line for line in capsys.readouterr().err.splitlines() if "are held as float32" not in line] == []
     exact = np.load(folder / "scores.npz")["scores"]
     assert influence(*network, "--precision", "float32") == 0
@@ -184,7 +185,8 @@ def test_the_precision_of_differences_is_chosen_recorded_and_its_limits_are_said
         off = np.abs(written["scores"] - exact) > 1e-6 * np.abs(exact)
         assert not (off & written["resolved"]).any()
         assert manifest["resolution"]["below"] == (~written["resolved"]).sum() > 0
-    assert "below the resolution of float32" in capsys.readouterr().err
+        np.testing.assert_array_equal(written["resolved"], written["error"] <= 1e-6 * np.abs(written["scores"]))
+    assert "flagged as below resolution, they take part" in capsys.readouterr().err
     assert "--precision float32" in manifest["command"]
     assert influence(*network, "--precision", "half") == 2
     assert "--precision is `half`; give auto, float32 or float64." in capsys.readouterr().err

@@ -90,7 +90,8 @@ def test_first_order_meets_the_exact_step_as_the_step_shrinks():
 
 
 def test_what_float32_cannot_resolve_is_flagged():
-    """In single precision hardly a score at η = 1e-3 has six digits: those that float64 contradicts are flagged."""
+    """In single precision hardly a score at η = 1e-3 has six digits: those that float64 contradicts are flagged, and
+    take part all the same where they are further from the others than they are off."""
     problem = tanh_problem("float32", n=400, queries=20)
     scoring = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 1e-3})
     single, double = (compute(problem, scoring, Options(precision=precision))[0] for precision in ("float32", "auto"))
@@ -98,7 +99,9 @@ def test_what_float32_cannot_resolve_is_flagged():
     assert double.provenance["resolution"]["precision"] == "float64" and double.below_resolution == 0
     off = np.abs(single.values - double.values) > RESOLUTION * np.abs(double.values)
     assert off.any() and not (off & single.above_resolution).any()
-    assert np.isnan(single.trusted[~single.above_resolution]).all()
+    assert (np.abs(single.values - double.values) <= single.error + double.error).all()
+    assert (single.signed & ~single.above_resolution).any() and np.isnan(single.trusted[~single.ranked]).all()
+    assert (np.sign(single.values) == np.sign(double.values))[single.signed].all()
 
 
 def test_the_error_is_within_its_bound_for_a_network_with_kinks():
@@ -179,6 +182,6 @@ def test_a_coarse_bound_changes_no_verdict(name, noise):
     assert behavior.signal(logits, labels).abs().max() <= behavior.steepest
     scores, close = part.scores(behavior, labels), part.errors(behavior, labels)
     allowed = RESOLUTION * scores.abs()
-    found = Response.closed_form(part).resolved(scores, behavior, labels)
+    found = Response.closed_form(part).errors(scores, behavior, labels) <= allowed
     assert torch.equal(found, close <= allowed) and found.any() and (noise is None or not found.all())
     assert (part.errors(behavior, labels, allowed) >= close * (1 - 1e-12)).all()

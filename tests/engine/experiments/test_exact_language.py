@@ -5,7 +5,7 @@ import pytest
 
 from engine.analysis.datamodels import linear_datamodeling_score
 from engine.experiments import EXPERIMENTS, exact_language
-from engine.experiments.agreements import per_query
+from engine.experiments.agreements import Bounded, per_query
 from engine.experiments.contents import contents
 from engine.jobs import run_job
 from engine.problems import ProblemSource
@@ -51,7 +51,7 @@ def value(result, table, **keys):
 def test_a_row_is_the_mean_agreement_with_the_exact_step(result, problem, method):
     exact = Scoring.of("answer_logit", exact_language.ADD, exact_language.ONE_STEP)
     two = compute(problem, [exact, exact_language.implied(method, "answer_logit")])
-    expected = np.nanmean(per_query(two[1].sharp, two[0].sharp)["kendall_tau"])
+    expected = np.nanmean(per_query(Bounded.of(two[1]), Bounded.of(two[0]))["kendall_tau"])
     found = value(result, "steps", method=method, behavior="answer_logit", metric="Kendall tau")
     assert found == pytest.approx(expected, abs=1e-6)
 

@@ -5,7 +5,7 @@ import pytest
 
 from engine.basics.options import Options
 from engine.experiments import method_agreement
-from engine.experiments.agreements import per_query
+from engine.experiments.agreements import Bounded, per_query
 from engine.experiments.contents import contents
 from engine.experiments.method_agreement import LOO, OTHERS, OWN, REPLAY
 from engine.jobs import run_job
@@ -37,8 +37,8 @@ def runs():
     """Of every seed: what is asked -> oriented scores."""
     first = ProblemSource.parse({**SOURCE, "seed": 0}).build().problem
     trained = [trained_on(first, first.examples, Options(), seed) for seed in SEEDS]
-    return [{title: compute(problem, [scoring])[0].sharp for title, scoring in method_agreement.asked(SETTINGS).items()}
-            for problem in trained]
+    return [{title: Bounded.of(compute(problem, [scoring])[0])
+             for title, scoring in method_agreement.asked(SETTINGS).items()} for problem in trained]
 
 
 @pytest.mark.parametrize("method,reference", [("GradSim", LOO), ("TracIn", REPLAY), (LOO, REPLAY)])
@@ -47,7 +47,8 @@ def test_rows_compare_a_run_with_its_own_answer_and_with_the_mean_of_the_others(
         return np.nanmean(per_query(runs[place][method], exact)["kendall_tau"])
 
     own = [mean(place, runs[place][reference]) for place in range(3)]
-    others = [mean(place, (runs[place - 1][reference] + runs[place - 2][reference]) / 2) for place in range(3)]
+    others = [mean(place, Bounded((runs[place - 1][reference].values + runs[place - 2][reference].values) / 2))
+              for place in range(3)]
     for run, expected in ((OWN, own), (OTHERS, others)):
         row = table.loc[(method, reference, run, "Kendall tau")]
         np.testing.assert_allclose([float(value) for value in row["seed_means"].split()], expected, atol=1e-6)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from engine.experiments import EXPERIMENTS, network
-from engine.experiments.agreements import per_query
+from engine.experiments.agreements import Bounded, per_query
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
@@ -78,7 +78,7 @@ def seed_mean(frame, seed, **keys):
 def test_cells_against_plain_computation(result, drawn, metric):
     name = {"Kendall tau": "kendall_tau", "Sign agreement": "sign_agreement"}[metric]
     problem, table = drawn.problem, tables(result, "table-a7")
-    step, margin, up, removed = (scores.oriented for scores in compute(problem, [
+    step, margin, up, removed = map(Bounded.of, compute(problem, [
         step_scoring("query_loss", 0.1), step_scoring("hard_margin", 0.1),
         network.search_scoring(network.upweighting(1e-1)), network.search_scoring(network.REMOVAL)]))
     expected = np.nanmean(per_query(step, margin)[name])
@@ -97,7 +97,7 @@ def test_removing_the_drift_moves_signs_alone(result, drawn):
     for metric in ("Kendall tau", "Top-5% overlap"):
         np.testing.assert_allclose(raw[raw.metric == metric]["mean"], corrected[corrected.metric == metric]["mean"],
                                    atol=1e-3)
-    up, removed = (scores.oriented for scores in compute(drawn.problem, [
+    up, removed = map(Bounded.of, compute(drawn.problem, [
         network.search_scoring(intervention, baseline="reoptimized")
         for intervention in (network.upweighting(1e-1), {"kind": "remove"})]))
     found = seed_mean(figure, 1, comparison=network.DRIFT_REMOVED, parameter="alpha=0.1", metric="Sign agreement")

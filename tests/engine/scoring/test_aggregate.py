@@ -39,13 +39,24 @@ def test_one_query():
     np.testing.assert_array_equal(One(1).of(scores()), VALUES[1])
 
 
-def test_what_is_unknown_is_left_out_of_its_query_as_agreement_does():
+def test_a_candidate_that_did_not_converge_is_left_out_and_a_flag_takes_nothing_out():
     converged = np.array([True, True, True, False])
     resolved = np.array([[True, True, False, True], [True, False, False, True], [True, True, False, True]])
     found = scores(converged=converged, resolved=resolved)
-    np.testing.assert_array_equal(Mean().of(found), [3.0, 4.0, np.nan, np.nan])
-    np.testing.assert_array_equal(Weighted(np.array([1.0, 7.0, 3.0])).of(found), [45 / 11, 5.0, np.nan, np.nan])
-    np.testing.assert_array_equal(One(1).of(found), [5.0, np.nan, np.nan, np.nan])
+    for aggregate in (Mean(), Weighted(np.array([1.0, 7.0, 3.0])), One(1)):
+        np.testing.assert_array_equal(aggregate.of(found), np.where(converged, aggregate.of(scores()), np.nan))
+
+
+def test_a_mean_is_left_out_where_its_error_bound_leaves_it_no_position():
+    error = np.full(VALUES.shape, 0.1)
+    error[:, 1] = [0.0, 0.0, np.inf]
+    found = scores(error=error)
+    whole = Mean().of(scores())
+    np.testing.assert_array_equal(Mean().of(found), [whole[0], np.nan, *whole[2:]])
+    np.testing.assert_array_equal(Weighted(np.array([1.0, 1.0, 0.0])).of(found),
+                                  Weighted(np.array([1.0, 1.0, 0.0])).of(scores()))
+    error[0, 1] = np.nan  # no bound is stated
+    np.testing.assert_array_equal(Mean().of(scores(error=error)), whole)
 
 
 def test_the_mean_of_single_precision_is_taken_in_double():
