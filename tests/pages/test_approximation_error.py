@@ -96,7 +96,7 @@ def test_alpha_point_is_live_while_the_curves_are_queued():
 
 def test_alpha_curves_of_a_finished_run_show_every_solver(tmp_path, monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
-    run_job(KIND, payload(SOURCE, alpha_scorings(), 8))
+    run_job(KIND, payload(SOURCE, alpha_scorings(), 8, beside_exact=True))
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
     table = curve_table(at)
     assert set(table["series"]) == {solver.title for solver in HESSIANS.values()}

@@ -131,7 +131,7 @@ def test_examples_without_a_choice_need_no_optima_of_a_network(trained):
 
 
 def test_curves_over_eta_and_their_marker_come_from_one_run(trained):
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings(), 60))
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings(), 60, beside_exact=True))
     at = sound(open("approximation_error", draws=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
     assert len(table) == len(ETAS) * len(differentiable())

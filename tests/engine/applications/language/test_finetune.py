@@ -11,7 +11,7 @@ from transformers import get_cosine_schedule_with_warmup
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.provenance import device_name
 from engine.models.causal import finetune, lora, passes
-from engine.models.causal.readouts import mean_response_likelihood
+from engine.models.causal.readouts import learned_likelihood
 from engine.models.causal.recipe import FineTuning
 from engine.models.training import Training
 from engine.store.results import digest_of
@@ -59,7 +59,7 @@ def test_training_against_a_plain_loop(plain_setting, attribution):
     for step, rows in enumerate(batches):
         optimizer.param_groups[0]["lr"] = recipe.rate(step, len(batches))
         batch = encoder.batch([encoded[row] for row in rows])
-        loss = -mean_response_likelihood(passes.forward(model, batch)[0], batch).mean()
+        loss = -learned_likelihood(passes.forward(model, batch)[0], batch).mean()
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters.values(), 1.0)
