@@ -24,6 +24,8 @@ def show(found: Explanation, key: str) -> pd.DataFrame:
     if found.links and found.path > 0:
         draw(way.way, bars(found), found.direct.mean, key=key, alt=f"The way, link by link: {found.sentence}")
         _legend(found)
+    for end in found.ends:
+        chips.note(end)
     if found.n_seeds > 1 and found.path > 0:
         glossary.markdown(
             "**The shares, seed by seed**", help="Dots: the share of each link in one seed. Bar and line: mean "
@@ -50,12 +52,11 @@ def _columns(table: pd.DataFrame) -> dict:
 
 
 def _whole(found: Explanation) -> str:
-    told = "".join(f"<p>{escape(end)}</p>" for end in found.ends)
     if not found.links:
-        return told
-    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, the fraction of pairs of examples that "
-            f"they order differently (rankings in random order: 0.5 on average). The way from one to the other changes "
-            f"one thing at a time and is {found.path:.3f} long")
+        return ""
+    text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, the fraction of pairs that they order "
+            f"differently (in random order 0.5 on average). The way changes one thing at a time and is "
+            f"{found.path:.3f} long")
     if found.slack >= LEAST_SLACK:
         text += (f", {found.slack:.3f} more than the ends are apart, as one change may undo a part of another: every "
                  f"share is of {found.path:.3f}, not of {found.direct.mean:.3f}.")
@@ -64,7 +65,7 @@ def _whole(found: Explanation) -> str:
     if found.orders > 1:
         text += f" Averaged over {found.orders} orders of the axes, so that none of them decides."
     lost = f" {found.left_out} candidates are left out {found.lost.because}." if found.left_out else ""
-    return f"{text}{lost}{told}"
+    return f"{text}{lost}"
 
 
 def bars(found: Explanation) -> pd.DataFrame:

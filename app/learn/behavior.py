@@ -26,8 +26,7 @@ def show() -> Link:
     only = [row for row in second if row not in first]
     glossary.markdown(
         f"The {SHOWN} training examples that {direction.raise_most(BEHAVIORS[behavior])}. Of "
-        f"{len(sample.problem.queries)} queries this is the one at which query loss and hard margin have the fewest of "
-        f"their first {SHOWN} in common:")
+        f"{len(sample.problem.queries)} queries, the one where query loss and hard margin share the fewest of these:")
     specimens.strip(sample, query, second, only, "new")
     tau = comparing.mean_tau(loss, chosen)
     same = (f"{len(only)} of the {SHOWN} are not among the first {SHOWN} for the query loss." if only else
@@ -59,5 +58,4 @@ LESSON = Lesson(
     Question("Take the first 8 training examples for the query loss, then read the hard margin instead. How many of "
              "the 8 stay?",
              ("All 8", "Some of them", "None"), 1,
-             "Nothing about the training changed, and yet the list did: another number is read off the model. This "
-             "query was chosen for it; below the pictures stands how many stay on average."))
+             "Nothing about the training changed, and yet the list did: another number is read off the model."))
