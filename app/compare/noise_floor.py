@@ -63,9 +63,8 @@ def told(found: Compared, floors: Floors, metric: str, pair: tuple[int, int]) ->
         return Told("seed ?", " ".join(words))
     if not at_ceiling(found.comparison.agreement(metric, *pair), lowest):
         return Told(f"seed {signed(lowest.mean, 2)}", " ".join(words))
-    return Told(f"≥ seed {signed(lowest.mean, 2)}", " ".join((*words, (
-        "This pair is at the ceiling: the two agree at least as well, so that what parts them is no more than what a "
-        "seed changes."))))
+    words.append("This pair is at the ceiling: the two agree at least as well as two seeds do.")
+    return Told(f"≥ seed {signed(lowest.mean, 2)}", " ".join(words))
 
 
 def _why(floors: Floors, own: noise_floor.Runs) -> str:

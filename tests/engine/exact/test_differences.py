@@ -90,15 +90,15 @@ def test_first_order_meets_the_exact_step_as_the_step_shrinks():
 
 
 def test_what_float32_cannot_resolve_is_flagged():
-    """In single precision hardly a score at η = 1e-3 has six digits: those that float64 contradicts are flagged, and
-    take part all the same where they are further from the others than they are off."""
+    """In single precision hardly a score at η = 1e-3 is known to six digits: what float64 contradicts is flagged, and
+    takes part all the same where it is further from the others than it is off."""
     problem = tanh_problem("float32", n=400, queries=20)
     scoring = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 1e-3})
     single, double = (compute(problem, scoring, Options(precision=precision))[0] for precision in ("float32", "auto"))
     assert single.provenance["resolution"]["precision"] == "float32"
     assert double.provenance["resolution"]["precision"] == "float64" and double.below_resolution == 0
     off = np.abs(single.values - double.values) > RESOLUTION * np.abs(double.values)
-    assert off.any() and not (off & single.above_resolution).any()
+    assert off.any() and not (off & single.above_resolution).any() and single.above_resolution.mean() < 0.05
     assert (np.abs(single.values - double.values) <= single.error + double.error).all()
     assert (single.signed & ~single.above_resolution).any() and np.isnan(single.trusted[~single.ranked]).all()
     assert (np.sign(single.values) == np.sign(double.values))[single.signed].all()

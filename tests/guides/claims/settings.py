@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import tomllib
+from inspect import signature
 from math import isqrt
 
 from engine.applications.language import sketching
+from engine.cli.datamodel import datamodel
 from engine.curvature import dense
 from engine.data import image_folder, load
-from engine.desk import memory
+from engine.desk import memory, spot_check
 from engine.exact import newton
 from engine.experiments import EXPERIMENTS
 from engine.models import softmax
 from engine.models.causal import passes
-from engine.scoring import controlled
+from engine.scoring import controlled, verdict
 from tests.guides.claims.predicates import ROOT, Found, claim
 
 
 def preset(name: str, scale: str) -> dict:
     return EXPERIMENTS[name].presets[scale].settings
+
+
+def small(value: float) -> str:
+    """`1e-8`, without a zero before the digit."""
+    return f"{value:.0e}".replace("e-0", "e-")
 
 
 def recipe(name: str, scale: str) -> list[dict]:
@@ -108,6 +115,26 @@ def tolerance_of_optima() -> Found:
 @claim
 def parameters_of_a_factorisation() -> Found:
     return [f"{dense.LIMIT:,}"]
+
+
+@claim
+def solves_of_a_local_response() -> Found:
+    return [f"{dense.LIMIT:,}", small(dense.BOUND)]
+
+
+@claim
+def distance_of_the_same_scores() -> Found:
+    return [small(verdict.CLOSE), f"{verdict.CLOSE_ORDER:g}"]
+
+
+@claim
+def a_spot_check_within_a_minute() -> Found:
+    return signature(spot_check.spot_checked).parameters["most_seconds"].default == 60
+
+
+@claim
+def models_of_a_datamodel() -> Found:
+    return [str(signature(datamodel).parameters["subsets"].default)]
 
 
 @claim

@@ -35,10 +35,10 @@ LABELS = "estimator | trusted loss | target logit | hard margin"
 TABLES = {
     "method | replay, own run | replay, other runs | leave-one-out, own run | leave-one-out, other runs":
         f"test {LANGUAGE}test_agreement_with_exact_answers_about_a_training",
-    "benchmark | exact leave-one-out | influence function, exact | one exact step | nearest neighbour | gradient "
-    "length": f"test {LANGUAGE}test_a_published_scorecard",
-    "method | `lds` | `planted` answers | `planted` explanations | `stability`":
-        f"test {LANGUAGE}test_the_card_of_the_embedded_model",
+    "method | `weights`, own | `weights`, other | `subset`, own | `subset`, other | `seeds`, own | `seeds`, other":
+        f"test {LANGUAGE}test_the_published_lds_of_three_protocols",
+    "τ, its whole interval | pairs in the same order | word":
+        "test tests/engine/metrics/test_in_words.py::test_the_guide_has_these_ranges_and_words",
     "method | τ, exact step | linear datamodeling score":
         f"test {LANGUAGE}test_agreement_with_the_exact_step_and_with_models_on_subsets",
     "pair | distance | behavior | intervention | process | errors":

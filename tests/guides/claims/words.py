@@ -27,13 +27,13 @@ PHRASES = {
     "the order of a list": r"""[Mm]ost\ suspicious | [Rr]ank\ 1 | supports?\ the\ behavior(?:\ at\ this\ query)?\ most
         | oppose\ it\ most | harm\ it\ most | of\ this\ query\ most | the\ behavior\ most""",
     "the scale of a measure": r"""0\ is\ solved | 1\ is\ (?:perfect|full\ agreement)
-        | 1\ the\ same\ order,\ 0\ unrelated(?:,\ −1\ reversed)? | (?:larger|lower|nearer\ to\ zero)\ is\ better
-        | Larger\ should\ be\ better | [Uu]nrelated\ (?:scores|rankings)(?:\ would\ reach|\ would\ give|\ give|:\ 0\.5)?
+        | (?:larger|lower|nearer\ to\ zero)\ is\ better
+        | Larger\ should\ be\ better
         | A\ shuffled\ order\ has\ (?:0\.50|…) | gives\ 0\.5\b | near\ 0\.50 | gradient\ norm\ and\ chance
         | [Cc]hance\ (?:that|is\ one\ half|is\ the\ share|is\ their\ share|is\ …)
         | (?:so|with|where)\ chance\ (?:is|at)\ 0\.\d+
-        | distance\ of\ 0\.5\ is\ that\ of\ unrelated\ rankings""",
-    "the title of a number that is shown": r"""[Tt]imes\ as\ often | by\ how\ often | [Hh]ow\ often
+        | [Rr]ankings\ in\ random\ order(?::|\ are)\ 0\.5(?:\ apart)?\ on\ average""",
+    "the title of a number that is shown": r"""[Tt]imes\ as\ often(?:\ as\ by\ chance)? | by\ how\ often | [Hh]ow\ often
         | agree\ with\ Kendall's\ τ\ =\ \*?\*?…
         | [Hh]ow\ far\ (?:the\ )?rankings\ (?:of\ several\ specifications\ )?agree""",
     "a value that is put in where it is shown": r"""[Tt]he\ largest\ [\w\ ]+\ is\ \*?\*?… | [Ll]argest:\ \*?\*?…
