@@ -8,6 +8,8 @@ import pandas as pd
 from app.charts import ink
 
 HEIGHT = 320
+LONG = 40
+"""Letters of an axis title that fit beside a chart of that height before a class."""
 HELPS, HARMS, THIRD = "#3A92CF", "#D55E00", "#009E73"
 GREY = "#888888"
 
@@ -26,13 +28,19 @@ def changes(frame: pd.DataFrame, title: str) -> alt.LayerChart:
     return alt.layer(bars, zero).properties(height=max(180, 34 * len(frame)))
 
 
+def upright(title: str) -> str | list[str]:
+    """The title of an upright axis, a long one in two lines: what stands in brackets begins the second."""
+    first, bracket, rest = title.partition(" (")
+    return [first, f"({rest}"] if bracket and len(title) > LONG else title
+
+
 def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = False) -> alt.LayerChart:
     """One point an example. frame: x, y, example, label. diagonal: of ranks, of which 1 supports the behavior most."""
     x_title, y_title = (f"{title}, 1 supports most" if diagonal else title for title in (x_title, y_title))
     axis = alt.Axis(grid=False, tickCount=5, format=".3~g")
     points = alt.Chart(frame).mark_point(filled=True, size=42, opacity=0.7, color=HELPS).encode(
         x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
-        y=alt.Y("y:Q", title=y_title, scale=alt.Scale(zero=False), axis=axis),
+        y=alt.Y("y:Q", title=upright(y_title), scale=alt.Scale(zero=False), axis=axis),
         tooltip=[alt.Tooltip("example:Q"), alt.Tooltip("label:N"), alt.Tooltip("x:Q", format="+.3g", title=x_title),
                  alt.Tooltip("y:Q", format="+.3g", title=y_title)])
     if not diagonal:
@@ -49,7 +57,7 @@ def tangent(frame: pd.DataFrame, place: float, unit: str, x: str = "eta", title:
     scale = alt.Scale(domain=names, range=[HELPS, HARMS])
     legend = alt.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3)
     lines = alt.Chart(long).mark_line(strokeWidth=2.2).encode(
-        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)), y=alt.Y("value:Q", title=unit),
+        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)), y=alt.Y("value:Q", title=upright(unit)),
         color=alt.Color("kind:N", scale=scale, title=None, legend=legend),
         strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), title=None,
                                   legend=legend))

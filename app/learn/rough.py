@@ -24,11 +24,11 @@ def show() -> Link:
          alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
              f"ε = 0 predicts: {at.curve:+.4f} and {at.tangent:+.4f} at ε = {epsilon:g}.")
     moved = direction.changed(READ, float(at.curve), f"**{cards.number(at.curve)}**")
-    others = ", ".join(f"{KINDS[one]}: {off(along_epsilon(one)):.0%}" for one in KINDS if one != kind)
+    others = ", ".join(f"{off(along_epsilon(one)):.0%}" for one in KINDS)
     glossary.markdown(
         f"With the weight changed by ε = {epsilon:+g}, a real training {moved}; the derivative says "
-        f"**{cards.number(at.tangent)}**. Over all ε the line is off by **{off(frame):.0%}** of the truth ({others}); "
-        "each training has a scale of its own."
+        f"**{cards.number(at.tangent)}**. Over all ε the line is off by **{off(frame):.0%}** of the truth; in the five "
+        f"trainings, in their order, by {others}."
         f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
     aside(f"{RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
           "exact derivative of the one in the middle, through all its steps.")

@@ -112,7 +112,7 @@ def test_what_step_2_takes_away():
     stay = {}
     for behavior in ("soft_margin", "hard_margin", "query_logit"):
         at = opened(2, **{"lesson-b": behavior})
-        assert "this is the one at which" in words(at)
+        assert "Of 60 queries, the one where query loss and hard margin share the fewest" in words(at)
         stay[behavior] = numbers(at, rf"{NUMBER} of the first 8 stay on average.*τ = {NUMBER}\.")
     assert stay["soft_margin"] == [8.0, 1.0]
     assert all(kept < 8 and tau < 0.99 for kept, tau in (stay["hard_margin"], stay["query_logit"]))

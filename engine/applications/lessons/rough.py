@@ -27,8 +27,8 @@ from engine.models.recipe import Recipe
 from engine.models.train_many import outputs_of_many
 from engine.models.training import Training
 
-KINDS = {"smooth": "the smooth one", "kinks": "+ kinks", "batches": "+ small batches", "momentum": "+ momentum",
-         "rough": "+ larger steps: the rough one"}
+KINDS = {"smooth": "smooth", "kinks": "+ kinks", "batches": "+ small batches", "momentum": "+ momentum",
+         "rough": "+ larger steps: rough"}
 """Each with what it adds to the one before it."""
 ROW = 17
 """The training example whose weight changes."""
