@@ -1,4 +1,5 @@
-"""Every public name, from where it is defined."""
+"""Every public name, from where it is defined; `whichfluence.__all__` lists them."""
+# ruff: noqa: F401
 
 from engine import __version__
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
@@ -34,11 +35,3 @@ from whichfluence.listing import behaviors, datasets, estimators
 from whichfluence.problems import draw, problem
 from whichfluence.scores import Scores
 from whichfluence.specifications import Specification
-
-__all__ = [
-    "AddOccurrence", "Agreement", "Auxiliary", "FineTuning", "Infinitesimal", "InfinitesimalDuring", "InvalidInput",
-    "LocalResponse", "LocalSearch", "MissingData", "OneStep", "Options", "Problem", "Recipe", "Recorder", "Relabel",
-    "Remove", "Reoptimize", "Replay", "Retrain", "Scores", "Specification", "Trajectory", "Unrolled", "Upweight",
-    "WhichfluenceError", "__version__", "behaviors", "compare", "datasets", "draw", "estimators", "explain", "imported",
-    "influence", "problem", "register_behavior", "self_influence",
-]

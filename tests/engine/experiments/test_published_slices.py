@@ -19,13 +19,15 @@ from engine.store.results import Store
 
 CLOSED, TRAINED = 1e-3, 2e-2
 """How far a seed's mean may lie from the published one: optima in float64 on another processor, and networks that are
-trained in float32, where a few examples change places."""
+trained in float32, where a few examples change places. A training on another processor parts from the published one as
+a training of another seed does, so that a network's may also be as far off as the published seeds are from each other.
+"""
 SEEDS = {
     ("table-a6", "small"): CLOSED, ("figure-4", "small"): CLOSED,
     ("figure-5-1", "small"): TRAINED, ("table-5-1", "small"): TRAINED, ("table-a16", "small"): TRAINED,
     ("table-a8", "small"): TRAINED, ("table-a9", "small"): TRAINED, ("table-a10", "small"): TRAINED,
-    ("table-a11", "small"): TRAINED, ("table-a11", "embedded"): TRAINED, ("method-agreement", "embedded"): TRAINED,
-    ("method-agreement", "small"): TRAINED, ("scorecard", "mlp-300"): TRAINED,
+    ("table-a11", "small"): TRAINED, ("method-agreement", "embedded"): TRAINED, ("method-agreement", "small"): TRAINED,
+    ("scorecard", "mlp-300"): TRAINED,
 }
 """One seed takes from ten seconds to five minutes of two cores."""
 STEPS = {("table-a6", "paper"): CLOSED, ("figure-4", "paper"): CLOSED}
@@ -47,7 +49,7 @@ WITHOUT = {
     ("table-a15", "embedded"): HOURS.format("thirteen minutes"),
     ("table-5-2", "small"): HOURS.format("nine minutes"), ("table-a15", "small"): HOURS.format("nine minutes"),
     ("table-a14", "embedded"): HOURS.format("fifty minutes"), ("table-a14", "small"): HOURS.format("half an hour"),
-    ("table-a11", "desk"): HOURS.format("half an hour"),
+    ("table-a11", "desk"): HOURS.format("half an hour"), ("table-a11", "embedded"): HOURS.format("nine minutes"),
     ("figure-a1", "desk"): HOURS.format("two and a half hours"), ("figure-a2", "desk"): HOURS.format(
         "two and a half hours"), ("table-a7", "desk"): HOURS.format("two and a half hours"),
     ("figure-a1", "small"): HOURS.format("twenty minutes"), ("figure-a2", "small"): HOURS.format("twenty minutes"),
@@ -91,11 +93,13 @@ def comparable(name, scale):
 
 def assert_equal_rows(published, fresh, keys, within):
     """Every row that was recomputed against the first seed's mean of the published one."""
-    known = {tuple(row[key] for key in keys): row["seed_means"].split()[0] for row in published.to_dict("records")}
-    rows = {tuple(row[key] for key in keys): row["seed_means"].split()[0] for row in fresh.to_dict("records")}
+    known, rows = ({tuple(row[key] for key in keys): np.array(row["seed_means"].split(), float)
+                    for row in table.to_dict("records")} for table in (published, fresh))
     assert rows and set(rows) <= set(known)
-    off = {key: abs(float(value) - float(known[key])) for key, value in rows.items() if value != known[key]}
-    assert all(one <= within for one in off.values()), max(off.items(), key=lambda item: item[1])
+    allowed = {key: max(within, np.ptp(known[key])) if within == TRAINED else within for key in rows}
+    off = {key: abs(value[0] - known[key][0]) for key, value in rows.items()}
+    assert all(not one > allowed[key] for key, one in off.items()), max(
+        (one - allowed[key], key, one, allowed[key]) for key, one in off.items() if one > allowed[key])
 
 
 @pytest.fixture(scope="module")
