@@ -55,7 +55,7 @@ def _whole(found: Explanation) -> str:
     if not found.links:
         return ""
     text = (f"The ends are {found.direct.mean:.3f} apart in Kendall distance, the fraction of pairs that they order "
-            "differently (rankings in random order: 0.5 on average). One change at a time, the way is "
+            "differently (rankings in random order: 0.5 on average). The way changes one thing at a time and is "
             f"{found.path:.3f} long")
     if found.slack >= LEAST_SLACK:
         text += (f", {found.slack:.3f} more than the ends are apart, as one change may undo a part of another: every "
