@@ -23,10 +23,10 @@ from engine.exact.preconditioner import CandidateTerms, Inverse, block_inverse, 
 from engine.exact.reoptimize import prepare, reoptimize
 from engine.exact.response import LAST_DIGITS, Part, Response
 from engine.exact.retrain import retrain
-from engine.exact.steps import signals
 from engine.problems import SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
+from engine.question.likelihood import slope
 from engine.question.processes import Reoptimize, Retrain
 
 KEPT_BYTES = 256 << 20
@@ -148,7 +148,7 @@ def _gradient_noise(problem: SoftmaxProblem, data: TrainingData) -> Tensor:
     By random errors of ε(|X|ᵀ|p − e_y|/n + |λ ∘ W|), an entry's, in the gradient at θ_D.
     """
     def build() -> Tensor:
-        signal = signals(problem.outputs(problem.x), problem.y).abs()
+        signal = slope(problem.outputs(problem.x), problem.y).abs()
         size = problem.x.abs().T @ signal / problem.n + problem.penalty[:, None] * problem.weights.abs()
         size = LAST_DIGITS * torch.finfo(size.dtype).eps * size
         moved = data.solve((random_columns(size.numel(), size).view(*size.shape, -1)).float()

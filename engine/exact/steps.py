@@ -29,8 +29,8 @@ from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient
 from engine.exact.response import LAST_DIGITS, Part, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
-from engine.question.class_behaviors import query_loss_signal
 from engine.question.interventions import Intervention
+from engine.question.likelihood import slope
 from engine.question.processes import OneStep, Trajectory, Unrolled
 
 
@@ -141,7 +141,7 @@ def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: f
         x, logits = problem.x[rows], problem.outputs(problem.x[rows], theta)
         total, gram = torch.zeros_like(logits), x @ x.T
         for _ in range(steps):
-            signal = signals(logits, problem.y[rows])
+            signal = -slope(logits, problem.y[rows])
             total += signal
             logits = logits - eta * gram @ signal
         changes.append(-eta * problem.kernel(rows) @ total)
@@ -152,12 +152,7 @@ def accumulated_signal(logits: Tensor, labels: Tensor, squared_norms: Tensor, et
     """Σ_t s_ℓ(z_k; θ^(t)), shape (b, C): the candidate's own logits (b, C) stepped by −η‖x_k‖² s_ℓ each time."""
     f, total = logits.clone(), torch.zeros_like(logits)
     for _ in range(steps):
-        signal = signals(f, labels)
+        signal = -slope(f, labels)
         total += signal
         f -= eta * squared_norms[:, None] * signal
     return total
-
-
-def signals(logits: Tensor, labels: Tensor) -> Tensor:
-    """s_ℓ = p − e_y of logits (b, C), labels (b,): (b, C)."""
-    return -query_loss_signal(logits, labels)
