@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app.widgets.desk import desk
+from engine.jobs import run_job
 from engine.problems import source
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +83,16 @@ def sound(at: AppTest) -> AppTest:
     """The page itself, after an assertion that nothing was raised while it ran."""
     assert not at.exception, [error.message for error in at.exception]
     return at
+
+
+def scored(at: AppTest, most: int = 20) -> AppTest:
+    """Run until the queued jobs of the page are done."""
+    while (jobs := desk().jobs.queue.jobs("queued")) and most:
+        for job in jobs:
+            run_job(job.kind, job.payload)
+            desk().jobs.queue.submit(job.kind, job.payload)
+        at, most = at.run(), most - 1
+    return sound(at)
 
 
 def forget() -> None:

@@ -18,7 +18,7 @@ from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
 from engine.scoring import codes, controlled
 from tests.pages import support
-from tests.pages.support import open, queued, says, sound, texts
+from tests.pages.support import open, queued, says, scored, sound, texts
 
 SMALL = {"data": "digits", "model": "mlp", "train": 60, "queries": 12, "candidates": 6, "nseeds": 1}
 SOURCE = ProblemSource(model="mlp", n_train=60, n_queries=12, n_test=500)
@@ -34,16 +34,6 @@ def own_home(home, monkeypatch):
 def trained():
     run_job(training_runs.KIND, training_runs.payload(SOURCE))
     assert SOURCE.is_trained
-
-
-def scored(at, most=20):
-    """Run until the queued jobs of the page are done."""
-    while (jobs := desk().jobs.queue.jobs("queued")) and most:
-        for job in jobs:
-            run_job(job.kind, job.payload)
-            desk().jobs.queue.submit(job.kind, job.payload)
-        at, most = at.run(), most - 1
-    return sound(at)
 
 
 @pytest.mark.parametrize(("page", "title"), [

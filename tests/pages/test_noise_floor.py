@@ -17,7 +17,7 @@ from engine.scoring import codes
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.pages import support
-from tests.pages.support import open, says, sound
+from tests.pages.support import open, says, scored, sound
 
 SMALL = {"data": "digits", "model": "mlp", "train": 60, "queries": 12, "candidates": 6, "nseeds": 1}
 SOURCE = ProblemSource(model="mlp", n_train=60, n_queries=12, n_test=500)
@@ -31,16 +31,6 @@ SOFT = Scoring.of("soft_margin", {"kind": "remove"}, {"kind": "retrain"})
 def trained(home, monkeypatch):
     support.forget()
     run_job(training_runs.KIND, training_runs.payload(SOURCE))
-
-
-def scored(at, most=20):
-    """Run until the queued jobs of the page are done."""
-    while (jobs := desk().jobs.queue.jobs("queued")) and most:
-        for job in jobs:
-            run_job(job.kind, job.payload)
-            desk().jobs.queue.submit(job.kind, job.payload)
-        at, most = at.run(), most - 1
-    return sound(at)
 
 
 def marks(at):
