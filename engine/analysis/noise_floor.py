@@ -43,7 +43,7 @@ def question(scoring: Scoring, facts: ProblemFacts = EVERY_PROBLEM) -> Scoring |
     process = scoring.process
     if facts.convex or not scoring.route.implies or not isinstance(process, Seeded) or not process.one_model:
         return None
-    return Scoring(behavior=scoring.behavior, intervention=scoring.intervention, process=process)
+    return scoring.exact_answer
 
 
 def runs(scoring: Scoring, listed: Sequence[Scoring] = (), facts: ProblemFacts = EVERY_PROBLEM) -> Runs | None:

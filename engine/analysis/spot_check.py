@@ -133,7 +133,7 @@ def reference(scoring: Scoring) -> Scoring | NotMeasured:
     if scoring.departures:
         own = " and ".join(departure.answers_for for departure in scoring.departures)
         return NotMeasured(scoring, f"it answers for {own}, which has no exact route here")
-    return Scoring(behavior=scoring.behavior, intervention=scoring.intervention, process=scoring.process)
+    return scoring.exact_answer
 
 
 def spot_check(problem: Problem, scoring: Scoring, *, candidates: int = CANDIDATES, queries: int = QUERIES,

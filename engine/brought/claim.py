@@ -64,7 +64,7 @@ class Claim(Scoring):
     @property
     def reference(self) -> Scoring:
         """The exact answer to what is claimed."""
-        return Scoring(behavior=self.behavior, intervention=self.intervention, process=self.process)
+        return self.exact_answer
 
 
 def bring(problem: Problem, table: Table, specification: Specification, name: str, axes: str, sign: int,

@@ -59,6 +59,11 @@ class Scoring(Specification):
         return Specification(behavior=self.behavior, intervention=self.intervention, process=self.process)
 
     @property
+    def exact_answer(self) -> Scoring:
+        """The exact answer to the same question."""
+        return Scoring(behavior=self.behavior, intervention=self.intervention, process=self.process)
+
+    @property
     def route(self) -> Estimator:
         return ESTIMATORS[self.estimator]
 

@@ -137,7 +137,7 @@ def _asked(a: Scoring, b: Scoring, facts: ProblemFacts) -> Relation | None:
     """What the exact answers to the two questions have in common. Of departures no identity knows anything."""
     if a.departures or b.departures:
         return Relation(Gives.EQUAL) if not a.differing_axes(b) else None
-    return relation(exact_answer(a), exact_answer(b), facts)
+    return relation(a.exact_answer, b.exact_answer, facts)
 
 
 def _parting(a: Scoring, b: Scoring, facts: ProblemFacts) -> tuple[Axis, ...]:
@@ -157,15 +157,10 @@ def _one_on(axis: Axis, a: Scoring, b: Scoring, facts: ProblemFacts) -> bool:
             moved = Scoring.of(parts[0].behavior, parts[1].intervention, parts[2].process)
         except InvalidInput:
             return False
-        found = relation(exact_answer(own), moved, facts)
+        found = relation(own.exact_answer, moved, facts)
         if found is None or found.gives is not Gives.EQUAL:
             return False
     return True
-
-
-def exact_answer(scoring: Scoring) -> Scoring:
-    """The exact answer to the same question."""
-    return Scoring(behavior=scoring.behavior, intervention=scoring.intervention, process=scoring.process)
 
 
 def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
@@ -188,7 +183,7 @@ def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], 
     if len(approximate) == 2:
         body.append(Said(Says.APPROXIMATES, "How far both are from the exact answer is another measure.", (a, b)))
     return Verdict.told(SAME, (), [
-        Said(Says.ONE_QUESTION, "Same question, ", (exact_answer(a), exact_answer(b))),
+        Said(Says.ONE_QUESTION, "Same question, ", (a.exact_answer, b.exact_answer)),
         Said(Says.SAME_TO_A_DISTANCE, f"same scores to {to}", (a, b))], body)
 
 
@@ -245,14 +240,14 @@ def _approximate(a: Scoring, b: Scoring, facts: ProblemFacts, reasons: Sequence[
             Said(Says.NEITHER_RIGHT, "neither is known to be right.", (a, b))]
     else:
         count, end = _judged(*((a, b) if a.exact else (b, a)), facts, known, measured)
-    head = [Said(Says.ONE_QUESTION, "Same question, ", (exact_answer(a), exact_answer(b))), count]
+    head = [Said(Says.ONE_QUESTION, "Same question, ", (a.exact_answer, b.exact_answer)), count]
     return Verdict.told(APPROXIMATION, (), head, [
         *_one_question(a, b, reasons), *end, *_in_common(a, b, known, measured)])
 
 
 def _one_question(a: Scoring, b: Scoring, reasons: Sequence[str]) -> list[Said]:
     """Why two that are written differently ask the same; nothing of two that are not."""
-    exact, changed = (exact_answer(a), exact_answer(b)), changes(a, b, a.differing_axes(b))
+    exact, changed = (a.exact_answer, b.exact_answer), changes(a, b, a.differing_axes(b))
     said = [f"The two are one question, written differently ({changed})."] if changed else []
     return [Said(Says.ONE_QUESTION, text, exact) for text in (*said, *([_sentence(reasons)] if reasons else []))]
 
@@ -281,7 +276,7 @@ def _what_they_do(a: Scoring, b: Scoring, known: Relation | None, measured: Meas
     if known:
         return Said(Says.RANKING, "These two rank alike;", (a, b))
     if measured is None:
-        return Said(Says.ONE_QUESTION, "Of these two answers to one question", (exact_answer(a), exact_answer(b)))
+        return Said(Says.ONE_QUESTION, "Of these two answers to one question", (a.exact_answer, b.exact_answer))
     if measured.equal or measured.alike:
         return Said(Says.ALIKE_HERE, "These two rank alike here;", (a, b))
     return Said(Says.DISAGREE, "These two disagree;", (a, b))
@@ -310,7 +305,7 @@ def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], facts: ProblemFacts, kno
         said = [Said(Says.QUESTIONS_DIFFER, f"The questions differ ({changed}).", of, tuple(axes))]
         if not nothing:
             said += _in_common(a, b, known) if known else _in_common(
-                exact_answer(a), exact_answer(b), asked, where="Computed exactly, ")
+                a.exact_answer, b.exact_answer, asked, where="Computed exactly, ")
     said += [Said(Says.OTHER_QUESTION, f"{opened(titles([scoring]))} answers for {departure.answers_for}.", (scoring,))
              for scoring, other in ((a, b), (b, a)) for departure in scoring.departures
              if departure not in other.departures]
@@ -366,7 +361,7 @@ def _approximation(approximate: Sequence[Scoring], facts: ProblemFacts) -> list[
     said = []
     if plain:
         searched = [scoring for scoring in plain
-                    if standing(exact_answer(scoring), facts, judged=scoring).how is How.SEARCH]
+                    if standing(scoring.exact_answer, facts, judged=scoring).how is How.SEARCH]
         how = "there `exact` is a search itself, which settles nothing" if searched else (
             "compare with `exact` under the same specification to see by how much")
         said.append(Said(Says.APPROXIMATES, f"{_approximating(plain)}; {how}.", tuple(plain)))

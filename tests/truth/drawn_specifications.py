@@ -19,7 +19,6 @@ from engine.scoring.compute import check, compute
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
-from engine.scoring.verdict import exact_answer
 from tests.engine import problems_for_tests as naive
 from tests.engine.exact import network_cases
 
@@ -117,7 +116,7 @@ class Pool:
             scoring = changed(rng, problem, list(found)[rng.integers(len(found))]) if near else draw(rng, problem)
             if scoring is not None:
                 found[scoring] = None
-        references = [exact_answer(scoring) for scoring in found if scoring.route.implies]
+        references = [scoring.exact_answer for scoring in found if scoring.route.implies]
         scores = _computed(problem, list(dict.fromkeys((*found, *references))))
         return cls(problem, tuple(scoring for scoring in found if scoring in scores), scores)
 

@@ -17,7 +17,6 @@ from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.compute import compute
 from engine.scoring.said import Said, Says
 from engine.scoring.scoring import Scoring
-from engine.scoring.verdict import exact_answer
 from tests.engine import problems_for_tests as naive
 from tests.truth.drawn_specifications import Pool
 from tests.truth.naive import Naive
@@ -128,7 +127,7 @@ def taken_over(pool, a, b, axis) -> bool:
     parts = {"behavior": a.behavior, "intervention": a.intervention, "process": a.process}
     name = dict(zip(AXES, parts, strict=True))[axis]
     moved = Scoring.of(*{**parts, name: getattr(b, name)}.values())
-    one, other = compute(pool.problem, [exact_answer(a), moved])
+    one, other = compute(pool.problem, [a.exact_answer, moved])
     return equal(one.oriented[:, one.converged], other.oriented[:, one.converged])
 
 
