@@ -8,7 +8,6 @@ from engine.basics.options import Options
 from engine.problems import Problem
 from engine.question.specification import Specification as Asked
 from engine.scoring.scores import Scores as EngineScores
-from engine.scoring.scoring import Scoring
 from whichfluence.specifications import scoring_of
 
 
@@ -33,9 +32,5 @@ def explain(problem: Problem, a: Asked | EngineScores, b: Asked | EngineScores, 
     ...                                                                   step.process)).links]
     ['the behavior']
     """
-    first, second = (side if isinstance(side, EngineScores) else _scoring(side) for side in (a, b))
+    first, second = (side if isinstance(side, EngineScores) else scoring_of(side) for side in (a, b))
     return explained(problem, first, second, options)
-
-
-def _scoring(side: Asked) -> Scoring:
-    return scoring_of(side)

@@ -13,7 +13,6 @@ from engine.brought.matching import QUERIES
 from engine.brought.table import Table
 from engine.problems import Problem
 from engine.question.specification import Specification as Asked
-from engine.question.specification import Specification as Question
 from whichfluence.scores import Scores
 from whichfluence.specifications import scoring_of
 
@@ -27,7 +26,7 @@ class Imported:
     larger score means that the example supports the behavior, else −1."""
 
     values: np.ndarray
-    claims: Question
+    claims: Asked
     sign: int
 
     def of(self, problem: Problem, name: str) -> Scores:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -20,6 +20,7 @@ from engine.models.causal.row_texts import RowTexts
 from engine.models.network import ALL
 from engine.problems import CausalProblem
 from engine.question.token_behaviors import RESPONSE
+from whichfluence.examples import indices
 
 CONTEXT = 1_024
 NEAR = 1e-3
@@ -36,7 +37,7 @@ def is_language_model(model: Any) -> TypeGuard[nn.Module]:
     return isinstance(model, PreTrainedModel | PeftModel)
 
 
-def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any, candidates: Tensor | None, *,
+def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any, candidates: Iterable[int] | None, *,
                      parameters: str, context: int, **options: Any) -> CausalProblem:
     """Records as units, what behaviors read off their tokens as outputs. Raises `InvalidInput` where the model reads a
     record otherwise here than alone by plain transformers."""
@@ -51,7 +52,8 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     check(reader, rows, encoded[0])
     selection = _trainable(reader) if parameters == ALL else parameters
     texts = RowTexts(encoder, torch.cat([rows, asked]), [*own[0], *own[1]])
-    return CausalProblem(reader, rows, None, asked, None, candidates, parameters=selection, texts=texts, **options)
+    return CausalProblem(reader, rows, None, asked, None, indices(candidates, len(rows)), parameters=selection,
+                         texts=texts, **options)
 
 
 def check(reader: LearningReader, rows: Tensor, encoded: Sequence[Encoded]) -> None:

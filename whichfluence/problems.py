@@ -23,7 +23,7 @@ from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
 from engine.problems.families.inputs import as_inputs, input_shape
-from whichfluence.examples import examples, is_path
+from whichfluence.examples import examples, indices, is_path
 from whichfluence.language import CONTEXT, is_language_model, language_problem
 
 SOFTMAX = "softmax"
@@ -71,11 +71,10 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
     30
     """
     if is_language_model(model):
-        chosen = None if candidates is None else torch.as_tensor(list(candidates))
-        return language_problem(model, tokenizer, train, queries, chosen, parameters=parameters, context=context,
+        return language_problem(model, tokenizer, train, queries, candidates, parameters=parameters, context=context,
                                 l2=l2 or 0.0, recipe=recipe, build=build, seed=seed, device=device, dtype=dtype)
     (x, y), (query_x, query_y) = _data(train, queries)
-    chosen = None if candidates is None else _indices(candidates, len(y))
+    chosen = indices(candidates, len(y))
     if isinstance(model, str):
         if model != SOFTMAX:
             raise InvalidInput(f"`{model[:60]}` names no model here; give an nn.Module, or `{SOFTMAX}` for softmax "
@@ -136,18 +135,6 @@ def _loaded(path: Path) -> Dataset:
 def _split(dataset: Dataset, split: str) -> tuple[Tensor, Tensor]:
     inputs = as_inputs(dataset.features(split), input_shape(dataset, 1))
     return torch.from_numpy(inputs), torch.tensor(dataset.labels(split))
-
-
-def _indices(candidates: Iterable[int], n: int) -> Tensor:
-    rows = torch.as_tensor(list(candidates) if not isinstance(candidates, Tensor) else candidates)
-    if rows.dtype == torch.bool:
-        raise InvalidInput("The candidates are true or false; give their indices, such as `mask.nonzero()[:, 0]`.")
-    if rows.is_floating_point() or rows.ndim != 1 or not len(rows):
-        raise InvalidInput("The candidates are no list of indices; give whole numbers, one a training example.")
-    if int(rows.min()) < 0 or int(rows.max()) >= n or len(rows.unique()) < len(rows):
-        raise InvalidInput(f"The candidates name an example twice, or one that is not among 0 to {n - 1:,}; give "
-                           "different indices of training examples.")
-    return rows.long()
 
 
 def _module(model: nn.Module | Callable[[], nn.Module]) -> nn.Module:

@@ -33,6 +33,8 @@ def test_it_asks_for_the_tokenizer_and_for_records(language_model):
     model, tokenizer = language_model
     with pytest.raises(wf.InvalidInput, match="tokenizer"):
         wf.problem(model, RECORDS, RECORDS)
+    with pytest.raises(wf.InvalidInput, match="nonzero"):
+        wf.problem(model, RECORDS, RECORDS, tokenizer=tokenizer, candidates=[True] * 6)
     with pytest.raises(wf.InvalidInput, match="prompt"):
         wf.problem(model, [1, 2], RECORDS, tokenizer=tokenizer)
 
