@@ -130,7 +130,7 @@ def test_curves_over_eta_and_their_marker_come_from_one_run(trained):
 
 @pytest.mark.slow
 def test_curves_over_alpha_show_the_solvers_of_networks(trained):
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, alpha_scorings(kind="module"), 6))
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, alpha_scorings(kind="module"), 6, beside_exact=True))
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
     assert set(table["series"]) == {solver.title for solver in solvers("module").values()}

@@ -213,7 +213,7 @@ def test_self_influence_of_texts(looked_at):
 
 @pytest.mark.slow
 def test_curves_come_from_one_run_each(trained):
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal"), 24))
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal"), 24, beside_exact=True))
     at = sound(open("approximation_error", draws=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
     assert len(table) == len(ETAS) * len(differentiable("causal")) and not queued()
@@ -239,7 +239,7 @@ def test_curves_of_marked_words_are_asked_for_once_they_are_told(trained):
 @pytest.mark.slow
 def test_curves_of_another_response_are_shown_from_a_link_and_their_command_gives_the_same(
         trained, tmp_path, monkeypatch):
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal", ["contrast"]), 24))
+    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal", ["contrast"]), 24, beside_exact=True))
     at = sound(open("approximation_error", draws=1, eta=0.5, behavior="contrast", **SMALL))
     assert at.selectbox(key="choice:behavior").value == "contrast" and not queued() and not at.error
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
