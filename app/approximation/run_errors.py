@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pandas as pd
 import streamlit as st
 
@@ -13,10 +11,9 @@ from app.widgets import choice, downloads, glossary, inputs, job_panel
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain, sentence
 from app.widgets.selectors import pick
-from engine.analysis.run_errors import RunErrors
+from engine.analysis.run_errors import RunErrors, RunErrorsRequest
 from engine.analysis.run_errors import told as told_error
 from engine.desk import Waiting
-from engine.desk.run_errors import asked_run_errors
 from engine.estimators import ESTIMATORS
 from engine.problems import ProblemSource
 from engine.question import direction
@@ -36,17 +33,18 @@ def show(source: ProblemSource, told: str, process: Replay) -> None:
     choice.keep(NAME, int(on))
     if not on:
         return
-    found = asked_run_errors(desk(), source, told, SCORED, process)
+    request = RunErrorsRequest(behavior=told, candidates=SCORED, process=process)
+    found = desk().ask(source, request)
     if isinstance(found, Waiting):
         job_panel.watch(found)
     elif isinstance(found, str):
         st.warning(sentence(found), icon=":material/block:")
     else:
-        _errors(found, source, process)
-        _moments(found, source, process)
+        _errors(found, source, request)
+        _moments(found, source, request)
 
 
-def _errors(found: RunErrors, source: ProblemSource, process: Replay) -> None:
+def _errors(found: RunErrors, source: ProblemSource, request: RunErrorsRequest) -> None:
     st.subheader("What approximations of this run get wrong")
     glossary.markdown(found.sentence)
     same = found.methods[[not ESTIMATORS[name].departures for name in found.methods["estimator"]]]
@@ -60,10 +58,10 @@ def _errors(found: RunErrors, source: ProblemSource, process: Replay) -> None:
                      "Shapley leave out what a step changes in later steps, which is another question: *Compare* has "
                      "them beside this one.")
     downloads.chart_extras("run-errors", frame[["what", "label", "error", "so_far", "tau"]],
-                           command=_command(found, source, process))
+                           command=downloads.request_command(request, source))
 
 
-def _moments(found: RunErrors, source: ProblemSource, process: Replay) -> None:
+def _moments(found: RunErrors, source: ProblemSource, request: RunErrorsRequest) -> None:
     st.subheader("When did this example matter?")
     candidates = list(dict.fromkeys(found.parts["candidate"].tolist()))
     chosen = pick(EXAMPLE, "Training example", candidates, candidates[0], str, int, width=190,
@@ -84,11 +82,4 @@ def _moments(found: RunErrors, source: ProblemSource, process: Replay) -> None:
                      "Their sum is the derivative by its weight in the whole training. "
                      + plain(direction.moments(read)))
     downloads.chart_extras("moments", frame[["candidate", "part", "first", "last", "rate", "total"]],
-                           command=f"{_command(found, source, process)} --parts moments.csv", quantity=rate)
-
-
-def _command(found: RunErrors, source: ProblemSource, process: Replay) -> str:
-    file, write = downloads.problem_file(source.model_copy(update={"n_candidates": SCORED}))
-    run = "" if source.problem_class.kept_checkpoints else f" --eta {process.eta!r} --steps {process.steps}"
-    return (f"{write}\npython -m engine run-errors --data {file} --behavior {shlex.quote(found.behavior)}{run} "
-            "--out run-errors.csv")
+                           command=f"{downloads.request_command(request, source)} --parts moments.csv", quantity=rate)

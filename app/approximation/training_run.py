@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -15,10 +13,9 @@ from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, p
 from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
 from app.widgets.selectors import pick
-from engine.analysis.linear_range import TOLERANCE, LinearRange
+from engine.analysis.linear_range import TOLERANCE, LinearRange, LinearRangeRequest
 from engine.basics.values import short
 from engine.desk import Waiting
-from engine.desk.linear_range import asked_linear_range
 from engine.problems import ProblemSource
 from engine.question.processes import Replay
 from engine.scoring.scoring import Scoring
@@ -42,13 +39,14 @@ def panel() -> None:
     glossary.caption("The derivative of the whole training by an example's weight, against trainings that are really "
                      "repeated with the weight 1 + ε or 1 − ε and everything else as it was. At ε = 1 the example "
                      "counts twice, or is left out.")
-    found = asked_linear_range(desk(), source, told, tried, process)
+    request = LinearRangeRequest(behavior=told, candidates=tried, process=process)
+    found = desk().ask(source, request)
     if isinstance(found, Waiting):
         job_panel.wait(found)
     elif isinstance(found, str):
         st.warning(f"{NEVER} {sentence(found)}", icon=":material/block:")
     else:
-        _show(found, source, tried, process)
+        _show(found, source, request)
         run_errors.show(source, told, process)
         over_seeds.show(source, told)
 
@@ -65,9 +63,9 @@ def _descent(row) -> Replay:
     return Replay(eta=eta, steps=steps)
 
 
-def _show(found: LinearRange, source: ProblemSource, tried: int, process: Replay) -> None:
+def _show(found: LinearRange, source: ProblemSource, request: LinearRangeRequest) -> None:
     left, right = st.columns([3, 2], gap="large")
-    frame = _frame(found.table)
+    frame = _frame(found.errors)
     with left:
         st.subheader("ε against linear prediction")
         if len(frame):
@@ -75,7 +73,7 @@ def _show(found: LinearRange, source: ProblemSource, tried: int, process: Replay
             draw(chart.errors, frame, middle, TOLERANCE, key="linear-range", alt=_spoken(found))
         glossary.caption("Error: the change of the behavior that a real training made, minus what the derivative says, "
                          "relative to the latter, over all queries. One mark a training, lines through the middle "
-                         f"ones.{_beside(found.table, frame)}")
+                         f"ones.{_beside(found.errors, frame)}")
     with right:
         st.subheader("Is this run differentiable at all?")
         glossary.markdown(found.sentence)
@@ -85,7 +83,7 @@ def _show(found: LinearRange, source: ProblemSource, tried: int, process: Replay
                               for knob in found.knobs])
         st.dataframe(knobs, hide_index=True, width="stretch", key="knobs",
                      column_config=glossary.columns(knobs.columns))
-    downloads.chart_extras("linear-range", found.table, command=_command(found, source, tried, process))
+    downloads.chart_extras("linear-range", found.errors, command=downloads.request_command(request, source))
 
 
 def _frame(table: pd.DataFrame) -> pd.DataFrame:
@@ -103,13 +101,6 @@ def _beside(table: pd.DataFrame, frame: pd.DataFrame) -> str:
 
 
 def _spoken(found: LinearRange) -> str:
-    ends = ", ".join(f"{100 * error:.2g}% at {short(epsilon)}" for epsilon, error in found.errors.items())
+    ends = ", ".join(f"{100 * error:.2g}% at {short(epsilon)}" for epsilon, error in found.middle.items())
     return (f"Error of the derivative against real trainings for growing changes ε of an example's weight, middle of "
             f"all: {ends}. Tolerance {TOLERANCE:.0%}.")
-
-
-def _command(found: LinearRange, source: ProblemSource, tried: int, process: Replay) -> str:
-    file, write = downloads.problem_file(source)
-    run = "" if source.problem_class.kept_checkpoints else f" --eta {process.eta!r} --steps {process.steps}"
-    return (f"{write}\npython -m engine linear-range --data {file} --behavior {shlex.quote(found.behavior)} "
-            f"--candidates {tried}{run} --out linear-range.csv")

@@ -17,6 +17,7 @@ from engine.basics.folders import carried
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
 from engine.question import direction
+from engine.requests import Request
 from engine.scoring.scoring import Scoring
 
 
@@ -96,6 +97,13 @@ def score_commands(source: ProblemSource, scorings: Sequence[Scoring]) -> str:
                   f"python -m engine influence --data {file} --spec spec-{place + 1}.json "
                   f"--out scores-{place + 1}.npz"]
     return "\n".join(lines)
+
+
+def request_command(request: Request, source: ProblemSource) -> str:
+    """The commands that ask the same of the same problem, and write what is asked for first."""
+    file, write = problem_file(source)
+    return "\n".join([write, shlex.join(["python", "-m", "engine", request.name, "--data", file, *request.words,
+                                         "--out", f"{request.name}.csv"])])
 
 
 def problem_file(source: ProblemSource, suffix: str = "") -> tuple[str, str]:

@@ -17,18 +17,20 @@ A real training that diverges has the error ∞. Beside it stand two further mea
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from math import isfinite, isinf, nan
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.values import short
+from engine.basics.values import Count, short
 from engine.exact.replay import by_all_weights, replay
 from engine.exact.reweighted import LEAVING_OUT, reweighted
 from engine.models.knobs import Knob, advice, of_parts
@@ -36,6 +38,9 @@ from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.behavior import Behavior
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import Replay
+from engine.requests import WHOLE, OfCandidates
+from engine.requests.codec import Measured
+from engine.requests.fields import Descent, Differentiable
 from engine.scoring.compute import check
 from engine.scoring.scoring import Scoring
 
@@ -47,37 +52,45 @@ STEPS = (1e-3, 1e-2, 1e-1)
 
 @dataclass(frozen=True)
 class LinearRange:
-    """table: a row a candidate and signed ε, with its error; NaN where no query's change is above resolution, ∞ where
-    the training diverges. smoothness: h -> cosine, NaN where the run diverges there. precision: NaN where the problem
+    """errors: a row a candidate and signed ε, with its error; NaN where no query's change is above resolution, ∞ where
+    the training diverges. smoothness: (h, cosine), NaN where the run diverges there. precision: NaN where the problem
     is in float64 itself. knobs: what of the training matters for it."""
 
     behavior: str
-    table: pd.DataFrame
-    smoothness: Mapping[float, float]
-    precision: float
+    errors: pd.DataFrame = field(default_factory=pd.DataFrame)
+    smoothness: tuple[tuple[float, Measured], ...] = ()
+    precision: Measured = nan
     knobs: tuple[Knob, ...] = ()
 
     @property
-    def errors(self) -> dict[float, float]:
+    def tables(self) -> list[pd.DataFrame]:
+        return [self.errors]
+
+    @property
+    def sentences(self) -> list[str]:
+        return [self.sentence, self.smoothness_sentence, self.precision_sentence]
+
+    @property
+    def middle(self) -> dict[float, float]:
         """ε -> the middle error over candidates and signs, of those that are known."""
-        known = self.table.dropna()
+        known = self.errors.dropna()
         middle = known.groupby(known["epsilon"].abs())["error"].median()
         return {float(epsilon): float(error) for epsilon, error in middle.items()}
 
     @property
     def told(self) -> tuple[float, ...]:
         """The changes that the derivative tells within TOLERANCE, ascending."""
-        return tuple(epsilon for epsilon, error in self.errors.items() if error <= TOLERANCE)
+        return tuple(epsilon for epsilon, error in self.middle.items() if error <= TOLERANCE)
 
     @property
     def left_out(self) -> float:
         """The middle error where the example is left out."""
-        return float(self.table.loc[self.table["epsilon"] == LEAVING_OUT, "error"].median())
+        return float(self.errors.loc[self.errors["epsilon"] == LEAVING_OUT, "error"].median())
 
     @property
     def sentence(self) -> str:
         """Of which changes the derivative tells what they do, and what may make the training smoother."""
-        errors, told = self.errors, self.told
+        errors, told = self.middle, self.told
         if not errors:
             return "No change of a weight moved this training by more than rounding does, so nothing can be said."
         share, tried = f"within {TOLERANCE:.0%} of real trainings", _listed(errors)
@@ -97,7 +110,7 @@ class LinearRange:
     def smoothness_sentence(self) -> str:
         """How much the derivative by all weights turns along itself."""
         turned = ", ".join(f"{cosine:.3f} after {h:g}" if isfinite(cosine) else f"no number after {h:g}, where the run "
-                           "diverges" for h, cosine in self.smoothness.items())
+                           "diverges" for h, cosine in self.smoothness)
         return f"Smoothness: the derivative by all weights keeps its direction to a cosine of {turned}."
 
     @property
@@ -117,18 +130,53 @@ def _listed(epsilons: Iterable[float]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def linear_range(problem: Problem, behavior: str, epsilons: Sequence[float] = EPSILONS,
-                 options: Options | None = None, process: Replay = Replay()) -> LinearRange:
-    """The check for all candidates, in the one run of the process: 2·|epsilons| trainings each.
+class LinearRangeRequest(OfCandidates[LinearRange]):
+    """Check `replay`: what the derivative of a training tells of real trainings with other weights.
 
-    Raises `InvalidInput` for a behavior without a gradient, for an ε that is not in (0, 1], for several runs, and
-    as `replay` does.
+    Each candidate is trained 2·|EPSILONS| times, in the one run of the process. Raises `InvalidInput` for a behavior
+    without a gradient, for several runs, and as `replay` does.
     """
-    check_one_run(problem, process)
-    options = options or Options()
-    table = reach(problem, behavior, process, epsilons, options.share(0, 2))
-    return LinearRange(behavior, table, smoothness(problem, behavior, process, options.share(1, 2)),
-                       precision(problem, behavior, process, options), knobs(problem, process))
+
+    name: ClassVar = "linear-range"
+    answer: ClassVar = LinearRange
+    doing: ClassVar = "trainings with other weights"
+    outputs: ClassVar = {"out": "Table to write: a row for each candidate and change."}
+    shared: ClassVar = True
+
+    behavior: Differentiable = "query_loss"
+    candidates: Annotated[Count | None, Field(ge=1, le=1_000, description=(
+        "How many of the candidates are tried; each is trained again ten times."))] = 3
+    process: Descent = Replay()
+
+    def title(self, problem: str) -> str:
+        return f"Derivative of the training against real trainings on {problem}, examples tried: {self.candidates}"
+
+    @property
+    def scorings(self) -> list[Scoring]:
+        return [Scoring.of(self.behavior, Infinitesimal(), self.process)]
+
+    @property
+    def chunks(self) -> list[str]:
+        """What is measured once for the run, and each candidate."""
+        return [WHOLE, *map(str, range(self.count))]
+
+    def weight(self, chunk: str) -> float:
+        """In trainings: a differentiated one takes as long as several."""
+        return 20.0 if chunk == WHOLE else 2.0 * len(EPSILONS)
+
+    def compute(self, problem: Problem, chunk: str, options: Options) -> LinearRange:
+        check_one_run(problem, self.process)
+        if chunk != WHOLE:
+            one = problem.with_candidates(problem.candidates[int(chunk):int(chunk) + 1])
+            return LinearRange(self.behavior, reach(one, self.behavior, self.process, options=options))
+        first = problem.with_candidates(problem.candidates[:1])
+        off = precision(first, self.behavior, self.process, options.between(0, 0.5))
+        turned = smoothness(problem, self.behavior, self.process, options.between(0.5, 1))
+        return LinearRange(self.behavior, smoothness=turned, precision=off, knobs=knobs(problem, self.process))
+
+    def combine(self, parts: Mapping[str, LinearRange]) -> LinearRange:
+        rows = pd.concat([parts[chunk].errors for chunk in self.chunks if chunk != WHOLE], ignore_index=True)
+        return replace(parts[WHOLE], errors=rows)
 
 
 def check_one_run(problem: Problem, process: Replay) -> None:
@@ -139,7 +187,8 @@ def check_one_run(problem: Problem, process: Replay) -> None:
 
 def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[float] = EPSILONS,
           options: Options | None = None) -> pd.DataFrame:
-    """candidate, epsilon, error: a row a candidate and signed ε. Raises as `linear_range` does."""
+    """candidate, epsilon, error: a row a candidate and signed ε. Raises `InvalidInput` for an ε that is not
+    in (0, 1], and as `replay` does."""
     if not all(0 < epsilon <= 1 for epsilon in epsilons):
         raise InvalidInput("A change of a weight is above 0 and at most 1, where the example is left out; give others.")
     options, (held, read) = options or Options(), in_double(problem, behavior, process)
@@ -180,16 +229,16 @@ def _error(change: Tensor, told: Tensor, known: Tensor) -> float:
     return float((change[known] - told[known]).norm() / told[known].norm())
 
 
-def smoothness(problem: Problem, behavior: str, process: Replay, options: Options) -> dict[float, float]:
-    """h -> cosine. Raises as `linear_range` does."""
+def smoothness(problem: Problem, behavior: str, process: Replay, options: Options) -> tuple[tuple[float, float], ...]:
+    """(h, cosine) for each h of STEPS. Raises as `replay` does."""
     held, read = in_double(problem, behavior, process)
     ones = torch.ones(held.n, dtype=torch.float64, device=held.device)
     with held.exclusive:
         here = by_all_weights(held, process, read, ones, options.share(0, 1 + len(STEPS)))
         along = here / here.square().mean().sqrt()
-        return {h: torch.nn.functional.cosine_similarity(here, by_all_weights(
-            held, process, read, ones + h * along, options.share(place, 1 + len(STEPS))), 0).item()
-            for place, h in enumerate(STEPS, 1)}
+        return tuple((h, torch.nn.functional.cosine_similarity(here, by_all_weights(
+            held, process, read, ones + h * along, options.share(index, 1 + len(STEPS))), 0).item())
+            for index, h in enumerate(STEPS, 1))
 
 
 def precision(problem: Problem, behavior: str, process: Replay, options: Options) -> float:

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, singledispatch
 from math import inf, isfinite, nan
+from typing import ClassVar
 
 import pandas as pd
 import torch
@@ -49,9 +50,14 @@ from engine.gradients.vectorised import along_signal, gradients_of
 from engine.metrics.kendall import tau_b
 from engine.models.randomness import own_randomness
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.question import direction
 from engine.question.behavior import Behavior
+from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import Replay
+from engine.requests import OfCandidates
+from engine.requests.fields import Descent, Differentiable
+from engine.scoring.scoring import Scoring
 
 TITLES = {"scale": "Adam's scales held", "lag": "Adam's mean gradient without lag", "batches": "batches averaged out",
           "segments": "means over segments", "flow": "flow in place of steps",
@@ -73,6 +79,18 @@ class RunErrors:
     why: str = ""
 
     @property
+    def tables(self) -> list[pd.DataFrame]:
+        """Causes and estimators in one table, and the parts."""
+        causes = self.causes.rename(columns={"cause": "name"}).assign(what="cause")
+        methods = self.methods.rename(columns={"estimator": "name"}).assign(what="estimator",
+                                                                             so_far=self.methods["error"])
+        return [pd.concat([causes, methods])[["what", "name", "error", "so_far", "tau"]], self.parts]
+
+    @property
+    def sentences(self) -> list[str]:
+        return [self.sentence.replace("*", "")]
+
+    @property
     def sentence(self) -> str:
         """The largest cause, among those that take SOURCE further from the run than it was before them."""
         if not len(self.causes):
@@ -89,21 +107,44 @@ def told(error: float) -> str:
     return f"{error:.1%}" if isfinite(error) else "more than any number"
 
 
-def run_errors(problem: Problem, behavior: str, process: Replay = Replay(), options: Options | None = None
-               ) -> RunErrors:
-    """Of the one run of the process, for all queries and candidates.
+class RunErrorsRequest(OfCandidates[RunErrors]):
+    """Compare approximations of `replay` with it, and split SOURCE's error by cause.
 
-    Raises `InvalidInput` for a behavior without a gradient, for several runs, and as `replay` does.
+    Of the one run of the process, for all queries. Raises `InvalidInput` for a behavior without a gradient, for several
+    runs, and as `replay` does.
     """
-    check_one_run(problem, process)
-    options = options or Options()
-    held, read = in_double(problem, behavior, process)
-    with held.exclusive:
-        exact = _exact(held, process, read, options.share(0, 4))
-        causes, why = _causes(held, process, read, exact, options.share(1, 4))
-        methods = _methods(held, process, read, exact, options.share(2, 4))
-        parts = _by_parts(held, process, read, options.share(3, 4))
-    return RunErrors(behavior, causes, methods, parts, why)
+
+    name: ClassVar = "run-errors"
+    answer: ClassVar = RunErrors
+    numerics: ClassVar = 2
+    doing: ClassVar = "the training, differentiated"
+    outputs: ClassVar = {"out": "Table to write: a row for each cause of SOURCE's error and each estimator.",
+                         "parts": "Table to write besides: when each candidate matters, a row for each epoch, or "
+                                  "stretch of a descent."}
+
+    behavior: Differentiable = "query_loss"
+    process: Descent = Replay()
+
+    def title(self, problem: str) -> str:
+        return f"Approximations of the training run on {problem}, examples: {self.count:,}"
+
+    @property
+    def scorings(self) -> list[Scoring]:
+        return [Scoring.of(self.behavior, Infinitesimal(), self.process)]
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        return {"parts": direction.mean_rate(BEHAVIORS[self.behavior])}
+
+    def compute(self, problem: Problem, chunk: str, options: Options) -> RunErrors:
+        check_one_run(problem, self.process)
+        held, read = in_double(problem, self.behavior, self.process)
+        with held.exclusive:
+            exact = _exact(held, self.process, read, options.share(0, 4))
+            causes, why = _causes(held, self.process, read, exact, options.share(1, 4))
+            methods = _methods(held, self.process, read, exact, options.share(2, 4))
+            parts = _by_parts(held, self.process, read, options.share(3, 4))
+        return RunErrors(self.behavior, causes, methods, parts, why)
 
 
 def _exact(problem: Problem, process: Replay, read: Behavior, options: Options) -> Tensor:

@@ -34,7 +34,11 @@ class Options:
 
     def share(self, place: int, count: int) -> Options:
         """The same for piece number `place` of `count`, whose progress counts as that much of the whole."""
-        return replace(self, progress=lambda done: self.progress((place + done) / count))
+        return self.between(place / count, (place + 1) / count)
+
+    def between(self, start: float, end: float) -> Options:
+        """The same for the part of the whole from `start` to `end`."""
+        return replace(self, progress=lambda done: self.progress(start + (end - start) * done))
 
     @property
     def beside_exact(self) -> Options:

@@ -20,7 +20,6 @@ from engine.cli import (
     groups,
     influence,
     language,
-    linear_range,
     noisy_labels,
     over_seeds,
     overview,
@@ -30,13 +29,13 @@ from engine.cli import (
     recipe,
     recording,
     reproduce,
-    run_errors,
     scorecard,
     serve,
     spot_check,
     statements,
     subsets,
 )
+from engine.cli.analyses import declared
 from engine.cli.program import Commands, run
 
 COMMANDS: Commands = {
@@ -56,8 +55,8 @@ COMMANDS: Commands = {
     "recipe": recipe.recipe,
     "bring": bring.bring,
     "scorecard": scorecard.scorecard,
-    "linear-range": linear_range.linear_range,
-    "run-errors": run_errors.run_errors,
+    "linear-range": declared("linear-range"),
+    "run-errors": declared("run-errors"),
     "over-seeds": over_seeds.over_seeds,
     "recording": recording.recording,
     "path-integral": path_integral.path_integral,

@@ -10,6 +10,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +33,17 @@ OPTIONS = {"memory budget": "--memory", "raise l2": "--l2", "an l2": "--l2", "gi
            "a part of the labels in doubt is": "--trust-labels-in-doubt", "as the first seed": "--first-seed",
            "without adding": "--add"}
 
-Commands = Mapping[str, Callable[..., None]]
+
+@dataclass(frozen=True)
+class Deferred:
+    """A command that is made when it is needed, since that takes long: `load()` makes it, `summary()` is its line in
+    `--help`."""
+
+    load: Callable[[], Callable[..., None]]
+    summary: Callable[[], str]
+
+
+Commands = Mapping[str, Callable[..., None] | Deferred]
 
 
 def run(commands: Commands, arguments: Sequence[str] | None = None) -> int:
@@ -41,19 +52,30 @@ def run(commands: Commands, arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("once", UserWarning)
         warnings.showwarning = partial(_warn, warnings.showwarning)
-        return _run(application(commands), arguments)
+        named = next((word for word in arguments if not word.startswith("-")), "")
+        return _run(application(commands, named), arguments)
 
 
-def application(commands: Commands) -> typer.Typer:
+def application(commands: Commands, named: str | None = None) -> typer.Typer:
     """The commands by their names, in the order in which `--help` lists them.
 
-    A parameter that is a dataclass stands for its fields, as `engine.cli.parameters.spread` says.
+    A parameter that is a dataclass stands for its fields, as `engine.cli.parameters.spread` says. named: the command
+    that will be run; others that are made from requests are listed only (default: all are made).
     """
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.callback()(_whichfluence)
     for name, command in commands.items():
-        app.command(name)(spread(command))
+        if not isinstance(command, Deferred):
+            app.command(name)(spread(command))
+        elif named in (None, name):
+            app.command(name)(spread(command.load()))
+        else:
+            app.command(name, help=command.summary())(_listed)
     return app
+
+
+def _listed() -> None:
+    """Stands for a command in the list."""
 
 
 def command_line(*words: str | Path) -> str:

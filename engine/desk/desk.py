@@ -19,11 +19,15 @@ from engine.desk import runs
 from engine.desk.answering import answer, narrowed
 from engine.desk.jobs import Jobs
 from engine.desk.memory import Memory
+from engine.desk.titles import problem_title
 from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
 from engine.exact.reoptimize import prepare
+from engine.jobs import job_digest
 from engine.models.catalogue import model_title
-from engine.problems import DrawnProblem, ProblemSource
+from engine.problems import DrawnProblem, Problem, ProblemSource
+from engine.requests import Answer, Request, check_queued
+from engine.requests.job import answer_of
 from engine.runs import training as training_runs
 from engine.scoring import cost
 from engine.scoring.compute import check
@@ -118,6 +122,30 @@ class Desk:
         if not missing:
             return found
         return found | self._keep(source, runs.finished(self.jobs, source, missing, count).values(), candidates)
+
+    def ask(self, source: ProblemSource, request: Request[Answer]) -> Answer | str | Waiting:
+        """The answer to a request: at once where that is quick, out of a finished job, or what to wait for. A sentence
+        where there is none, as of a run that cannot be differentiated.
+
+        Raises `InvalidInput` for what a worker does not know, or cannot be asked.
+        """
+        asked = request.of(source)
+        payload = asked.payload(source)
+        if type(asked).quick is not Request.quick:
+            drawn = self.drawn(source)
+            if isinstance(drawn, Waiting):
+                return drawn
+            if asked.quick(drawn.problem):
+                return self.memory.kept((asked.name, job_digest(asked.name, payload)),
+                                        lambda: self._answer(asked, drawn.problem))
+        if result := self.jobs.result(asked.name, payload):
+            return self.memory.kept((asked.name, result.digest), lambda: answer_of(asked, result))
+        check_queued(asked.scorings)
+        return self.jobs.wait(asked.name, payload, asked.title(problem_title(source)))
+
+    def _answer(self, request: Request[Answer], problem: Problem) -> Answer:
+        with self.computing:
+            return request.run(problem)
 
     def _prepare(self, source: ProblemSource) -> DrawnProblem:
         self.memory.make_room(source.example_bytes())

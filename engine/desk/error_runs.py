@@ -13,6 +13,7 @@ from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.jobs import job_digest
 from engine.problems import Problem, ProblemSource
+from engine.requests import check_queued
 from engine.runs import scores as score_runs
 from engine.scoring.compute import check
 from engine.scoring.scores import Scores
@@ -80,7 +81,7 @@ def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | N
         if isinstance(drawn, Waiting):
             return drawn
         _stand(drawn.problem, worded[0], source)
-    score_runs.check_queued(scorings)
+    check_queued(scorings)
     job = desk.jobs.submit(score_runs.KIND, payload, _title(source, panel, candidates, worded))
     return Waiting(job.title, job=job.id)
 

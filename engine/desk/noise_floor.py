@@ -13,6 +13,7 @@ from engine.desk.desk import Desk
 from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
+from engine.requests import check_queued
 from engine.runs import scores as score_runs
 from engine.scoring import cost
 from engine.scoring.scores import Scores
@@ -70,7 +71,7 @@ def ask(desk: Desk, found: Compared, missing: tuple[tuple[Scoring, ...], ...]) -
     """Queue what is missing, a job a draw. Raises `InvalidInput` for a behavior that a worker does not know."""
     for source, scorings in zip(found.sources, missing, strict=True):
         if scorings:
-            score_runs.check_queued(scorings)
+            check_queued(scorings)
             title = f"Another seed of {len(scorings)} question{'s' if len(scorings) > 1 else ''} on " \
                     f"{problem_title(source)}, {_count(found)} candidates"
             desk.jobs.take_up(score_runs.KIND, _payload(source, scorings, found), title)

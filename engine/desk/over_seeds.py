@@ -6,8 +6,8 @@ from engine.desk.desk import Desk
 from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
+from engine.requests import check_queued
 from engine.runs import over_seeds as runs
-from engine.runs.scores import check_queued
 from engine.scoring.scoring import Scoring
 
 

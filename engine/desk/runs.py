@@ -11,6 +11,7 @@ from engine.desk.jobs import Jobs
 from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
+from engine.requests import check_queued
 from engine.runs import scores as score_runs
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -35,7 +36,7 @@ def under_way(jobs: Jobs, source: ProblemSource, scorings: Sequence[Scoring], co
         if set(scorings) <= set(_computed({"kind": job.kind, "payload": job.payload}, source, count)):
             jobs.ensure_worker()
             return Waiting(job.title, job=job.id)
-    score_runs.check_queued(scorings)
+    check_queued(scorings)
     title = (f"{len(scorings)} specification{'s' if len(scorings) > 1 else ''} on {problem_title(source)}, "
              f"{count} candidates")
     return jobs.wait(score_runs.KIND, score_runs.payload(source, scorings, count), title)

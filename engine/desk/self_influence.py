@@ -10,8 +10,8 @@ from engine.desk.desk import Desk
 from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.problems import DrawnProblem
+from engine.requests import check_queued
 from engine.runs import self_influence as runs
-from engine.runs.scores import check_queued
 from engine.scoring import cost
 from engine.scoring.scoring import Scoring
 

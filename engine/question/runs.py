@@ -98,8 +98,8 @@ class Replay(Seeded):
     of_descent: ClassVar = ("eta", "steps")
     at_once: ClassVar = True
     damping: ClassVar[float] = 0.0
-    eta: Eta = 1.0
-    steps: Annotated[Count, Field(ge=1, le=10_000)] = 500
+    eta: Annotated[Eta, Field(description="Of softmax regression, which descends from zero: η.")] = 1.0
+    steps: Annotated[Count, Field(ge=1, le=10_000, description="Of softmax regression: how many steps.")] = 500
 
     @property
     def title(self) -> str:

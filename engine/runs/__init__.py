@@ -1,17 +1,17 @@
 """The kinds of job that are no study of the paper. A new one is one file and its line here."""
 
+from engine.analysis.catalogue import REQUESTS, request
 from engine.jobs import KINDS
+from engine.requests.job import job_kind
 from engine.runs import (
     datamodels,
     embedding,
     error_surface,
     groups,
     language,
-    linear_range,
     noisy_labels,
     noisy_retraining,
     over_seeds,
-    run_errors,
     scorecard,
     scores,
     self_influence,
@@ -19,7 +19,9 @@ from engine.runs import (
 )
 
 for _kind in (
-        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, linear_range.JOB, run_errors.JOB, over_seeds.JOB,
+        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, over_seeds.JOB,
         embedding.JOB, error_surface.JOB, groups.GROUP_JOB, groups.CURVE_JOB, scorecard.JOB, noisy_labels.JOB,
         noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB):
     KINDS.add(_kind.name, _kind)
+for _name in REQUESTS:
+    KINDS.add(_name, job_kind(request(_name)))

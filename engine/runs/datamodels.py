@@ -16,7 +16,7 @@ from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded_behaviors import placed
-from engine.runs.prepared import SHARES, first_candidates
+from engine.requests.prepared import SHARES, first_candidates
 from engine.store.results import Result
 
 KIND = "datamodel"

@@ -9,7 +9,7 @@ from engine.analysis.embedding import Embedding, embedding
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
-from engine.runs.prepared import drawn_problem
+from engine.requests.prepared import drawn_problem
 from engine.store.results import Result
 
 KIND = "embedding"

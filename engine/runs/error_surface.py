@@ -12,7 +12,7 @@ from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.metrics.agreement import METRICS
 from engine.problems import ProblemSource
-from engine.runs.prepared import SHARES, first_candidates
+from engine.requests.prepared import SHARES, first_candidates
 from engine.store.results import Result
 from engine.store.sketch import Grid, Sketch
 

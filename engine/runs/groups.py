@@ -16,7 +16,7 @@ from engine.problems import Problem, ProblemSource
 from engine.question import direction
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
-from engine.runs.prepared import drawn_problem, first_candidates
+from engine.requests.prepared import drawn_problem, first_candidates
 from engine.runs.scores import scorings_of
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring

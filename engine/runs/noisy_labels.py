@@ -17,7 +17,7 @@ from engine.applications.noisy_labels.source import NoisyData, NoisySource, Trai
 from engine.basics.latest import Latest
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output, Progress, Watch, run_job
-from engine.runs.prepared import check_contents
+from engine.requests.prepared import check_contents
 from engine.store.results import Result
 
 KIND = "noisy_label_scores"

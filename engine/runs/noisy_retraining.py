@@ -21,8 +21,8 @@ from engine.jobs import Context, JobKind, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import top_size
 from engine.models.training import train
+from engine.requests.prepared import check_contents
 from engine.runs import noisy_labels as runs
-from engine.runs.prepared import check_contents
 from engine.store.results import Result
 
 KIND, WHAT_IF = "noisy_label_retraining", "noisy_label_what_if"

@@ -13,7 +13,7 @@ from engine.basics.errors import Undifferentiable
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
-from engine.runs.prepared import SHARES, first_candidates
+from engine.requests.prepared import SHARES, first_candidates
 from engine.runs.scores import kept_arrays, read_scores
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring

@@ -12,7 +12,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import Problem, ProblemSource
-from engine.runs.prepared import SHARES, first_candidates
+from engine.requests.prepared import SHARES, first_candidates
 from engine.store.results import Result
 
 KIND, CARD = "scorecard", "scorecard"

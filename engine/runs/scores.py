@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.jobs import Context, Handed, JobKind, Output, Shares
 from engine.metrics.agreement import constant, pairwise
 from engine.problems import ProblemSource
 from engine.problems.handed import handed
-from engine.runs.prepared import MODEL, drawn_problem, make_model, take_model
+from engine.requests.prepared import MODEL, drawn_problem, make_model, take_model
 from engine.scoring.compute import compute
 from engine.scoring.convergence import Convergence
 from engine.scoring.cost.memory import held
@@ -85,14 +84,6 @@ def sketch(result: Result) -> Sketch | None:
     return Grid.of([[float(one[~np.isnan(one)].mean()) if (~np.isnan(one)).any() else np.nan for one in row]
                     for row in tau], -1.0, 1.0,
                    f"Matrix of rank correlations (mean Kendall τ over at most {LOOKED_AT} queries)")
-
-
-def check_queued(scorings: Sequence[Scoring]) -> None:
-    """Raises `InvalidInput` for what a worker, which is another process, cannot compute."""
-    for name in {scoring.behavior for scoring in scorings if scoring.readout.own and not scoring.readout.plugin}:
-        raise InvalidInput(f"The behavior `{name}` is known to this process alone, and this takes so long that a "
-                           f"worker would compute it; register it in a module that {plugins.VARIABLE} names, or ask "
-                           "for fewer candidates.")
 
 
 def _groups(data: Mapping[str, Any]) -> list[list[int]]:

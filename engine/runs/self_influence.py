@@ -11,7 +11,7 @@ from engine.analysis.self_influence import self_influence
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
-from engine.runs.prepared import SHARES, first_candidates
+from engine.requests.prepared import SHARES, first_candidates
 from engine.runs.scores import scorings_of
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result

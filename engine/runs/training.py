@@ -8,7 +8,7 @@ from typing import Any
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.problems import ProblemSource
-from engine.runs.prepared import drawn_problem
+from engine.requests.prepared import drawn_problem
 from engine.store.results import Result
 
 KIND = "training"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from tests.house.source import Import, Source, dotted
 
 ROOMS = ("basics", "question", "metrics", "store", "data", "models", "jobs", "gradients", "curvature", "problems",
-         "exact", "estimators", "scoring", "brought", "analysis", "applications", "runs", "experiments", "library",
-         "desk", "cli")
+         "exact", "estimators", "scoring", "brought", "requests", "analysis", "applications", "runs", "experiments",
+         "library", "desk", "cli")
 LOOSE = {"engine": {"engine", "engine.__main__", "engine.worker"}, "app": {"app", "app.main"}}
 FORBIDDEN = {"engine": ("app", "pages", "streamlit", "whichfluence"), "app": ("pages",), "pages": ("numpy", "torch"),
              "whichfluence": ("pages", "streamlit")}

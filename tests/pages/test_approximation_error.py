@@ -8,6 +8,8 @@ from app.approximation import surface
 from app.widgets import published
 from app.widgets.desk import desk
 from engine.analysis.error_curves import ETAS, alpha_scorings, alphas, differentiable
+from engine.analysis.linear_range import LinearRangeRequest
+from engine.analysis.run_errors import RunErrorsRequest
 from engine.curvature import solvers_for
 from engine.desk import Waiting
 from engine.jobs import run_job
@@ -16,9 +18,7 @@ from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Replay, Retrain
 from engine.runs import error_surface as surface_runs
-from engine.runs import linear_range as linear_runs
 from engine.runs import over_seeds as over_seeds_runs
-from engine.runs import run_errors as approximated_runs
 from engine.runs.scores import KIND, payload
 from engine.scoring.scoring import Scoring
 from tests.pages.support import open, says, sound, texts
@@ -194,13 +194,14 @@ NETWORK = {"panel": "run", "model": "mlp", "tried": 1, **SMALL}
 
 def asked_run(behavior="query_loss", process=Replay(), **source):
     """The payload of the check that the page asks for."""
-    return linear_runs.payload(ProblemSource(n_train=60, n_queries=20, n_test=500, **source), behavior, 1, process)
+    return LinearRangeRequest(behavior=behavior, candidates=1, process=process).payload(
+        ProblemSource(n_train=60, n_queries=20, n_test=500, **source))
 
 
 def test_the_derivative_of_a_descent_is_checked_by_a_job():
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=9))
     assert says(at, "Derivative of the training against real trainings") and not at.get("vega_lite_chart")
-    run_job(linear_runs.KIND, asked_run(process=Replay(eta=0.5, steps=9)))
+    run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=9)))
     at = sound(at.run())
     assert says(at, "Is this run differentiable at all?") and says(at, "float64 throughout")
     assert says(at, "The derivative is within 10% of real trainings")
@@ -213,14 +214,14 @@ def test_the_derivative_of_a_descent_is_checked_by_a_job():
 
 def test_approximations_of_a_descent_are_compared_by_a_job():
     process = Replay(eta=0.5, steps=9)
-    run_job(linear_runs.KIND, asked_run(process=process))
+    run_job(LinearRangeRequest.name, asked_run(process=process))
     address_of = {**NETWORK, "model": "softmax", "run_eta": 0.5, "run_steps": 9}
     at = sound(open("approximation_error", **address_of))
     assert not says(at, "Approximations of the training run on")
     at = sound(at.toggle(key="choice:approximated").set_value(True).run())
     assert says(at, "Approximations of the training run on") and address(at, "approximated") == ["1"]
-    run_job(approximated_runs.KIND, approximated_runs.payload(
-        ProblemSource(n_train=60, n_queries=20, n_test=500), "query_loss", 50, process))
+    run_job(RunErrorsRequest.name, RunErrorsRequest(candidates=50, process=process).payload(
+        ProblemSource(n_train=60, n_queries=20, n_test=500)))
     at = sound(at.run())
     assert says(at, "its largest single cause is") and says(at, "When did this example matter?")
     assert any("run-errors" in code.value and "--parts moments.csv" in code.value for code in at.code)
@@ -230,21 +231,21 @@ def test_approximations_of_a_descent_are_compared_by_a_job():
 
 
 def test_a_run_without_a_derivative_says_so(monkeypatch):
-    monkeypatch.setattr(linear_runs, "load", lambda result: "Descent from zero diverged; choose a smaller η.")
-    run_job(linear_runs.KIND, asked_run(process=Replay(eta=0.5, steps=1)))
+    monkeypatch.setattr("engine.desk.desk.answer_of", lambda *_: "Descent from zero diverged; choose a smaller η.")
+    run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=1)))
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=1))
     assert says(at, "not differentiable") and says(at, "choose a smaller η")
 
 
 def test_runs_are_all_one_where_nothing_is_drawn():
-    run_job(linear_runs.KIND, asked_run(process=Replay(eta=0.5, steps=9)))
+    run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=9)))
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=9, runs=1))
     assert at.toggle(key="choice:runs").disabled and "draws nothing" in at.toggle(key="choice:runs").help
 
 
 @pytest.mark.slow  # a network is trained a dozen times
 def test_a_network_is_asked_of_several_runs():
-    run_job(linear_runs.KIND, asked_run(model="mlp"))
+    run_job(LinearRangeRequest.name, asked_run(model="mlp"))
     at = sound(open("approximation_error", **NETWORK, runs=1, runs_of="removal"))
     assert says(at, "over 4 seeds on")
     scoring = Scoring.of("query_loss", Remove(), Retrain(seeds=4))
@@ -259,7 +260,7 @@ def test_a_network_is_asked_of_several_runs():
 
 @pytest.mark.slow  # a network is trained a dozen times
 def test_a_network_says_which_of_its_settings_matter():
-    run_job(linear_runs.KIND, asked_run(model="mlp"))
+    run_job(LinearRangeRequest.name, asked_run(model="mlp"))
     at = sound(open("approximation_error", **NETWORK))
     knobs = next(frame.value for frame in at.dataframe if "worth trying" in frame.value.columns)
     assert "GELU for ReLU" in set(knobs["worth trying"]) and "128" in set(knobs["here"])

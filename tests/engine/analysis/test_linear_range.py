@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.analysis.linear_range import LinearRange, knobs, linear_range
+from engine.analysis.linear_range import LinearRange, LinearRangeRequest, knobs, reach
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.differentiated_descent import DifferentiatedDescent
@@ -38,7 +38,7 @@ def network(build=network_cases.smooth, recipe=RECIPE, **options):
 
 @pytest.fixture(scope="module")
 def found():
-    return linear_range(network(), "query_loss")
+    return LinearRangeRequest(candidates=2).run(network())
 
 
 def test_errors_are_those_of_real_trainings(found):
@@ -56,27 +56,27 @@ def test_errors_are_those_of_real_trainings(found):
                     ends.append(behavior.value(module(problem.queries), problem.query_labels).numpy())
             told = epsilon / problem.n * rate[:, place]
             expected = np.linalg.norm(ends[1] - ends[0] - told) / np.linalg.norm(told)
-            rows = found.table[(found.table["candidate"] == candidate) & (found.table["epsilon"] == epsilon)]
+            rows = found.errors[(found.errors["candidate"] == candidate) & (found.errors["epsilon"] == epsilon)]
             assert rows["error"].item() == pytest.approx(expected, rel=1e-4)
 
 
 def test_errors_of_a_smooth_training_shrink_with_the_change(found):
-    errors = found.errors
+    errors = found.middle
     assert list(errors) == [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
     for small, large in ((1e-4, 1e-3), (1e-3, 1e-2)):
         assert errors[large] / errors[small] == pytest.approx(10, rel=0.2)
     assert found.told[:4] == (1e-4, 1e-3, 1e-2, 1e-1) and np.isnan(found.precision)
-    assert all(cosine > 0.99 for cosine in found.smoothness.values())
+    assert all(cosine > 0.99 for cosine in dict(found.smoothness).values())
 
 
 def test_a_rough_training_turns_its_derivative_more():
-    rough = linear_range(network(kinked, Recipe(epochs=40, batch_size=2, learning_rate=0.5, momentum=0.9)),
-                         "query_loss", epsilons=(1e-2,))
-    assert min(rough.smoothness.values()) < 0.9 and not rough.told and rough.sentence.startswith("Rough: ")
+    rough = LinearRangeRequest(candidates=2).run(
+        network(kinked, Recipe(epochs=40, batch_size=2, learning_rate=0.5, momentum=0.9)))
+    assert min(dict(rough.smoothness).values()) < 0.9 and 1e-2 not in rough.told
 
 
 def test_single_precision_is_compared_with_double():
-    single = linear_range(network(dtype="float32"), "query_loss", epsilons=(0.1,))
+    single = LinearRangeRequest(candidates=1).run(network(dtype="float32"))
     assert 1e-9 < single.precision < 1e-3
 
 
@@ -99,7 +99,7 @@ def test_a_run_with_other_weights_is_differentiated_there():
 
 def by_hand(errors):
     table = pd.DataFrame([{"candidate": 1, "epsilon": epsilon, "error": error} for epsilon, error in errors.items()])
-    return LinearRange("query_loss", table, {}, float("nan"))
+    return LinearRange("query_loss", table)
 
 
 @pytest.mark.parametrize(("errors", "said"), [
@@ -123,14 +123,14 @@ def descended(soft, k, epsilon, process):
 def test_errors_of_softmax_regression_are_those_of_real_descents():
     soft, process = naive.problem(n=30, queries=3).with_candidates([7, 2]), Replay(eta=0.5, steps=25)
     rate = compute(soft, Scoring.of("soft_margin", {"kind": "infinitesimal"}, process))[0].values
-    found = linear_range(soft, "soft_margin", (1e-2, 1.0), process=process)
-    assert len(found.table) == 8 and np.isnan(found.precision)
-    for row in found.table.itertuples():
+    found = LinearRangeRequest(behavior="soft_margin", process=process).run(soft)
+    assert len(found.errors) == 20 and np.isnan(found.precision)
+    for row in found.errors.itertuples():
         change = descended(soft, row.candidate, row.epsilon, process) - descended(soft, row.candidate, 0.0, process)
         told = row.epsilon / soft.n * rate[:, (7, 2).index(row.candidate)]
         assert row.error == pytest.approx(np.linalg.norm(change - told) / np.linalg.norm(told), rel=1e-5)
-    assert found.errors[1.0] / found.errors[1e-2] == pytest.approx(100, rel=0.3)
-    assert min(found.smoothness.values()) > 0.9 and "float64 throughout" in found.precision_sentence
+    assert found.middle[1.0] / found.middle[1e-2] == pytest.approx(100, rel=0.3)
+    assert min(dict(found.smoothness).values()) > 0.9 and "float64 throughout" in found.precision_sentence
 
 
 def test_a_descent_with_other_weights_is_differentiated_there():
@@ -182,4 +182,4 @@ def test_advice_names_what_this_training_has():
 @pytest.mark.parametrize("epsilon", [0.0, 1.5, -0.1])
 def test_changes_beyond_leaving_out_are_refused(epsilon):
     with pytest.raises(InvalidInput, match="at most 1"):
-        linear_range(network(), "query_loss", epsilons=(epsilon,))
+        reach(network(), "query_loss", Replay(), epsilons=(epsilon,))

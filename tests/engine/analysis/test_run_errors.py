@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
-from engine.analysis.run_errors import RunErrors, run_errors, through_states
+from engine.analysis.run_errors import RunErrors, RunErrorsRequest, through_states
 from engine.basics.options import Options
 from engine.estimators.source import powers, source_response
 from engine.exact.moments import by_parts
@@ -36,7 +36,7 @@ def network(batch_size, **more):
                          ids=["softmax", "network"])
 def test_the_last_stage_is_source(make, causes):
     asked = make()
-    found = run_errors(asked, "soft_margin", PROCESS)
+    found = RunErrorsRequest(behavior="soft_margin", process=PROCESS).run(asked)
     assert list(found.causes["cause"]) == causes and found.why == ""
     exact, source = (one.values for one in compute(asked, [
         Scoring.of("soft_margin", {"kind": "infinitesimal"}, PROCESS, name) for name in ("exact", "source")]))
@@ -84,8 +84,8 @@ def test_source_of_adamw_with_a_segment_a_step_holds_scales_without_lag_over_all
 
 def test_scales_that_hardly_move_cost_little_to_hold():
     """As under a large ε; full batches and no memory then leave nothing but the curvature and the flow."""
-    found = run_errors(adaptive(epsilon=1e4, learning_rate=1e3, betas=(0.0, 0.9), batch_size=14, weight_decay=0.0,
-                                clip=1e9), "soft_margin")
+    found = RunErrorsRequest(behavior="soft_margin").run(adaptive(
+        epsilon=1e4, learning_rate=1e3, betas=(0.0, 0.9), batch_size=14, weight_decay=0.0, clip=1e9))
     assert found.causes["error"].iloc[:3].max() < 1e-3 and found.causes["error"].iloc[3:].min() > 1e-3
 
 
@@ -110,7 +110,7 @@ def test_what_source_costs_under_adamw():
     assert set(told) == {"1e-8", "1"}
     for epsilon, cells in told.items():
         rate = {"1e-8": 0.05, "1": 0.2}[epsilon]
-        whole = run_errors(adaptive(epsilon=float(epsilon), learning_rate=rate), "soft_margin")
+        whole = RunErrorsRequest(behavior="soft_margin").run(adaptive(epsilon=float(epsilon), learning_rate=rate))
         found, others[epsilon] = whole.causes, whole.methods.set_index("estimator").loc["dvemb", "error"]
         single[epsilon] = found.set_index("cause")["error"]
         assert list(found["cause"]) == ["scale", "lag", "batches", "curvature", "segments and flow"]
@@ -126,14 +126,15 @@ def test_what_source_costs_under_adamw():
 def test_causes_for_a_language_model_trained_by_adamw():
     """The first of them alone is more than the whole that is to be told."""
     asked = language_cases.problem("adapters", candidates=list(range(7)))
-    found = run_errors(asked, "answer_margin", Replay())
+    found = RunErrorsRequest(behavior="answer_margin", process=Replay()).run(asked)
     assert found.causes["error"].iloc[0] > 3 and found.causes["so_far"].iloc[-1] > 1
     assert set(found.methods["estimator"]) == {"dvemb", "source", "tracin_run"}
     assert found.methods.set_index("estimator").loc["dvemb", "error"] < 0.3
 
 
 def test_methods_that_no_optimizer_of_its_own_scale_allows_are_left_out():
-    assert set(run_errors(adaptive(epochs=1), "soft_margin").methods["estimator"]) == {"dvemb", "source", "tracin_run"}
+    found = RunErrorsRequest(behavior="soft_margin").run(adaptive(epochs=1))
+    assert set(found.methods["estimator"]) == {"dvemb", "source", "tracin_run"}
 
 
 def test_the_largest_cause_is_one_that_leads_away_from_the_run():
@@ -148,7 +149,7 @@ def test_scores_that_overflow_are_infinitely_off(monkeypatch):
             yield cause, torch.full((len(problem.queries), len(problem.candidates)), value, dtype=torch.float64)
 
     monkeypatch.setattr("engine.analysis.run_errors.stages", blown)
-    found = run_errors(problem(n=20, queries=3), "soft_margin", PROCESS)
+    found = RunErrorsRequest(behavior="soft_margin", process=PROCESS).run(problem(n=20, queries=3))
     assert found.causes["error"].tolist() == [float("inf")] * 2
     assert found.causes["so_far"].tolist() == [float("inf"), 1.0] and found.causes["tau"].isna().any()
     assert "off the exact derivative by 100.0%" in found.sentence and "held*, more than any number." in found.sentence

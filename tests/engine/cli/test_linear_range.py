@@ -37,7 +37,7 @@ def test_softmax_regression_descends_as_it_is_told(folder, capsys):
 
 @pytest.mark.parametrize(("options", "said"), [
     (["--behavior", "correct"], "has no gradient"), (["--model", "softmax", "--out", "range.txt"], ".csv"),
-    (["--eta", "0"], "above 0")])
+    (["--eta", "0"], "greater than 0")])
 def test_refusals(folder, capsys, options, said):
     assert main(["linear-range", "--data", "problem.json", "--out", "range.csv", *options]) == 2
     assert said in capsys.readouterr().err and not (folder / "range.csv").exists()

@@ -28,7 +28,7 @@ def test_causes_estimators_and_parts(folder, capsys):
 
 
 @pytest.mark.parametrize(("options", "said"), [(["--behavior", "correct"], "has no gradient"), (["--eta", "0"],
-                                                                                               "above 0")])
+                                                                                               "greater than 0")])
 def test_refusals(folder, capsys, options, said):
     assert main(["run-errors", "--data", "problem.json", "--out", "errors.csv", *options]) == 2
     assert said in capsys.readouterr().err and not (folder / "errors.csv").exists()

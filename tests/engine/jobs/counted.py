@@ -1,8 +1,8 @@
 """Chunks of scores that tell what they begin with."""
 
 from engine.problems.handed import handed
+from engine.requests.prepared import drawn_problem
 from engine.runs import scores
-from engine.runs.prepared import drawn_problem
 
 
 class Counted:

@@ -15,6 +15,7 @@ from engine.cli import main
 from engine.jobs import JobQueue
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
+from engine.requests import check_queued
 from engine.runs import scores as score_runs
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -72,7 +73,7 @@ def worked(home, payload):
 
 def test_a_worker_computes_it(write, tmp_path):
     write(2.0)
-    score_runs.check_queued([mine()])
+    check_queued([mine()])
     queue, job, run = worked(tmp_path / "home", score_runs.payload(SOURCE, [mine()]))
     assert (job.state, job.error, run.returncode) == ("done", "", 0)
     found = score_runs.load(queue.store.read(job.id), [mine()])[0]
@@ -110,7 +111,7 @@ def test_a_behavior_registered_elsewhere_is_refused_with_the_way_out(write, monk
     write(2.0)
     monkeypatch.delenv(plugins.VARIABLE)
     with pytest.raises(InvalidInput, match=f"`mine` is known to this process alone.*{plugins.VARIABLE}"):
-        score_runs.check_queued([mine()])
+        check_queued([mine()])
 
 
 def test_the_command_line_lists_it(write, capsys):

@@ -4,8 +4,8 @@ import pytest
 
 from engine.jobs import KINDS, ChunkWork
 from engine.problems import ProblemSource, build_kept
+from engine.requests.prepared import MODEL
 from engine.runs import scores, self_influence
-from engine.runs.prepared import MODEL
 from engine.scoring.scoring import Scoring
 
 SOURCE = ProblemSource(dataset="digits", n_train=120, n_test=10, n_queries=4, n_candidates=120, pool=2, l2=1e-2)

@@ -7,6 +7,7 @@ from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import Watch, job_digest, run_job
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS, register_behavior
+from engine.requests import check_queued
 from engine.runs import scores as score_runs
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -166,5 +167,5 @@ def test_a_worker_that_does_not_know_a_behavior_says_so(tmp_path):
 
 def test_a_users_own_behavior_is_not_queued(unregistered):
     with pytest.raises(InvalidInput, match="`mine` is known to this process alone"):
-        score_runs.check_queued([SCORINGS[0], own_behavior(2.0)])
-    score_runs.check_queued(SCORINGS)
+        check_queued([SCORINGS[0], own_behavior(2.0)])
+    check_queued(SCORINGS)

@@ -10,7 +10,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from engine.analysis.groups import effects, group_effect
-from engine.analysis.run_errors import run_errors
+from engine.analysis.run_errors import RunErrorsRequest
 from engine.basics.errors import InvalidInput, MissingData
 from engine.cli import main
 from engine.models.recorded import kept, open_recording
@@ -63,7 +63,7 @@ def test_replay_is_the_derivative_of_the_users_own_loop(tmp_path, model, optimiz
 def test_what_approximates_the_users_own_loop_is_split_by_cause(tmp_path, optimizer, adam):
     trained("mlp", optimizer, tmp_path / "run", X)
     problem = problem_of(tmp_path / "run", X, "mlp")
-    found = run_errors(problem, "query_loss")
+    found = RunErrorsRequest(behavior="query_loss").run(problem)
     methods = {"source", "dvemb", "tracin_run"}
     assert set(found.methods["estimator"]) == (methods if adam else {*methods, "in_run_shapley"})
     assert found.causes["cause"].tolist()[:2] == (["scale", "lag"] if adam else ["batches", "segments and flow"])

@@ -3,13 +3,11 @@
 import pandas as pd
 import pytest
 
-from engine.analysis.run_errors import run_errors
+from engine.analysis.run_errors import RunErrorsRequest
 from engine.desk import Desk, Waiting
-from engine.desk.run_errors import asked_run_errors
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.question.processes import Replay
-from engine.runs import run_errors as runs
 
 SOFTMAX = ProblemSource(dataset="digits", n_train=20, n_test=20, n_queries=2, n_candidates=3, l2=1.0)
 PROCESS = Replay(eta=0.5, steps=9)
@@ -22,18 +20,18 @@ def home(tmp_path, monkeypatch):
 
 
 def test_the_job_finds_what_the_analysis_finds():
-    waiting = asked_run_errors(Desk(), SOFTMAX, "soft_margin", 2, PROCESS)
+    request = RunErrorsRequest(behavior="soft_margin", candidates=2, process=PROCESS)
+    waiting = Desk().ask(SOFTMAX, request)
     assert isinstance(waiting, Waiting) and "examples: 2" in waiting.what
-    run_job(runs.KIND, runs.payload(SOFTMAX, "soft_margin", 2, PROCESS))
-    found = asked_run_errors(Desk(), SOFTMAX, "soft_margin", 2, PROCESS)
-    problem = SOFTMAX.build().problem
-    direct = run_errors(problem.with_candidates(problem.candidates[:2]), "soft_margin", PROCESS)
-    for name in runs.TABLES:
+    run_job(request.name, request.payload(SOFTMAX))
+    found, direct = Desk().ask(SOFTMAX, request), request.run(SOFTMAX.build().problem)
+    for name in ("causes", "methods", "parts"):
         pd.testing.assert_frame_equal(getattr(found, name), getattr(direct, name), rtol=1e-6)
     assert found.sentence == direct.sentence
 
 
 def test_a_run_without_a_derivative_says_why():
     process = Replay(eta=50, steps=2_000)
-    run_job(runs.KIND, runs.payload(SOFTMAX, "query_loss", 1, process))
-    assert "diverged" in asked_run_errors(Desk(), SOFTMAX, "query_loss", 1, process)
+    request = RunErrorsRequest(candidates=1, process=process)
+    run_job(request.name, request.payload(SOFTMAX))
+    assert "diverged" in Desk().ask(SOFTMAX, request)
