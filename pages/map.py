@@ -10,7 +10,6 @@ from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
-from engine.desk.embedding import asked_embedding
 
 
 def main() -> None:
@@ -29,7 +28,7 @@ def main() -> None:
 def _page(source, drawn) -> None:
     scorings = example_panel.specifications()
     chosen = state.controls(drawn, scorings, labels.numbered(labels.short(scorings)))
-    found = asked_embedding(desk(), drawn, chosen.method, chosen.dimensions)
+    found = map_data.embedding(source, chosen)
     if isinstance(found, Waiting):
         job_panel.wait(found)
     scores = None

@@ -16,8 +16,8 @@ def main() -> None:
                   "another question may be behind here.", "wf-card-lead")
     try:
         chosen = state.controls()
-        asked = card_data.payload(chosen)
-        found = card_data.card(asked)
+        asked = card_data.request(chosen)
+        found = card_data.card(chosen, asked)
         if isinstance(found, Waiting):
             job_panel.watch(found)
         elif found is None:

@@ -15,14 +15,12 @@ from app.widgets import chips, choice, downloads, glossary, inputs, job_panel
 from app.widgets.desk import desk
 from app.widgets.plain_text import plain, sentence
 from app.widgets.selectors import pick, segments
-from engine.analysis.over_seeds import STABLE, spread
+from engine.analysis.over_seeds import STABLE, OverSeeds, SeedRunsRequest, of_runs, spread
 from engine.desk import Waiting
-from engine.desk.over_seeds import asked_over_seeds
 from engine.problems import ProblemSource
 from engine.question import direction
 from engine.question.interventions import Infinitesimal, Remove
 from engine.question.processes import Replay, Retrain
-from engine.runs.over_seeds import Asked
 from engine.scoring.scoring import Scoring
 
 NAME, MANY, ASKED = "runs", "nruns", "runs_of"
@@ -50,17 +48,16 @@ def show(source: ProblemSource, told: str) -> None:
     scoring = (Scoring.of(told, Infinitesimal(), Replay(seeds=seeds)) if kind == DERIVATIVE
                else Scoring.of(told, Remove(), Retrain(seeds=seeds)))
     chips.question(scoring)
-    found = asked_over_seeds(desk(), source, scoring, SCORED, seeds)
-    if isinstance(found, Waiting):
-        job_panel.watch(found)
-    elif isinstance(found, str):
-        st.warning(sentence(found), icon=":material/block:")
+    answer = desk().ask(source, SeedRunsRequest(scoring=scoring, candidates=SCORED, seeds=seeds))
+    if isinstance(answer, Waiting):
+        job_panel.watch(answer)
+    elif isinstance(answer, str):
+        st.warning(sentence(answer), icon=":material/block:")
     else:
-        _show(found, source)
+        _show(of_runs(answer.single, scoring, source.seed), answer.outcomes, source)
 
 
-def _show(asked: Asked, source: ProblemSource) -> None:
-    found = asked.found
+def _show(found: OverSeeds, outcomes: np.ndarray, source: ProblemSource) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("Is the mean over runs stable?")
@@ -71,7 +68,7 @@ def _show(asked: Asked, source: ProblemSource) -> None:
     with right:
         st.subheader("What is one run worth?")
         glossary.markdown(found.run_sentence)
-        frame, raw = _examples(asked), direction.raw(found.scores.scoring)
+        frame, raw = _examples(found, outcomes), direction.raw(found.scores.scoring)
         st.dataframe(frame, hide_index=True, width="stretch", key="over-seeds-table",
                      column_config={name: st.column_config.NumberColumn(format="%.3g") for name in frame.columns[1:]})
         glossary.caption(f"Means over all queries, for the first {len(frame)} candidates; “this run” is seed "
@@ -81,11 +78,10 @@ def _show(asked: Asked, source: ProblemSource) -> None:
                            quantity=raw)
 
 
-def _examples(asked: Asked) -> pd.DataFrame:
+def _examples(found: OverSeeds, outcomes: np.ndarray) -> pd.DataFrame:
     """A row a candidate, the strongest mean first."""
-    found = asked.found
     runs = np.stack([one.values.mean(0) for one in found.single.values()])  # (s, k)
-    apart = spread(found, asked.outcomes).groupby("candidate", sort=False)[["variance", "wasserstein"]].mean()
+    apart = spread(found, outcomes).groupby("candidate", sort=False)[["variance", "wasserstein"]].mean()
     frame = pd.DataFrame({"training example": found.scores.candidates, "this run": runs[0], "mean": runs.mean(0),
                           "± standard error": runs.std(0, ddof=1) / len(runs) ** 0.5,
                           "variance, change": apart["variance"].to_numpy(),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import numpy as np
 import streamlit as st
 
@@ -12,10 +10,9 @@ from app.charts import surface as chart
 from app.charts.draw import plot
 from app.widgets import choice, downloads, glossary, inputs, job_panel
 from app.widgets.desk import desk
-from engine.analysis.error_surfaces import SURFACES, ErrorSurface, summarized
+from engine.analysis.error_surfaces import SURFACES, ErrorSurface, ErrorSurfaceRequest, summarized
 from engine.basics.values import short
 from engine.desk import Waiting
-from engine.desk.error_surface import asked_surface
 from engine.metrics.agreement import METRICS
 from engine.question.behaviors import BEHAVIORS
 
@@ -41,14 +38,15 @@ def show(chosen: Chosen) -> None:
         return
     source = chosen.sources[0]
     candidates = chosen.candidates or source.n_train or len(desk().sample(source)[1].y_train)
-    found = asked_surface(desk(), source, asked.name, chosen.behavior, candidates)
+    request = ErrorSurfaceRequest(surface=asked.name, behavior=chosen.behavior, candidates=candidates)
+    found = desk().ask(source, request)
     if isinstance(found, Waiting):
         job_panel.watch(found)
         return
-    _drawn(asked, found, chosen, candidates)
+    _drawn(asked, found.metrics, chosen, request)
 
 
-def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, candidates: int) -> None:
+def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, request: ErrorSurfaceRequest) -> None:
     metric, table = METRICS[chosen.metric], summarized(asked.name, found)
     table = table[table.metric == chosen.metric]
     means = table["mean"].to_numpy().reshape(len(asked.rows), len(asked.columns))
@@ -62,8 +60,7 @@ def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, ca
          f"{short(low[across])}, {deep} {short(low[deep])} to {high['mean']:.3f} at {across} {short(high[across])}, "
          f"{deep} {short(high[deep])}.", f"surface:{asked.name}:{chosen.metric}")
     glossary.caption(f"{SEEN[asked.name]} {metric.title}, mean over queries; B = {BEHAVIORS[chosen.behavior].title}, "
-                     f"{candidates:,} candidates, first draw. The grids are evenly spaced here. Drag to turn it.")
-    file, written = downloads.problem_file(chosen.sources[0].model_copy(update={"n_candidates": candidates}))
-    downloads.chart_extras(f"surface-{asked.name}", table, command=(
-        f"{written}\npython -m engine error-surface --data {file} --surface {asked.name} "
-        f"--behavior {shlex.quote(chosen.behavior)} --out surface.csv"))
+                     f"{request.candidates:,} candidates, first draw. The grids are evenly spaced here. Drag to turn "
+                     "it.")
+    downloads.chart_extras(f"surface-{asked.name}", table,
+                           command=downloads.request_command(request, chosen.sources[0]))

@@ -11,16 +11,13 @@ from app.widgets import chips, downloads, glossary, job_panel
 from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
 from app.widgets.selectors import pick
-from engine import data
-from engine.analysis.datamodels import DEFINITION, compared, linear_datamodeling_score
+from engine.analysis.datamodels import DEFINITION, Retrained, compared, linear_datamodeling_score
 from engine.analysis.protocols import PROTOCOLS, ProtocolName
-from engine.analysis.subset_bank import Among
+from engine.analysis.subset_bank import Among, SubsetModelsRequest
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 from engine.desk.compared import Compared
-from engine.jobs import job_digest
 from engine.metrics.agreement import summarize
-from engine.runs import datamodels as datamodel_runs
 
 SUBSETS = 30
 HALVES: dict[Among, str] = {"candidates": "the candidates", "all": "all training examples"}
@@ -32,21 +29,20 @@ def show(found: Compared, names: Sequence[str]) -> None:
     source = found.sources[0]
     worded = [scoring.behavior for scoring in found.scorings if scoring.readout.words]
     protocol, among = _chosen()
-    payload = datamodel_runs.payload(source, len(found.scores[0][0].candidates), SUBSETS, behaviors=worded,
-                                     protocol=protocol, among=among)
-    if _trained(payload):
-        _table(found, names, payload)
+    request = SubsetModelsRequest(candidates=len(found.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
+                                  protocol=protocol, among=among)
+    models = desk().known(source, request)
+    if isinstance(models, Retrained):
+        _table(found, names, request, models)
         return
-    others = {name: value for name, value in payload.items() if name != "behaviors"}
-    if worded and _trained(others):
-        _table(found, names, others)
-    job = desk().jobs.find(datamodel_runs.KIND, payload)
-    if job is not None:
-        job_panel.watch(Waiting(job.title, job=job.id))
+    plain = request.model_copy(update={"behaviors": ()})
+    if worded and isinstance(others := desk().known(source, plain), Retrained):
+        _table(found, names, plain, others)
+    if isinstance(models, Waiting):
+        job_panel.watch(models)
         return
-    title = f"{SUBSETS} models on subsets of {data.title(source.dataset)}"
     st.button(f"Train {SUBSETS} models on random halves of {HALVES[among]}", icon=":material/model_training:",
-              on_click=job_panel.act, args=(desk().jobs.submit, datamodel_runs.KIND, payload, title),
+              on_click=job_panel.act, args=(desk().start, source, request),
               help="The linear datamodeling score compares summed scores with what such models really do.")
 
 
@@ -60,16 +56,7 @@ def _chosen() -> tuple[ProtocolName, Among]:
     return protocol, among
 
 
-def _trained(payload: dict) -> bool:
-    return desk().jobs.store.has(job_digest(datamodel_runs.KIND, payload))
-
-
-def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
-    try:
-        models = datamodel_runs.load(desk().jobs.result(datamodel_runs.KIND, payload))
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return
+def _table(found: Compared, names: Sequence[str], request: SubsetModelsRequest, models: Retrained) -> None:
     scored = found.scores[0]
     try:
         pairs = compared([scores.scoring for scores in scored])
@@ -95,7 +82,7 @@ def _table(found: Compared, names: Sequence[str], payload: dict) -> None:
         "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DEFINITION),
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
     st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
-    draw, source = datamodel_runs.drawn(payload), found.sources[0]
+    draw, source = request.draw, found.sources[0]
     trained_on = draw.told(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
     chips.note(f"seed {source.seed} · {len(models.kept)} models on {trained_on} · protocol `{draw.protocol}` · ± is a "
                "95% t interval over queries")

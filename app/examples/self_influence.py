@@ -27,9 +27,9 @@ from app.widgets.desk import desk
 from app.widgets.plain_text import sentence
 from app.widgets.selection import EXAMPLE
 from app.widgets.selectors import pick
+from engine.analysis.self_influence import SelfInfluenceRequest
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
-from engine.desk.self_influence import asked_self_influence
 from engine.problems import DrawnProblem, ProblemSource
 from engine.question import direction
 from engine.scoring.scoring import Scoring
@@ -53,11 +53,11 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
     glossary.caption("Here every training example is its own query.")
     try:
         with st.spinner("Computing self-influence"):
-            values = asked_self_influence(desk(), drawn, scoring, candidates)
-        if isinstance(values, Waiting):
-            job_panel.watch(values)
-            return
-        _shown(drawn, source, scoring, values, n)
+            answer = desk().ask(source, SelfInfluenceRequest(scoring=scoring, candidates=candidates))
+        if isinstance(answer, Waiting):
+            job_panel.watch(answer)
+        else:
+            _shown(drawn, source, scoring, answer.values, n)
     except WhichfluenceError as error:
         st.error(sentence(error), icon=":material/error:")
 

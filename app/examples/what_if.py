@@ -30,20 +30,18 @@ from app.widgets.desk import desk
 from app.widgets.drawn_examples import Query
 from app.widgets.plain_text import plain, sentence
 from app.widgets.selectors import pick, segments
-from engine import data
-from engine.analysis.groups import DEFINITION
-from engine.analysis.removal_curve import sizes_for
+from engine.analysis.groups import DEFINITION, GroupRequest, GroupTable
+from engine.analysis.removal_curve import RemovalRequest, RemovalTable, sizes_for
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.data.filters import Listing
 from engine.desk import Waiting
-from engine.jobs import job_digest
 from engine.problems import DrawnProblem, ProblemSource
 from engine.question import direction
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Retrain
 from engine.question.runs import of_runs
-from engine.runs import groups as runs
+from engine.requests import Request
 from engine.scoring import cost
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -157,54 +155,48 @@ def _changed(act: str, drawn: DrawnProblem) -> dict:
     return {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / drawn.problem.n}
 
 
-def _done(kind: str, payload: dict, title: str, label: str, key: str = "") -> pd.DataFrame | None:
-    """The table of a run; before it is done, its progress or the button that starts it."""
-    if desk().jobs.store.has(job_digest(kind, payload)):
-        return runs.load(desk().jobs.result(kind, payload))
-    job = desk().jobs.find(kind, payload)
-    if job is not None:
-        job_panel.watch(Waiting(job.title, job=job.id))
-    else:
-        st.button(label, icon=":material/model_training:", key=f"start:{kind}{key}", on_click=job_panel.act,
-                  args=(desk().jobs.submit, kind, payload, title))
-    return None
+def _done(source: ProblemSource, request: Request, label: str, key: str = "") -> pd.DataFrame | None:
+    """The table of a finished request; before that, its progress or the button that starts it."""
+    answer = desk().known(source, request)
+    if isinstance(answer, Waiting):
+        job_panel.watch(answer)
+    elif answer is None:
+        st.button(label, icon=":material/model_training:", key=f"start:{request.name}{key}", on_click=job_panel.act,
+                  args=(desk().start, source, request))
+    elif isinstance(answer, str):
+        st.warning(sentence(answer), icon=":material/block:")
+    return answer.whole if isinstance(answer, (GroupTable, RemovalTable)) else None
 
 
 def _effect(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int], query: Query) -> None:
     """A few examples all at once and one by one; more of them at once, which is one training, and then, where a reader
     asks for it, one by one too."""
-    few, alone = len(rows) <= FEW, runs.group_payload(source, asked, rows, singles=False)
-    if few or _begun(runs.group_payload(source, asked, rows)):
-        table = _computed(drawn, source, asked, rows, singles=True)
-        if table is None and not few and desk().jobs.store.has(job_digest(runs.GROUP, alone)):
-            table = _computed(drawn, source, asked, rows, singles=False)
+    few = len(rows) <= FEW
+    each = GroupRequest(scoring=asked, rows=rows)
+    whole = GroupRequest(scoring=asked, rows=rows, singles=False)
+    if few or desk().known(source, each) is not None:
+        table = _computed(drawn, source, each)
+        if table is None and not few and isinstance(desk().known(source, whole), GroupTable):
+            table = _computed(drawn, source, whole)
     else:
-        table = _computed(drawn, source, asked, rows, singles=False)
+        table = _computed(drawn, source, whole)
     if table is None:
         return
     _shown(table, drawn, source, asked, rows, query)
-    if "additivity gap" not in table and len(rows) <= LARGEST and not _begun(runs.group_payload(source, asked, rows)):
-        _computed(drawn, source, asked, rows, singles=True)
+    if "additivity gap" not in table and len(rows) <= LARGEST and desk().known(source, each) is None:
+        _computed(drawn, source, each)
 
 
-def _begun(payload: dict) -> bool:
-    """Whether somebody has asked for it."""
-    return (desk().jobs.store.has(job_digest(runs.GROUP, payload))
-            or desk().jobs.find(runs.GROUP, payload) is not None)
-
-
-def _computed(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int], singles: bool
-              ) -> pd.DataFrame | None:
+def _computed(drawn: DrawnProblem, source: ProblemSource, request: GroupRequest) -> pd.DataFrame | None:
     """The table of a group's run; before it is done, its progress, or how long it takes and the button."""
-    payload = runs.group_payload(source, asked, rows, singles)
-    seconds = cost.guess([asked], drawn.problem, 1 + len(rows) if singles else 1)
-    if seconds > TOLD and not _begun(payload):
+    count, singles = len(request.rows), request.singles
+    seconds = cost.guess([request.scoring], drawn.problem, 1 + count if singles else 1)
+    if seconds > TOLD and desk().known(source, request) is None:
         glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores"
-                         + (f", once for each of {len(rows):,} examples." if singles else "."))
-    label = "Also compute each of them alone" if singles and len(rows) > FEW else (
-        f"Compute what happens to all {len(rows):,} at once" + (", and one by one" if singles else ""))
-    return _done(runs.GROUP, payload, f"{len(rows):,} examples at once on {data.title(source.dataset)}", label,
-                 "each" if singles else "whole")
+                         + (f", once for each of {count:,} examples." if singles else "."))
+    label = "Also compute each of them alone" if singles and count > FEW else (
+        f"Compute what happens to all {count:,} at once" + (", and one by one" if singles else ""))
+    return _done(source, request, label, "each" if singles else "whole")
 
 
 def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int],
@@ -255,15 +247,15 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
     if not sizes:
         glossary.caption("There are too few candidates to remove some and keep half.")
         return
-    payload = runs.curve_payload(source, scorings, candidates, behavior, query.place)
-    models = len(sizes) * (len(scorings) + payload["random"])
-    table = _done(runs.CURVE, payload, f"Removal curve of query {query.place} on {data.title(source.dataset)}",
-                  f"Train {models} models without the top {', '.join(map(str, sizes))} and without random groups")
+    request = RemovalRequest(scorings=tuple(scorings), candidates=candidates, behavior=behavior, query=query.place)
+    models = len(sizes) * (len(scorings) + request.random)
+    table = _done(source, request, f"Train {models} models without the top {', '.join(map(str, sizes))} and without "
+                                   "random groups")
     if table is None:
         return
     table = table.assign(ranking=[names[int(place)] for place in table.ranking])
     _drawn(table, names, BEHAVIORS[behavior])
-    chips.note(f"query {query.place} · {payload['random']} random groups of each size, grey, with their 95% t interval "
+    chips.note(f"query {query.place} · {request.random} random groups of each size, grey, with their 95% t interval "
                f"· seed {source.seed}")
     file, written = downloads.problem_file(source.model_copy(update={"n_candidates": candidates}))
     glossary.caption(plain(direction.removal(BEHAVIORS[behavior])))

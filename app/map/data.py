@@ -10,8 +10,10 @@ import pandas as pd
 from app.charts import dots
 from app.map.state import SAID, SCORE, Chosen
 from app.widgets import cards, dot_pictures, drawn_examples, hues, predictions
-from engine.analysis.embedding import Embedding
-from engine.problems import DrawnProblem
+from app.widgets.desk import desk
+from engine.analysis.embedding import Embedding, EmbeddingRequest
+from engine.desk import Waiting
+from engine.problems import DrawnProblem, ProblemSource
 from engine.scoring.scores import Scores
 
 RIGHT, WRONG = "the model says its label", "the model says another label"
@@ -25,6 +27,11 @@ class Dots:
     points: pd.DataFrame
     order: list[str]
     quiet: str = ""
+
+
+def embedding(source: ProblemSource, chosen: Chosen) -> Embedding | Waiting:
+    """The coordinates, or what to wait for."""
+    return desk().ask(source, EmbeddingRequest(method=chosen.method, dimensions=chosen.dimensions))
 
 
 def placed(drawn: DrawnProblem, found: Embedding, chosen: Chosen, scores: Scores | None) -> Dots:

@@ -6,26 +6,24 @@ import pandas as pd
 
 from app.scorecard.state import Chosen
 from app.widgets.desk import desk
-from engine.analysis.scorecard import BENCHMARKS, CEILING
+from engine.analysis.scorecard import BENCHMARKS, CEILING, ScorecardRequest
 from engine.analysis.scorecard.card import with_half
+from engine.analysis.scorecard.request import Scorecard
 from engine.desk import Waiting
-from engine.jobs import job_digest
-from engine.runs import scorecard as runs
 
 EXACT, APPROXIMATE, CONTROL = "exact for its own question", "approximation", "control"
 ANOTHER_SEED = "exact answer of another seed"
 
 
-def payload(chosen: Chosen) -> dict:
+def request(chosen: Chosen) -> ScorecardRequest:
     """What determines the card. Raises `InvalidInput` where benchmarks cannot be run on the model."""
-    return runs.payload(chosen.source, chosen.sizes, chosen.behavior)
+    return ScorecardRequest(sizes=chosen.sizes, behavior=chosen.behavior).of(chosen.source)
 
 
-def card(asked: dict) -> pd.DataFrame | Waiting | None:
+def card(chosen: Chosen, asked: ScorecardRequest) -> pd.DataFrame | Waiting | None:
     """The card; what it waits for; None where nobody asked for it."""
-    if desk().jobs.store.has(job_digest(runs.KIND, asked)):
-        return runs.load(desk().jobs.result(runs.KIND, asked)).assign(role=_roles)
-    return desk().jobs.under_way(runs.KIND, asked)
+    answer = desk().known(chosen.source, asked)
+    return answer.scorecard.assign(role=_roles) if isinstance(answer, Scorecard) else answer
 
 
 def _roles(table: pd.DataFrame) -> pd.Series:

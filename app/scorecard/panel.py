@@ -14,29 +14,27 @@ from app.scorecard import state
 from app.scorecard.state import Chosen
 from app.widgets import chips, downloads, glossary, job_panel
 from app.widgets.desk import desk
-from engine import data
 from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.scorecard import BENCHMARKS, CEILING, Benchmark, card, reasons
+from engine.analysis.scorecard import BENCHMARKS, CEILING, Benchmark, ScorecardRequest, card, reasons
 from engine.analysis.scorecard.benchmark import OTHER
-from engine.runs import scorecard as runs
 
 ROLES = [card_data.EXACT, card_data.APPROXIMATE, card_data.CONTROL]
 
 
-def offer(chosen: Chosen, asked: dict) -> None:
+def offer(chosen: Chosen, asked: ScorecardRequest) -> None:
     """What would be measured, and the button that starts it."""
     sizes = chosen.sizes
     with st.container(key="wf-card-offer"):
-        glossary.markdown(f"**{len(asked['benchmarks'])} benchmarks of {len(asked['methods'])} methods and controls**, "
+        glossary.markdown(f"**{len(asked.benchmarks)} benchmarks of {len(asked.methods)} methods and controls**, "
                           f"on {sizes.candidates:,} candidates, {sizes.models:,} subsets of each of "
                           f"{len(sizes.fractions)} sizes, {sizes.seeds} training seeds: models on subsets, removals, "
                           f"planted examples, other seeds, random weights. {_trainings(chosen, asked)} It runs as a "
                           "job, which says how long it has left.")
     glossary.caption(protocol_told(sizes.protocol))
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
-              args=(desk().jobs.submit, runs.KIND, asked, f"Scorecard of {data.title(chosen.source.dataset)}"))
+              args=(desk().start, chosen.source, asked))
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
-                     for one in (BENCHMARKS[name] for name in asked["benchmarks"]))
+                     for one in (BENCHMARKS[name] for name in asked.benchmarks))
     glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
 
 
@@ -46,8 +44,8 @@ def protocol_told(name: str) -> str:
     return f"Protocol `{name}`, {protocol.title.lower()}. {protocol.definition} It asks for {protocol.estimand}"
 
 
-def _trainings(chosen: Chosen, asked: dict) -> str:
-    count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(asked["methods"])) for name in asked["benchmarks"])
+def _trainings(chosen: Chosen, asked: ScorecardRequest) -> str:
+    count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(asked.methods)) for name in asked.benchmarks)
     return f"Up to {count:,} trainings of the model, beside what the methods themselves take."
 
 

@@ -102,8 +102,9 @@ def score_commands(source: ProblemSource, scorings: Sequence[Scoring]) -> str:
 def request_command(request: Request, source: ProblemSource) -> str:
     """The commands that ask the same of the same problem, and write what is asked for first."""
     file, write = problem_file(source)
-    return "\n".join([write, shlex.join(["python", "-m", "engine", request.name, "--data", file, *request.words,
-                                         "--out", f"{request.name}.csv"])])
+    named = request.command or request.name
+    return f"{write}\n" + shlex.join(["python", "-m", "engine", named, "--data", file, *request.words, "--out",
+                                      f"{named}.csv"])
 
 
 def problem_file(source: ProblemSource, suffix: str = "") -> tuple[str, str]:

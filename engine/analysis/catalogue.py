@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from engine.requests import Request
 
 REQUESTS = {
+    "datamodel": "engine.analysis.subset_bank:SubsetModelsRequest",
+    "embedding": "engine.analysis.embedding:EmbeddingRequest",
+    "error-surface": "engine.analysis.error_surfaces:ErrorSurfaceRequest",
+    "over-seeds": "engine.analysis.over_seeds:SeedRunsRequest",
+    "scorecard": "engine.analysis.scorecard.request:ScorecardRequest",
+    "self-influence": "engine.analysis.self_influence:SelfInfluenceRequest",
+    "group-effect": "engine.analysis.groups:GroupRequest",
     "linear-range": "engine.analysis.linear_range:LinearRangeRequest",
+    "removal-curve": "engine.analysis.removal_curve:RemovalRequest",
     "run-errors": "engine.analysis.run_errors:RunErrorsRequest",
 }
 

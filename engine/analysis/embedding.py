@@ -13,14 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.basics.registry import Registry
+from engine.basics.values import Count
 from engine.problems import Problem
+from engine.requests import Request
+from engine.requests.codec import Measured
+from engine.store.results import Store
 
 DIMENSIONS = (2, 3)
 NEIGHBOURS_AMONG = 20_000
@@ -36,7 +44,7 @@ class Embedding:
     representations that they hold, where the method has one, else NaN."""
 
     coordinates: np.ndarray
-    kept: float = float("nan")
+    kept: Measured = float("nan")
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,36 @@ class EmbeddingMethod:
     note: str
     quick: bool
     embed: Callable[[Tensor, int], Embedding]
+
+
+class EmbeddingRequest(Request[Embedding]):
+    """Draw a map of the training set by what the model's last layer reads."""
+
+    name: ClassVar = "embedding"
+    command: ClassVar = "map"
+    answer: ClassVar = Embedding
+    doing: ClassVar = "placing neighbours together"
+    outputs: ClassVar = {"out": "Coordinates to write: a row for each training example."}
+
+    method: Annotated[str, Field(description="`pca` for principal components, `tsne` or `umap`.")] = "pca"
+    dimensions: Annotated[Count, Field(description="2 or 3.")] = 2
+
+    def title(self, problem: str) -> str:
+        return f"Map by {METHODS[self.method].title} in {self.dimensions} dimensions, {problem}"
+
+    def quick(self, problem: Problem) -> bool:
+        return METHODS[self.method].quick
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Embedding:
+        return embedding(problem, self.method, self.dimensions)
+
+    def tables(self, answer: Embedding, problem: Problem) -> list[pd.DataFrame]:
+        table = pd.DataFrame(answer.coordinates, columns=list("xyz")[:self.dimensions])
+        return [pd.DataFrame({"training_example": range(problem.n), "label": problem.y.cpu().numpy()}).join(table)]
+
+    def sentences(self, answer: Embedding) -> list[str]:
+        held = answer.kept == answer.kept
+        return [f"{METHODS[self.method].title}: they keep {answer.kept:.1%} of the variance"] if held else []
 
 
 def embedding(problem: Problem, method: str, dimensions: int = 2) -> Embedding:

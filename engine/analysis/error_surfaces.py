@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from engine.analysis.error_curves import agreement
 from engine.basics.errors import InvalidInput
@@ -26,9 +28,13 @@ from engine.basics.registry import Registry
 from engine.metrics.agreement import METRICS, summarize
 from engine.problems import Problem
 from engine.question.behaviors import BEHAVIORS
+from engine.requests import OfCandidates
+from engine.requests.fields import Differentiable
 from engine.scoring.compute import compute
 from engine.scoring.controlled import ALPHAS, ETAS, response_scoring, upweight_scoring
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result, Store
+from engine.store.sketch import Grid, Sketch
 
 STEPS = (1, 2, 3, 5, 10, 20)
 DAMPINGS = (0.0, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
@@ -58,6 +64,58 @@ class ErrorSurface:
             return ("This surface needs the optimum of the intervened objective, which a network that stochastic "
                     "gradient descent has trained is not at.")
         return None
+
+
+@dataclass(frozen=True)
+class SurfaceAgreement:
+    """Agreement of approximation and truth by metric, each (rows, columns, m); a part of one row is (1, columns, m)."""
+
+    kendall_tau: np.ndarray
+    top_overlap: np.ndarray
+    sign_agreement: np.ndarray
+
+    @property
+    def metrics(self) -> dict[str, np.ndarray]:
+        """metric -> values."""
+        return vars(self)
+
+
+class ErrorSurfaceRequest(OfCandidates[SurfaceAgreement]):
+    """Compare first-order steps, or the damped inverse Hessian, with the exact answer over two parameters."""
+
+    name: ClassVar = "error-surface"
+    answer: ClassVar = SurfaceAgreement
+    numerics: ClassVar = 2
+    doing: ClassVar = "rows of the surface"
+    outputs: ClassVar = {"out": "Table to write: a row for each point and metric."}
+    shared: ClassVar = True
+
+    surface: Annotated[str, Field(description="`steps`: step size and number of steps; `damping`: weight and damping."
+                                  )] = "steps"
+    behavior: Differentiable = "query_loss"
+
+    def title(self, problem: str) -> str:
+        return f"Error surface of {BEHAVIORS[self.behavior].title} over {SURFACES[self.surface].title}, {problem}"
+
+    @property
+    def chunks(self) -> list[str]:
+        return [repr(value) for value in SURFACES[self.surface].rows]
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SurfaceAgreement:
+        row = surface_row(problem, self.surface, self.behavior, float(chunk), options)
+        return SurfaceAgreement(**{metric: values[None] for metric, values in row.items()})
+
+    def combine(self, parts: Mapping[str, SurfaceAgreement]) -> SurfaceAgreement:
+        rows = [parts[chunk].metrics for chunk in self.chunks]
+        return SurfaceAgreement(**{metric: np.concatenate([row[metric] for row in rows]) for metric in METRICS})
+
+    def tables(self, answer: SurfaceAgreement, problem: Problem) -> list[pd.DataFrame]:
+        return [summarized(self.surface, answer.metrics)]
+
+    @classmethod
+    def sketch(cls, result: Result) -> Sketch:
+        """Mean Kendall τ over queries, as a grid."""
+        return Grid.of(result.array("kendall_tau").mean(-1), -1.0, 1.0, "Error surface: mean Kendall τ")
 
 
 def surface_row(problem: Problem, surface: str, behavior: str, value: float, options: Options | None = None

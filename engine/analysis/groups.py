@@ -8,18 +8,26 @@ derivative it is zero, because a derivative is linear.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 import torch
+from pydantic import AfterValidator, Field
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.values import Count
 from engine.exact import group
 from engine.problems import Problem
+from engine.question import direction
+from engine.requests import WHOLE, Request
+from engine.requests.fields import Asked
 from engine.scoring.compute import check, compute
 from engine.scoring.scoring import Scoring
+from engine.store.results import Store
 
 DEFINITION = ("The effect of the whole group at once, minus the sum of its examples' effects one by one; both are "
               "exact. Zero where effects add up.")
@@ -45,6 +53,59 @@ class GroupEffect:
     def gap(self) -> np.ndarray:
         """The additivity gap, (m,)."""
         return self.whole - self.added
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """whole: a row a query, with `whole group` and `trusted`, and, where they were computed too, `sum of examples` and
+    `additivity gap`."""
+
+    whole: pd.DataFrame
+
+
+class GroupRequest(Request[GroupTable]):
+    """What happens if something is done to a whole group of training examples at once."""
+
+    name: ClassVar = "group-effect"
+    answer: ClassVar = GroupTable
+    numerics: ClassVar = 2  # a group is trained with the seeds of its process
+    doing: ClassVar = "the group, and its examples"
+
+    scoring: Asked
+    rows: Annotated[tuple[Count, ...], Field(description="Of the drawn training set; their order does not count."),
+                    AfterValidator(lambda rows: tuple(sorted(set(rows))))]
+    singles: Annotated[bool, Field(description="Whether each example's own effect is computed too.")] = True
+
+    def title(self, problem: str) -> str:
+        return f"{len(self.rows):,} examples at once on {problem}"
+
+    @property
+    def computed(self) -> list[Scoring]:
+        return [self.scoring]
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        return {WHOLE: direction.raw_change(self.scoring.readout)}
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> GroupTable:
+        if self.singles:
+            effect = group_effect(problem, self.scoring, self.rows, options)
+            columns = {"whole group": effect.whole, "sum of examples": effect.added, "additivity gap": effect.gap,
+                       "trusted": effect.known}
+        else:
+            whole = whole_effect(problem, self.scoring, self.rows, options)
+            columns = {"whole group": whole, "trusted": np.isfinite(whole)}
+        return GroupTable(pd.DataFrame({"query": range(len(problem.queries)), **columns}))
+
+    def parameters(self) -> dict[str, Any]:
+        """As payloads have been written from the start."""
+        return {"scorings": [self.scoring.canonical()], "rows": list(self.rows),
+                **({} if self.singles else {"singles": False})}
+
+    @classmethod
+    def of_payload(cls, payload: Mapping[str, Any]) -> Self:
+        return cls.parse({"scoring": payload["scorings"][0], "rows": payload["rows"],
+                          "singles": payload.get("singles", True)})
 
 
 def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None

@@ -43,6 +43,7 @@ from engine.requests.codec import Measured
 from engine.requests.fields import Descent, Differentiable
 from engine.scoring.compute import check
 from engine.scoring.scoring import Scoring
+from engine.store.results import Store
 
 EPSILONS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 TOLERANCE = 0.1
@@ -65,10 +66,6 @@ class LinearRange:
     @property
     def tables(self) -> list[pd.DataFrame]:
         return [self.errors]
-
-    @property
-    def sentences(self) -> list[str]:
-        return [self.sentence, self.smoothness_sentence, self.precision_sentence]
 
     @property
     def middle(self) -> dict[float, float]:
@@ -152,7 +149,7 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
         return f"Derivative of the training against real trainings on {problem}, examples tried: {self.candidates}"
 
     @property
-    def scorings(self) -> list[Scoring]:
+    def computed(self) -> list[Scoring]:
         return [Scoring.of(self.behavior, Infinitesimal(), self.process)]
 
     @property
@@ -164,7 +161,7 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
         """In trainings: a differentiated one takes as long as several."""
         return 20.0 if chunk == WHOLE else 2.0 * len(EPSILONS)
 
-    def compute(self, problem: Problem, chunk: str, options: Options) -> LinearRange:
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> LinearRange:
         check_one_run(problem, self.process)
         if chunk != WHOLE:
             one = problem.with_candidates(problem.candidates[int(chunk):int(chunk) + 1])
@@ -173,6 +170,9 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
         off = precision(first, self.behavior, self.process, options.between(0, 0.5))
         turned = smoothness(problem, self.behavior, self.process, options.between(0.5, 1))
         return LinearRange(self.behavior, smoothness=turned, precision=off, knobs=knobs(problem, self.process))
+
+    def sentences(self, answer: LinearRange) -> list[str]:
+        return [answer.sentence, answer.smoothness_sentence, answer.precision_sentence]
 
     def combine(self, parts: Mapping[str, LinearRange]) -> LinearRange:
         rows = pd.concat([parts[chunk].errors for chunk in self.chunks if chunk != WHOLE], ignore_index=True)

@@ -14,25 +14,32 @@ agrees with another such mean at least about as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.values import Count
 from engine.exact.retrain import factual_logits
 from engine.metrics.agreement import kendall_tau
 from engine.problems import ModuleProblem, Problem
 from engine.question.runs import Seeded
+from engine.requests import OfCandidates
+from engine.requests.fields import Asked
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
+from engine.store.results import Store
 
 FEWEST, MOST = 4, 16
 STABLE = 0.8
+NOTHING_DRAWN = "Softmax regression draws nothing in its training, so that all seeds are one; choose a network."
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,51 @@ class OverSeeds:
                 f"{tau.mean():.2f} ({tau.min():.2f} to {tau.max():.2f}).")
 
 
+@dataclass(frozen=True)
+class SeedRuns:
+    """single: the scores of each run, in order. outcomes (s, m): B(q; θ^s) of the runs themselves."""
+
+    single: tuple[Scores, ...]
+    outcomes: np.ndarray
+
+
+class SeedRunsRequest(OfCandidates[SeedRuns]):
+    """Ask one question of several training runs.
+
+    A chunk is a run, so that a job that was interrupted goes on. Raises as `compute` does.
+    """
+
+    name: ClassVar = "over-seeds"
+    answer: ClassVar = SeedRuns
+    doing: ClassVar = "training runs"
+    shared: ClassVar = True
+
+    scoring: Asked
+    seeds: Annotated[Count, Field(ge=2, le=1_000)]
+
+    def title(self, problem: str) -> str:
+        return f"{self.scoring.title} over {self.seeds} seeds on {problem}, examples: {self.count:,}"
+
+    @property
+    def computed(self) -> list[Scoring]:
+        return [self.scoring]
+
+    @property
+    def chunks(self) -> list[str]:
+        return [str(index) for index in range(self.seeds)]
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SeedRuns:
+        if not isinstance(problem, ModuleProblem):
+            raise InvalidInput(NOTHING_DRAWN)
+        asked = run_of(self.scoring, int(chunk))
+        scores = compute(problem, asked, options)
+        return SeedRuns(tuple(scores), outcomes(problem, self.scoring, seeds_of(asked, problem.seed)))
+
+    def combine(self, parts: Mapping[str, SeedRuns]) -> SeedRuns:
+        ordered = [parts[chunk] for chunk in self.chunks]
+        return SeedRuns(tuple(part.single[0] for part in ordered), np.concatenate([one.outcomes for one in ordered]))
+
+
 def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most: int = MOST,
                options: Options | None = None) -> OverSeeds:
     """The expectation of a retraining or a replay over as many seeds as its ranking needs, FEWEST to `most`.
@@ -81,8 +133,7 @@ def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most:
     if not isinstance(process, Seeded) or not scoring.exact:
         raise InvalidInput(f"“{scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
     if not isinstance(problem, ModuleProblem):
-        raise InvalidInput("Softmax regression draws nothing in its training, so that all seeds are one; choose a "
-                           "network.")
+        raise InvalidInput(NOTHING_DRAWN)
     if not most >= FEWEST or not -1 <= stable <= 1:
         raise InvalidInput(f"Give at least {FEWEST} seeds, and a τ from −1 to 1 at which a ranking counts as stable.")
     single: list[Scores] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -18,11 +19,18 @@ import torch
 from engine.analysis.groups import effects
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.values import Count, Seed
 from engine.metrics.intervals import t_interval
 from engine.problems import Problem
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Retrain
+from engine.requests import WHOLE, OfCandidates
+from engine.requests.fields import Asked
+from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
+from engine.store.results import Store
 
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200)
 RANDOM = 10
@@ -49,6 +57,46 @@ class RemovalCurve:
                              "sum of single effects": self.promised[name][place] if name in self.promised else np.nan,
                              "random groups": mean, "± 95%": half, "groups": self.random.shape[1]})
         return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class RemovalTable:
+    """whole: `RemovalCurve.table`, its rankings by their index among the scorings."""
+
+    whole: pd.DataFrame
+
+
+class RemovalRequest(OfCandidates[RemovalTable]):
+    """Remove the top of rankings and train again, for one query. Raises as `removal_curve` does."""
+
+    name: ClassVar = "removal-curve"
+    answer: ClassVar = RemovalTable
+    numerics: ClassVar = 2  # rankings turn the sign of a negative α
+    doing: ClassVar = "models without the top of a ranking"
+
+    scorings: tuple[Asked, ...]
+    behavior: str
+    query: Count
+    random: Count = RANDOM
+    seed: Seed = 0
+
+    def title(self, problem: str) -> str:
+        return f"Removal curve of query {self.query} on {problem}"
+
+    @property
+    def computed(self) -> Sequence[Scoring]:
+        return self.scorings
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        return {WHOLE: direction.raw_change(BEHAVIORS[self.behavior])}
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> RemovalTable:
+        scores = compute(problem, list(self.scorings), options.between(0, 0.2))
+        rankings = {str(index): (one.scoring, one.trusted) for index, one in enumerate(scores)}
+        curve = removal_curve(problem, rankings, self.behavior, [self.query], random=self.random, seed=self.seed,
+                              options=options.between(0.2, 1))
+        return RemovalTable(curve.table())
 
 
 def sizes_for(k: int) -> list[int]:

@@ -58,6 +58,7 @@ from engine.question.processes import Replay
 from engine.requests import OfCandidates
 from engine.requests.fields import Descent, Differentiable
 from engine.scoring.scoring import Scoring
+from engine.store.results import Store
 
 TITLES = {"scale": "Adam's scales held", "lag": "Adam's mean gradient without lag", "batches": "batches averaged out",
           "segments": "means over segments", "flow": "flow in place of steps",
@@ -85,10 +86,6 @@ class RunErrors:
         methods = self.methods.rename(columns={"estimator": "name"}).assign(what="estimator",
                                                                              so_far=self.methods["error"])
         return [pd.concat([causes, methods])[["what", "name", "error", "so_far", "tau"]], self.parts]
-
-    @property
-    def sentences(self) -> list[str]:
-        return [self.sentence.replace("*", "")]
 
     @property
     def sentence(self) -> str:
@@ -129,14 +126,14 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
         return f"Approximations of the training run on {problem}, examples: {self.count:,}"
 
     @property
-    def scorings(self) -> list[Scoring]:
+    def computed(self) -> list[Scoring]:
         return [Scoring.of(self.behavior, Infinitesimal(), self.process)]
 
     @property
     def quantities(self) -> dict[str, str]:
         return {"parts": direction.mean_rate(BEHAVIORS[self.behavior])}
 
-    def compute(self, problem: Problem, chunk: str, options: Options) -> RunErrors:
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> RunErrors:
         check_one_run(problem, self.process)
         held, read = in_double(problem, self.behavior, self.process)
         with held.exclusive:
@@ -145,6 +142,9 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
             methods = _methods(held, self.process, read, exact, options.share(2, 4))
             parts = _by_parts(held, self.process, read, options.share(3, 4))
         return RunErrors(self.behavior, causes, methods, parts, why)
+
+    def sentences(self, answer: RunErrors) -> list[str]:
+        return [answer.sentence.replace("*", "")]
 
 
 def _exact(problem: Problem, process: Replay, read: Behavior, options: Options) -> Tensor:

@@ -6,16 +6,98 @@ model knows from themselves alone: memorised, unusual or mislabelled ones.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
 import numpy as np
+import pandas as pd
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.positions import has_position
 from engine.problems import Problem
+from engine.question import direction
+from engine.requests import OfCandidates
+from engine.requests.fields import Asked
+from engine.scoring import cost
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
+from engine.store.results import Store
 
-BLOCK = 1_000
+BLOCK, SLICE = 1_000, 50
+
+
+@dataclass(frozen=True, eq=False)
+class SelfInfluence:
+    """values (k,): oriented; NaN where there is none. candidates (k,): their rows of the training set."""
+
+    values: np.ndarray
+    candidates: np.ndarray
+
+
+class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
+    """Score every candidate by its influence on the behavior at itself.
+
+    Its values are NaN where one did not converge. Raises as `self_influence` does.
+    """
+
+    name: ClassVar = "self-influence"
+    answer: ClassVar = SelfInfluence
+    numerics: ClassVar = 4  # the sign of a negative α is turned, and likelihoods keep their digits
+    doing: ClassVar = "self-influence"
+    outputs: ClassVar = {"out": "Values to write: a row for each candidate, largest first."}
+    shared: ClassVar = True
+
+    scoring: Asked
+
+    def title(self, problem: str) -> str:
+        return f"Self-influence of {self.count:,} candidates on {problem}"
+
+    @property
+    def computed(self) -> list[Scoring]:
+        return [self.scoring]
+
+    def quick(self, problem: Problem) -> bool:
+        chosen = self.narrowed(problem)
+        asked = chosen.at_itself(chosen.candidates[:BLOCK])
+        return cost.guess([self.scoring], asked, len(chosen.candidates)) <= problem.live_seconds
+
+    @property
+    def chunks(self) -> list[str]:
+        return [str(index) for index in range(-(-self.count // SLICE))]
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SelfInfluence:
+        start = int(chunk) * SLICE
+        part = problem.with_candidates(problem.candidates[start:start + SLICE])
+        return SelfInfluence(self_influence(part, self.scoring, options), part.candidates.cpu().numpy())
+
+    def combine(self, parts: Mapping[str, SelfInfluence]) -> SelfInfluence:
+        ordered = [parts[chunk] for chunk in self.chunks]
+        return SelfInfluence(np.concatenate([part.values for part in ordered]),
+                             np.concatenate([part.candidates for part in ordered]))
+
+    def parameters(self) -> dict[str, Any]:
+        """As payloads have been written from the start."""
+        return {"scorings": [self.scoring.canonical()], "candidates": self.candidates}
+
+    @classmethod
+    def of_payload(cls, payload: Mapping[str, Any]) -> Self:
+        return cls.parse({"scoring": payload["scorings"][0], "candidates": payload["candidates"]})
+
+    def tables(self, answer: SelfInfluence, problem: Problem) -> list[pd.DataFrame]:
+        table = pd.DataFrame({"candidate": answer.candidates, "label": problem.y.cpu().numpy()[answer.candidates],
+                              "self_influence": answer.values})
+        return [table.sort_values("self_influence", ascending=False, kind="stable")]
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        return {"out": direction.itself(self.scoring)}
+
+    def sentences(self, answer: SelfInfluence) -> list[str]:
+        missing = int(np.isnan(answer.values).sum())
+        return [f"{missing} candidates did not converge, or their error bound leaves them no position among the "
+                "others; they have no value."] if missing else []
 
 
 def self_influence(problem: Problem, scoring: Scoring, options: Options | None = None) -> np.ndarray:

@@ -8,20 +8,25 @@ read off the same models.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from engine.analysis.datamodels import Retrained, retrain_members, subsets, with_the_rest
 from engine.analysis.protocols import ProtocolName
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import Count, Number, Seed, Value
+from engine.jobs import Output
 from engine.problems import Problem
 from engine.question.behavior import Behavior
+from engine.question.behaviors import BEHAVIORS
+from engine.question.worded_behaviors import placed
+from engine.requests import OfCandidates
 from engine.store.results import Result, Store, digest_of
 
 SHELF, KIND = "subsets", "subset-bank"
@@ -121,8 +126,7 @@ def bank(problem: Problem, draw: Draw, store: Store, options: Options | None = N
     starts = range(0, draw.count, TOGETHER)
     parts = [part(problem, draw, place, store, options.share(place, len(starts)), behaviors)
              for place in range(len(starts))]
-    return Retrained(np.concatenate([one.kept for one in parts]), torch.cat([one.logits for one in parts]),
-                     parts[0].labels, parts[0].candidates, parts[0].read)
+    return _joined(parts)
 
 
 def part(problem: Problem, draw: Draw, place: int, store: Store, options: Options,
@@ -141,6 +145,72 @@ def part(problem: Problem, draw: Draw, place: int, store: Store, options: Option
     found = retrain_members(problem, rows, options, behaviors, draw.protocol, draw.later, first)
     shelf.write(digest, identity, arrays={"kept": found.kept, "logits": found.logits.double().cpu().numpy()})
     return found
+
+
+class SubsetModelsRequest(OfCandidates[Retrained]):
+    """Train models on random subsets, for the linear datamodeling score.
+
+    behaviors: those with a user's words that are read off the models beside the registered ones. protocol, among:
+    those of a `Draw`; a payload that says neither had their defaults, and keeps its digest. Models that were trained
+    for another request, or by the command line, are taken as they lie in the store.
+    """
+
+    name: ClassVar = "datamodel"
+    answer: ClassVar = Retrained
+    numerics: ClassVar = 2
+    doing: ClassVar = "training models on subsets"
+    shared: ClassVar = True
+
+    subsets: Count = 30
+    share: Number = 0.5
+    seed: Seed = 0
+    behaviors: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(set(names))))] = ()
+    protocol: ProtocolName = "weights"
+    among: Among = "candidates"
+
+    def title(self, problem: str) -> str:
+        return f"{self.subsets} models on subsets of {problem}"
+
+    @property
+    def draw(self) -> Draw:
+        """Which subsets, and how models are trained on them."""
+        return Draw.parse({"count": self.subsets, **self.model_dump(include={"share", "seed", "protocol", "among"})})
+
+    @property
+    def chunks(self) -> list[str]:
+        if self.among == "candidates":
+            self.draw.kept(self.count)  # refused before anything is trained
+        return [str(index) for index in range(-(-self.subsets // TOGETHER))]
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Retrained:
+        return part(problem, self.draw, int(chunk), store, options, [BEHAVIORS[name] for name in self.behaviors])
+
+    def combine(self, parts: Mapping[str, Retrained]) -> Retrained:
+        return _joined([parts[chunk] for chunk in self.chunks])
+
+    def parameters(self) -> dict[str, Any]:
+        defaults = {"behaviors", "protocol", "among"}
+        return {name: value for name, value in self.model_dump(mode="json").items()
+                if name not in defaults or getattr(self, name) != type(self).model_fields[name].default}
+
+    @classmethod
+    def stored(cls, answer: Retrained) -> Output:
+        return Output(arrays={"kept": answer.kept, "logits": answer.logits.double().cpu().numpy(),
+                              "labels": answer.labels.cpu().numpy(), "candidates": answer.candidates},
+                      manifest={"behaviors": [one.name for one in answer.read]})
+
+    @classmethod
+    def loaded(cls, result: Result) -> Retrained:
+        arrays, names = result.arrays(), result.manifest.get("behaviors", [])
+        first = arrays["logits"].shape[-1] - len(names)
+        read = tuple(placed(BEHAVIORS[name], first + index) for index, name in enumerate(names))
+        return Retrained(arrays["kept"], torch.as_tensor(arrays["logits"]), torch.as_tensor(arrays["labels"]),
+                         arrays["candidates"], read)
+
+
+def _joined(parts: Sequence[Retrained]) -> Retrained:
+    return replace(parts[0], kept=np.concatenate([one.kept for one in parts]),
+                   logits=torch.cat([one.logits for one in parts]))
 
 
 def trained_again(problem: Problem, draw: Draw, places: Sequence[int], options: Options) -> torch.Tensor:

@@ -15,7 +15,7 @@ from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.basics.values import Value
 from engine.cli.program import Deferred
-from engine.cli.setting import Data, Setting
+from engine.cli.setting import Data, Setting, Spec
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -54,16 +54,17 @@ def _run(kind: type[Request], data: Path, setting: Setting, **given: Any) -> Non
     from engine.question import direction
 
     files = {output: path for output in kind.outputs if (path := given.pop(output)) is not None}
+    inputs = [data, *(one for one in given.values() if isinstance(one, Path))]
     for path in files.values():
-        check_output(path, ".csv", inputs=(data,))
+        check_output(path, ".csv", inputs=inputs)
     asked, problem = kind.parse(_fields(kind, given)), read_problem(data, setting)
     with progress(kind.doing) as move:
         answer = asked.run(problem, setting.options(move))
-    for output, table in zip(kind.outputs, answer.tables, strict=True):
+    for output, table in zip(kind.outputs, asked.tables(answer, problem), strict=True):
         if output in files:
             quantity = asked.quantities.get(output)
             atomic_write(files[output], csv_text(table.assign(**{direction.QUANTITY: quantity}) if quantity else table))
-    for sentence in answer.sentences:
+    for sentence in asked.sentences(answer):
         print(sentence)
 
 
@@ -75,8 +76,13 @@ def _outputs(kind: type[Request]) -> Iterator[Parameter]:
 
 
 def _options(kind: type[Request]) -> Iterator[Parameter]:
+    from engine.scoring.scoring import Scoring
+
     for name, field in kind.model_fields.items():
         parts = _parts(field)
+        if field.annotation is Scoring:
+            yield _keyword("spec", Spec)
+            continue
         for part, one in parts.items() if parts else [(name, field)]:
             value = getattr(field.default, part) if parts else field.default
             yield _keyword(part, Annotated[_plain(one.annotation), _option(one)], value)
@@ -93,9 +99,14 @@ def _parts(field: FieldInfo) -> Mapping[str, FieldInfo]:
 
 def _fields(kind: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
     """The request's fields from what was given for the options."""
+    from engine.cli.spec_files import read_spec
+    from engine.scoring.scoring import Scoring
+
     values = dict(given)
     for name, field in kind.model_fields.items():
-        if parts := _parts(field):
+        if field.annotation is Scoring:
+            values[name] = read_spec(values.pop("spec"))
+        elif parts := _parts(field):
             whole: Any = field.annotation
             values[name] = whole.parse({part: values.pop(part) for part in parts})
     return values

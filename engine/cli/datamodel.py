@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,7 @@ import typer
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.cli.protocol import Among, Protocol
-from engine.cli.setting import Data, ScoreFiles, Setting, Spec
+from engine.cli.setting import Data, ScoreFiles, Setting
 
 if TYPE_CHECKING:
     from engine.analysis.datamodels import Retrained
@@ -118,33 +117,3 @@ def _score(scores: Scores, behavior: str, models: Retrained) -> dict[str, Any]:
     summary = summarize(values, interval_over="queries")
     return {"behavior": behavior, "mean": summary.mean, "ci95": summary.ci95,
             "n_queries": summary.n_queries, "n_dropped": summary.n_dropped}
-
-
-def self_influence(
-    data: Data,
-    spec: Spec,
-    out: Annotated[Path, typer.Option(help="Values to write: a row for each candidate, largest first.",
-                                      metavar="CSV")],
-    setting: Setting = Setting(),
-) -> None:
-    """Score every candidate by its influence on the behavior at itself."""
-    import pandas as pd
-
-    from engine.analysis import self_influence
-    from engine.cli.problem import read_problem
-    from engine.cli.progress import progress
-    from engine.cli.score_files import check_output
-    from engine.cli.spec_files import read_spec
-    from engine.question import direction
-
-    check_output(out, ".csv", inputs=(data, spec))
-    scoring, problem = read_spec(spec), read_problem(data, setting)
-    with progress("self-influence") as move:
-        values = self_influence.self_influence(problem, scoring, setting.options(move))
-    labels = problem.y[problem.candidates].cpu().numpy()
-    table = pd.DataFrame({"candidate": problem.candidates.cpu().numpy(), "label": labels, "self_influence": values})
-    if missing := int(table.self_influence.isna().sum()):
-        print(f"{missing} candidates did not converge, or their error bound leaves them no position among the others; "
-              "they have no value.", file=sys.stderr)
-    ordered = table.sort_values("self_influence", ascending=False, kind="stable")
-    atomic_write(out, csv_text(ordered.assign(**{direction.QUANTITY: direction.itself(scoring)})))

@@ -37,11 +37,10 @@ def scorecard(
     """Run benchmarks of rankings, and say which question each of them asks."""
     import pandas as pd
 
-    from engine.analysis.scorecard import BENCHMARKS, Case, Sizes, card, fitting, running
+    from engine.analysis.scorecard import BENCHMARKS, Case, Sizes, card, check, fitting, running
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
-    from engine.runs.scorecard import check
     from engine.store.results import Store
 
     check_output(out, ".csv", inputs=(data,))

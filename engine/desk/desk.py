@@ -11,6 +11,7 @@ import threading
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from engine import data
 from engine.basics import heap
@@ -130,18 +131,37 @@ class Desk:
         Raises `InvalidInput` for what a worker does not know, or cannot be asked.
         """
         asked = request.of(source)
-        payload = asked.payload(source)
         if type(asked).quick is not Request.quick:
             drawn = self.drawn(source)
             if isinstance(drawn, Waiting):
                 return drawn
             if asked.quick(drawn.problem):
-                return self.memory.kept((asked.name, job_digest(asked.name, payload)),
+                return self.memory.kept((asked.name, job_digest(asked.name, asked.payload(source))),
                                         lambda: self._answer(asked, drawn.problem))
-        if result := self.jobs.result(asked.name, payload):
-            return self.memory.kept((asked.name, result.digest), lambda: answer_of(asked, result))
-        check_queued(asked.scorings)
-        return self.jobs.wait(asked.name, payload, asked.title(problem_title(source)))
+        answer = self._stored(source, asked)
+        if answer is not None:
+            return answer
+        check_queued(asked.computed)
+        return self.jobs.wait(asked.name, asked.payload(source), asked.title(problem_title(source)))
+
+    def known(self, source: ProblemSource, request: Request[Answer]) -> Answer | str | Waiting | None:
+        """The answer of a finished job, what to wait for, or None where nobody asked for it yet."""
+        asked = request.of(source)
+        answer = self._stored(source, asked)
+        return self.jobs.under_way(asked.name, asked.payload(source)) if answer is None else answer
+
+    def start(self, source: ProblemSource, request: Request[Any]) -> Waiting:
+        """Queue the job of a request, or take it up where it stopped. Raises as `ask` does."""
+        asked = request.of(source)
+        check_queued(asked.computed)
+        job = self.jobs.take_up(asked.name, asked.payload(source), asked.title(problem_title(source)))
+        return Waiting(job.title, job=job.id)
+
+    def _stored(self, source: ProblemSource, asked: Request[Answer]) -> Answer | str | None:
+        result = self.jobs.result(asked.name, asked.payload(source))
+        if result is None:
+            return None
+        return self.memory.kept((asked.name, result.digest), lambda: answer_of(asked, result))
 
     def _answer(self, request: Request[Answer], problem: Problem) -> Answer:
         with self.computing:

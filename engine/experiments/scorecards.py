@@ -14,7 +14,7 @@ import pandas as pd
 
 from engine import data
 from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.scorecard import BENCHMARKS, Sizes, card, fitting, running
+from engine.analysis.scorecard import BENCHMARKS, ScorecardRequest, Sizes, card, fitting, running
 from engine.basics.provenance import device_name
 from engine.experiments.contents import check
 from engine.experiments.exact_language import RECIPE
@@ -24,7 +24,6 @@ from engine.jobs import Context, JobKind, Output
 from engine.metrics import seed_means
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource, build_kept
-from engine.runs.scorecard import measured
 from engine.store.results import Result
 
 NUMERICS = 2
@@ -90,9 +89,10 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     sizes = Sizes.parse({**settings["sizes"], "seed": int(seed), "protocol": protocol})
     problem = problem.with_candidates(problem.candidates[:sizes.candidates])
     methods = settings.get("methods", fitting(type(problem)))
-    rows = measured(problem, benchmark, {"methods": methods, "behavior": _behavior(source),
-                                         "sizes": sizes.model_dump(mode="json")}, context)
-    return Output({"rows": rows}, manifest={"data": problem.fingerprint, "device": device_name(str(problem.device))})
+    asked = ScorecardRequest(sizes=sizes, behavior=_behavior(source), methods=methods, benchmarks=(benchmark,))
+    part = asked.compute(problem, benchmark, context.computing(BENCHMARKS[benchmark].title, 0.1), context.store)
+    return Output({"rows": part.scorecard}, manifest={"data": problem.fingerprint,
+                                                      "device": device_name(str(problem.device))})
 
 
 def _behavior(source: ProblemSource) -> str:

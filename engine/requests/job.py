@@ -9,7 +9,6 @@ from engine.basics.errors import Undifferentiable
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
 from engine.question import direction
-from engine.requests.codec import decode, encode
 from engine.requests.prepared import SHARES, drawn_problem
 from engine.requests.request import Request
 from engine.store.results import Result
@@ -25,7 +24,7 @@ def job_kind(kind: type[Request]) -> JobKind:
         problem = asked.narrowed(drawn_problem(data, context, TRAINING).problem)
         facts = {"data": problem.fingerprint, "device": device_name(str(problem.device)), "refused": ""}
         try:
-            part = encode(asked.compute(problem, key, context.computing(kind.doing, TRAINING)))
+            part = kind.stored(asked.compute(problem, key, context.computing(kind.doing, TRAINING), context.store))
         except Undifferentiable as error:
             return Output(manifest={**facts, "refused": str(error)})
         return Output(part.tables, part.arrays, {**part.manifest, **facts})
@@ -38,7 +37,7 @@ def job_kind(kind: type[Request]) -> JobKind:
                  "seeds": [data["source"]["seed"]], "refused": refused}
         if refused:
             return Output(manifest=facts)
-        answer = encode(asked.combine({key: decode(kind.answer, chunks[key]) for key in asked.chunks}))
+        answer = kind.stored(asked.combine({key: kind.loaded(chunks[key]) for key in asked.chunks}))
         told = {direction.QUANTITY: dict(asked.quantities)} if asked.quantities else {}
         return Output(answer.tables, answer.arrays, {**answer.manifest, **facts, **told})
 
@@ -49,4 +48,4 @@ def job_kind(kind: type[Request]) -> JobKind:
 
 def answer_of(asked: Request, result: Result) -> Any:
     """The answer of a finished job, or the sentence that says why there is none."""
-    return str(result.manifest["refused"]) if result.manifest.get("refused") else decode(type(asked).answer, result)
+    return str(result.manifest["refused"]) if result.manifest.get("refused") else asked.loaded(result)

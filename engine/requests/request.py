@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from pydantic import Field
 
@@ -17,11 +17,16 @@ from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import Count, Value
+from engine.jobs import Output
 from engine.jobs.kinds import of_table
 from engine.problems import Problem, ProblemSource
+from engine.requests import codec
 from engine.scoring.scoring import Scoring
-from engine.store.results import Result
+from engine.store.results import Result, Store
 from engine.store.sketch import Sketch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Answer = TypeVar("Answer")
 WHOLE = "whole"
@@ -38,13 +43,15 @@ class Shown:
 class Request(Value, Generic[Answer]):
     """Base of all requests; the fields of a subclass, with their descriptions and bounds, are its parameters.
 
-    name: of the command and of the kind of job. answer: the dataclass of the answer; its fields are tables, arrays,
-    and plain values, which `engine.requests.codec` stores by their names. numerics: raised where the numbers change,
-    so that stored answers are told apart. doing: what a progress bar says. outputs: option of the command -> what the
-    table is that it writes; the first is needed. shared: whether several chunks begin with the same trained model.
+    name: of the kind of job, and of the command where `command` has no other. answer: the dataclass of the answer; its
+    fields are tables, arrays, and plain values, which `engine.requests.codec` stores by their names. numerics: raised
+    where the numbers change, so that stored answers are told apart. doing: what a progress bar says. outputs: option
+    of the command -> what the table is that it writes; the first is needed, and without any there is no command.
+    shared: whether several chunks begin with the same trained model.
     """
 
     name: ClassVar[str]
+    command: ClassVar[str] = ""
     answer: ClassVar[type]
     numerics: ClassVar[int] = 1
     doing: ClassVar[str]
@@ -68,8 +75,8 @@ class Request(Value, Generic[Answer]):
         return problem
 
     @property
-    def scorings(self) -> Sequence[Scoring]:
-        """Those that it computes."""
+    def computed(self) -> Sequence[Scoring]:
+        """The scorings that it computes."""
         return ()
 
     @property
@@ -81,8 +88,11 @@ class Request(Value, Generic[Answer]):
         """How long a chunk takes, relative to the others."""
         return 1.0
 
-    def compute(self, problem: Problem, chunk: str, options: Options) -> Answer:
-        """One chunk's part of the answer, of this problem. Raises `InvalidInput` for what cannot be asked of it."""
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Answer:
+        """One chunk's part of the answer, of this problem. store: what earlier work has left, for what is costly.
+
+        Raises `InvalidInput` for what cannot be asked of it.
+        """
         raise NotImplementedError
 
     def combine(self, parts: Mapping[str, Answer]) -> Answer:
@@ -103,13 +113,31 @@ class Request(Value, Generic[Answer]):
         """What a small picture of a stored answer is drawn from."""
         return of_table(result)
 
-    def run(self, problem: Problem, options: Options | None = None) -> Answer:
+    def tables(self, answer: Answer, problem: Problem) -> Sequence[pd.DataFrame]:
+        """What the command writes, in the order of `outputs`."""
+        return cast(Any, answer).tables
+
+    def sentences(self, answer: Answer) -> Sequence[str]:
+        """What the command says of the answer."""
+        return ()
+
+    @classmethod
+    def stored(cls, answer: Answer) -> Output:
+        """The answer, or a part of it, as a job leaves it."""
+        return codec.encode(answer)
+
+    @classmethod
+    def loaded(cls, result: Result) -> Answer:
+        """What `stored` has left."""
+        return codec.decode(cls.answer, result)
+
+    def run(self, problem: Problem, options: Options | None = None, store: Store | None = None) -> Answer:
         """The answer, computed in this process; an answer of chunks as a job would give it."""
-        asked, options = self.of_problem(problem), options or Options()
+        asked, options, store = self.of_problem(problem), options or Options(), store or Store()
         weights = {chunk: asked.weight(chunk) for chunk in asked.chunks}
         narrowed, total, done, parts = asked.narrowed(problem), sum(weights.values()), 0.0, {}
         for chunk, weight in weights.items():
-            parts[chunk] = asked.compute(narrowed, chunk, options.between(done / total, (done + weight) / total))
+            parts[chunk] = asked.compute(narrowed, chunk, options.between(done / total, (done + weight) / total), store)
             done += weight
         return asked.combine(parts)
 

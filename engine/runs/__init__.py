@@ -4,24 +4,15 @@ from engine.analysis.catalogue import REQUESTS, request
 from engine.jobs import KINDS
 from engine.requests.job import job_kind
 from engine.runs import (
-    datamodels,
-    embedding,
-    error_surface,
-    groups,
     language,
     noisy_labels,
     noisy_retraining,
-    over_seeds,
-    scorecard,
     scores,
-    self_influence,
     training,
 )
 
-for _kind in (
-        scores.JOB, training.JOB, datamodels.JOB, self_influence.JOB, over_seeds.JOB,
-        embedding.JOB, error_surface.JOB, groups.GROUP_JOB, groups.CURVE_JOB, scorecard.JOB, noisy_labels.JOB,
-        noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB, language.JOB, language.TOKENS_JOB):
+for _kind in (scores.JOB, training.JOB, noisy_labels.JOB, noisy_retraining.JOB, noisy_retraining.WHAT_IF_JOB,
+              language.JOB, language.TOKENS_JOB):
     KINDS.add(_kind.name, _kind)
 for _name in REQUESTS:
     KINDS.add(_name, job_kind(request(_name)))

@@ -14,6 +14,7 @@ from engine.jobs import Context, Handed, JobKind, Output, Shares
 from engine.metrics.agreement import constant, pairwise
 from engine.problems import ProblemSource
 from engine.problems.handed import handed
+from engine.requests.codec import kept_arrays, read_scores
 from engine.requests.prepared import MODEL, drawn_problem, make_model, take_model
 from engine.scoring.compute import compute
 from engine.scoring.convergence import Convergence
@@ -45,24 +46,6 @@ def load(result: Result, scorings: Sequence[Scoring]) -> list[Scores]:
     """The scores of a finished run, in the order of its scorings."""
     arrays, runs = result.arrays(), result.manifest["runs"]
     return [read_scores(scoring, arrays, place, runs[place]) for place, scoring in enumerate(scorings)]
-
-
-def kept_arrays(scores: Scores, place: int) -> dict[str, np.ndarray]:
-    """What a result keeps of the scores of its scoring 0, 1, …, besides the candidates and where they are from."""
-    found = {f"{place}|values": scores.values, f"{place}|converged": scores.converged,
-             f"{place}|residual": scores.residual, f"{place}|resolved": scores.above_resolution,
-             f"{place}|error": scores.bound}
-    return found if scores.standard_error is None else {**found, f"{place}|standard_error": scores.standard_error}
-
-
-def read_scores(scoring: Scoring, arrays: Mapping[str, np.ndarray], place: int, told: dict[str, Any]) -> Scores:
-    """The scores of which `kept_arrays` were kept; told: where they are from. Values are raw, so that what an older run
-    states of their orientation does not count."""
-    values, converged, residual, resolved = (arrays[f"{place}|{name}"] for name in ("values", "converged", "residual",
-                                                                                   "resolved"))
-    return Scores(scoring, values, arrays["candidates"], converged, residual,
-                  {**told, "orientation": scoring.orientation}, resolved, arrays.get(f"{place}|standard_error"),
-                  arrays.get(f"{place}|error"))
 
 
 def scorings_of(data: Mapping[str, Any]) -> list[Scoring]:

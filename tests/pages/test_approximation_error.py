@@ -9,6 +9,7 @@ from app.widgets import published
 from app.widgets.desk import desk
 from engine.analysis.error_curves import ETAS, alpha_scorings, alphas, differentiable
 from engine.analysis.linear_range import LinearRangeRequest
+from engine.analysis.over_seeds import SeedRunsRequest
 from engine.analysis.run_errors import RunErrorsRequest
 from engine.curvature import solvers_for
 from engine.desk import Waiting
@@ -17,10 +18,9 @@ from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Replay, Retrain
-from engine.runs import error_surface as surface_runs
-from engine.runs import over_seeds as over_seeds_runs
 from engine.runs.scores import KIND, payload
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import answered
 from tests.pages.support import open, says, sound, texts
 
 HESSIANS = solvers_for(SoftmaxProblem)
@@ -249,8 +249,8 @@ def test_a_network_is_asked_of_several_runs():
     at = sound(open("approximation_error", **NETWORK, runs=1, runs_of="removal"))
     assert says(at, "over 4 seeds on")
     scoring = Scoring.of("query_loss", Remove(), Retrain(seeds=4))
-    run_job(over_seeds_runs.KIND, over_seeds_runs.payload(
-        ProblemSource(n_train=60, n_queries=20, n_test=500, model="mlp"), scoring, 20, 4))
+    answered(SeedRunsRequest(scoring=scoring, candidates=20, seeds=4),
+             ProblemSource(n_train=60, n_queries=20, n_test=500, model="mlp"))
     at = sound(at.run())
     assert says(at, "two halves of them agree") and says(at, "The ranking of a single run agrees with the mean over")
     frame = next(one.value for one in at.dataframe if "± standard error" in one.value.columns)
@@ -277,8 +277,9 @@ def test_the_error_surface_is_a_run_and_has_the_curve_as_its_slice(panel, said):
     address = {**SMALL, "panel": panel, "surface": 1, "draws": 1}
     at = sound(open("approximation_error", **address))
     assert not at.get("plotly_chart")
-    job = next(job for job in desk().jobs.queue.jobs() if job.kind == surface_runs.KIND)
+    job = next(job for job in desk().jobs.queue.jobs() if job.kind == "error-surface")
     run_job(job.kind, job.payload, desk().jobs.root)
     at = sound(open("approximation_error", **address))
     figure, = at.get("plotly_chart")
-    assert said in figure.proto.spec and says(at, f"--surface {surface.OF_PANEL[panel]}")
+    assert said in figure.proto.spec and says(at, {
+        "eta": "error-surface --data", "alpha": "--surface damping"}[panel])

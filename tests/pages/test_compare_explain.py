@@ -19,7 +19,6 @@ from engine.desk import Desk, Waiting
 from engine.jobs import run_job
 from engine.metrics.agreement import FURTHER
 from engine.problems import ProblemSource
-from engine.runs import datamodels as datamodel_runs
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
@@ -226,7 +225,7 @@ def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatc
     train = next(button for button in at.button if button.label.startswith("Train 6 models"))
     sound(train.click().run())
     assert any(button.label == "Cancel" for button in at.button)
-    run_job(datamodel_runs.KIND, desk().jobs.queue.jobs()[0].payload, home)
+    run_job("datamodel", desk().jobs.queue.jobs()[0].payload, home)
     at = opened()
     table = next(frame.value for frame in at.dataframe if "linear datamodeling score" in frame.value.columns)
     assert len(table) == len(PRESETS["first"].scorings) and table["linear datamodeling score"].between(-1, 1).all()

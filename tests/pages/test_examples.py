@@ -6,7 +6,6 @@ from engine.desk import Desk
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.question.glossary import TERMS
-from engine.runs import self_influence as self_influence_runs
 from engine.scoring import codes, controlled
 from engine.scoring.compute import compute
 from tests.pages.support import open, says, sound, texts
@@ -159,7 +158,7 @@ def test_a_slow_self_influence_is_a_job(home, monkeypatch):
     shown = {"s": [LOO], "n": 5, "self": 1, **SMALL}
     at = sound(open("examples", **shown))
     assert says(at, "Self-influence of 8 candidates") and any(button.label == "Cancel" for button in at.button)
-    run_job(self_influence_runs.KIND, desk().jobs.queue.jobs()[0].payload, home)
+    run_job("self-influence", desk().jobs.queue.jobs()[0].payload, home)
     at = sound(open("examples", **shown))
     table = next(frame.value for frame in at.dataframe if "self-influence" in frame.value.columns)
     problem = ProblemSource(n_train=60, n_queries=20, n_test=500).build().problem

@@ -8,7 +8,6 @@ from app.widgets.desk import desk
 from engine.analysis.groups import group_effect
 from engine.jobs import run_job
 from engine.problems import ProblemSource
-from engine.runs import groups as runs
 from engine.scoring import codes, controlled
 from engine.scoring.scoring import Scoring
 from tests.pages.support import open, says, sound
@@ -27,7 +26,8 @@ def page(**more):
 def submitted(monkeypatch):
     """What was asked for, instead of a worker."""
     asked = []
-    monkeypatch.setattr(type(desk().jobs), "submit", lambda self, kind, payload, title: asked.append((kind, payload)))
+    monkeypatch.setattr(type(desk()), "start", lambda self, source, request: asked.append(
+        (request.name, request.payload(source))))
     return asked
 
 
@@ -38,9 +38,9 @@ def button(at, kind):
 def test_the_top_of_a_ranking_is_asked_for_and_shown(submitted):
     at = page(grouptop=3)
     assert says(at, "Remove the top of each ranking")
-    button(at, runs.GROUP).click().run()
+    button(at, "group-effect").click().run()
     [(kind, payload)] = submitted
-    assert kind == runs.GROUP and len(payload["rows"]) == 3 and payload["scorings"] == [ASKED.canonical()]
+    assert kind == "group-effect" and len(payload["rows"]) == 3 and payload["scorings"] == [ASKED.canonical()]
     run_job(kind, payload, desk().jobs.root)
     at = page(grouptop=3)
     problem = ProblemSource.parse(payload["source"]).build().problem
@@ -57,19 +57,19 @@ def test_ticked_examples_stand_in_the_address(submitted):
     rows = [int(text.split(":")[0]) for text in pills.options[:2]]
     pills.set_value(rows).run()
     assert at.query_params["ticked"] == [str(row) for row in rows]
-    button(sound(at), runs.GROUP).click().run()
+    button(sound(at), "group-effect").click().run()
     assert submitted[0][1]["rows"] == sorted(rows)
 
 
 @pytest.mark.parametrize(("act", "kind"), [("double", "upweight"), ("step", "add_occurrence")])
 def test_what_is_done_to_them(submitted, act, kind):
-    button(page(groupdone=act), runs.GROUP).click().run()
+    button(page(groupdone=act), "group-effect").click().run()
     assert submitted[0][1]["scorings"][0]["intervention"]["kind"] == kind
 
 
 def test_all_of_them_are_given_one_label(submitted):
     at = page(groupdone="relabel", grouplabel="3", grouptop=2)
-    button(at, runs.GROUP).click().run()
+    button(at, "group-effect").click().run()
     [(kind, payload)] = submitted
     assert payload["scorings"][0]["intervention"] == {"kind": "relabel", "label": 3}
     run_job(kind, payload, desk().jobs.root)
@@ -88,7 +88,7 @@ def test_all_of_them_are_given_one_label(submitted):
 
 def test_the_curve(submitted):
     at = page(train=60, candidates=60)
-    button(at, runs.CURVE).click().run()
+    button(at, "removal-curve").click().run()
     [(kind, payload)] = submitted
     run_job(kind, payload, desk().jobs.root)
     at = page(train=60, candidates=60)
@@ -98,13 +98,13 @@ def test_the_curve(submitted):
 def test_the_group_that_is_selected_on_all_pages(submitted):
     assert says(page(groupof="selected"), "Nothing is selected")
     at = page(groupof="selected", group="3-5,9")
-    button(at, runs.GROUP).click().run()
+    button(at, "group-effect").click().run()
     assert submitted[0][1]["rows"] == [3, 4, 5, 9]
 
 
 def test_a_large_group_is_trained_without_once(submitted):
     chosen = {"groupof": "selected", "group": "0-54"}
-    button(page(**chosen), runs.GROUP).click().run()
+    button(page(**chosen), "group-effect").click().run()
     [(kind, payload)] = submitted
     assert payload["singles"] is False
     run_job(kind, payload, desk().jobs.root)
@@ -112,7 +112,7 @@ def test_a_large_group_is_trained_without_once(submitted):
     assert [one.label for one in at.metric] == ["All at once"]
     assert says(at, "--whole-only") and says(at, "and most at query")
     whole = at.metric[0].value
-    button(at, runs.GROUP).click().run()
+    button(at, "group-effect").click().run()
     kind, payload = submitted[1]
     assert "singles" not in payload
     run_job(kind, payload, desk().jobs.root)
@@ -127,7 +127,7 @@ def test_a_class_or_another_filter(submitted):
     assert says(at, f"{(labels == 0).sum()} of 60 training examples")
     at.text_input(key="choice:groupwhere").set_value("label = 3 | 5").run()
     assert "label = 3 | 5" in at.query_params["groupwhere"]
-    button(sound(at), runs.GROUP).click().run()
+    button(sound(at), "group-effect").click().run()
     assert submitted[0][1]["rows"] == np.flatnonzero(np.isin(labels, (3, 5))).tolist()
     assert says(page(groupof="where", groupwhere="label = x"), "No training example has")
     assert says(page(groupof="where", groupwhere="0-59"), "holds all 60 training examples")

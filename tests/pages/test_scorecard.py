@@ -6,27 +6,25 @@ import pytest
 
 from app.widgets.desk import desk
 from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.scorecard import BENCHMARKS
+from engine.analysis.scorecard import BENCHMARKS, ScorecardRequest
 from engine.jobs import run_job
-from engine.runs import scorecard as runs
 from tests.pages.support import open, says, sound
 
-MADE = runs.payload
+MADE = ScorecardRequest
 SMALL = {"data": "digits", "train": 60, "queries": 10, "candidates": 15, "nseeds": 1}
 
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Two benchmarks of three methods, quickly."""
-    made = runs.payload
-    monkeypatch.setattr(runs, "payload", lambda source, sizes, behavior: made(
-        source, sizes.model_copy(update={"models": 4, "fractions": (0.5,)}), behavior, ["loo", "step", "random"],
-        ["lds", "subclasses"]))
+    monkeypatch.setattr("app.scorecard.data.ScorecardRequest", lambda sizes, behavior: MADE(
+        sizes=sizes.model_copy(update={"models": 4, "fractions": (0.5,)}), behavior=behavior,
+        methods=("loo", "step", "random"), benchmarks=("lds", "subclasses")))
 
 
 def asked(monkeypatch):
     found = []
-    monkeypatch.setattr(type(desk().jobs), "submit", lambda self, kind, payload, title: found.append((kind, payload)))
+    monkeypatch.setattr(type(desk()), "start", lambda self, source, request: found.append((source, request)))
     return found
 
 
@@ -36,9 +34,9 @@ def test_it_says_what_it_would_measure_and_shows_the_card(monkeypatch):
     assert says(at, "2 benchmarks of 3 methods") and all(
         says(at, BENCHMARKS[name].title) for name in ("lds", "subclasses"))
     next(one for one in at.button if one.label == "Run the scorecard").click().run()
-    [(kind, payload)] = submitted
-    assert kind == runs.KIND and payload["candidates"] == 15
-    run_job(kind, payload, desk().jobs.root)
+    [(source, request)] = submitted
+    assert request.payload(source)["candidates"] == 15
+    run_job(request.name, request.payload(source), desk().jobs.root)
     at = sound(open("scorecard", **SMALL))
     card = at.dataframe[0].value
     assert list(card.method) == ["Exact leave-one-out", "Exact step", "Random", "Exact answer of another seed"]
@@ -57,16 +55,16 @@ def test_protocol_and_what_subsets_are_drawn_from_are_chosen_and_kept_in_the_add
     at = sound(open("scorecard", cardprotocol="seeds", cardamong="all", **SMALL))
     assert says(at, PROTOCOLS["seeds"].definition) and says(at, PROTOCOLS["seeds"].estimand)
     next(one for one in at.button if one.label == "Run the scorecard").click().run()
-    [(kind, payload)] = submitted
-    assert (payload["sizes"]["protocol"], payload["sizes"]["among"]) == ("seeds", "all")
-    run_job(kind, payload, desk().jobs.root)
+    [(source, request)] = submitted
+    assert (request.sizes.protocol, request.sizes.among) == ("seeds", "all")
+    run_job(request.name, request.payload(source), desk().jobs.root)
     at = sound(open("scorecard", cardprotocol="seeds", cardamong="all", **SMALL))
     assert set(at.dataframe[-1].value.protocol) == {"seeds", ""} and says(at, "--protocol seeds --among all")
     assert "50% of the training data" in list(at.dataframe[-1].value.measure)
 
 
 def test_a_language_model_has_benchmarks_of_its_own(monkeypatch):
-    monkeypatch.setattr(runs, "payload", MADE)
+    monkeypatch.setattr("app.scorecard.data.ScorecardRequest", MADE)
     at = sound(open("scorecard", data="world_corruption", train=60, queries=10, candidates=15, settle=False))
     assert says(at, "Planted records") and says(at, "trainings of the model") and not says(at, "Mislabelled examples")
 

@@ -24,7 +24,6 @@ from engine.jobs import run_job
 from engine.problems import CausalProblem, ProblemSource
 from engine.question.behaviors import reading
 from engine.question.worded_behaviors import TITLES
-from engine.runs import datamodels as datamodel_runs
 from engine.runs import scores as score_runs
 from engine.runs import training as training_runs
 from engine.scoring import codes
@@ -305,7 +304,7 @@ def test_scores_that_name_records_by_their_ids_are_brought_and_saved(trained):
 def subset_models(at):
     """What the job is told that the button for models on subsets asks for."""
     sound(next(button for button in at.button if button.label.startswith("Train 3 models")).click().run())
-    job = next(job for job in desk().jobs.queue.jobs("queued") if job.kind == datamodel_runs.KIND)
+    job = next(job for job in desk().jobs.queue.jobs("queued") if job.kind == "datamodel")
     return job.payload
 
 
@@ -319,11 +318,11 @@ def test_models_on_subsets_are_asked_for_the_words_of_the_list(trained, monkeypa
 @pytest.mark.slow
 def test_models_on_subsets_say_what_they_were_not_asked_for(trained, monkeypatch):
     monkeypatch.setattr("app.compare.datamodels.SUBSETS", 3)
-    run_job(datamodel_runs.KIND, subset_models(sound(open("compare", s=LISTED, **SMALL))))
+    run_job("datamodel", subset_models(sound(open("compare", s=LISTED, **SMALL))))
     listed = {"s": [WORDED[0], LISTED[0]], **SMALL}
     at = sound(open("compare", **listed))
     assert says(at, "Spans and contrasts are left out")
-    run_job(datamodel_runs.KIND, subset_models(at))
+    run_job("datamodel", subset_models(at))
     at = sound(open("compare", **listed))
     table = next(frame.value for frame in at.dataframe if "linear datamodeling score" in frame.value.columns)
     assert list(table["behavior"]) == ["span “The answer is”", "response loss"] and not says(at, "are left out:")

@@ -11,13 +11,12 @@ from engine.analysis import subset_bank
 from engine.analysis.datamodels import linear_datamodeling_score, retrain, subsets
 from engine.analysis.self_influence import self_influence
 from engine.basics.errors import InvalidInput
-from engine.jobs import run_job
 from engine.models.recipe import Recipe
 from engine.problems import ModuleProblem, ProblemSource
-from engine.runs import datamodels as datamodel_runs
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine.problems_for_tests import arrays, problem, sklearn_weights
+from tests.engine.requests_for_tests import answered
 from tests.engine.single_thread import one_thread  # noqa: F401
 
 REMOVED = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
@@ -108,16 +107,14 @@ def test_self_influence_of_a_network():
 
 def test_the_job_trains_the_same_models_in_slices(tmp_path, monkeypatch):
     monkeypatch.setattr(subset_bank, "TOGETHER", 2)
-    monkeypatch.setattr(datamodel_runs, "TOGETHER", 2)
     source = ProblemSource(dataset="digits", n_train=60, n_test=12, n_queries=5, n_candidates=10, pool=2, l2=1e-2)
-    data = datamodel_runs.payload(source, 8, count=5)
-    assert datamodel_runs.plan(data) == ["0", "1", "2"]
-    result = run_job(datamodel_runs.KIND, data, tmp_path)
+    request = subset_bank.SubsetModelsRequest(candidates=8, subsets=5)
+    assert request.chunks == ["0", "1", "2"]
     whole = source.build().problem
     expected = retrain(whole.with_candidates(whole.candidates[:8]), subsets(8, 5))
-    found = datamodel_runs.load(result)
+    found = answered(request, source, tmp_path)
     np.testing.assert_array_equal(found.kept, expected.kept)
     np.testing.assert_allclose(found.logits, expected.logits, atol=1e-9)
     np.testing.assert_allclose(found.outcomes("hard_margin"), expected.outcomes("hard_margin"), atol=1e-9)
     with pytest.raises(InvalidInput, match="leaves 0"):
-        datamodel_runs.plan(datamodel_runs.payload(source, 8, share=0.01))
+        _ = request.model_copy(update={"share": 0.01}).chunks

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from engine.analysis.scorecard import BENCHMARKS, CEILING, METHODS, Case, Sizes, fitting, running
+from engine.analysis.scorecard import BENCHMARKS, CEILING, METHODS, Case, ScorecardRequest, Sizes, fitting, running
 from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.experiments.exact_language import SOURCE
 from engine.problems import CausalProblem, ProblemSource, SoftmaxProblem
 from engine.problems.variants import trained_on, with_random_weights
-from engine.runs import scorecard as runs
 from engine.store.results import Store
 from tests.engine.single_thread import one_thread  # noqa: F401
 
@@ -36,10 +35,10 @@ def test_records_are_planted_and_labels_are_not():
     assert {"lds", "removal", "leave_one_out", "stability", "randomisation"} < set(running(CausalProblem))
     assert "mislabelled" in running(SoftmaxProblem) and "mislabelled" not in running(CausalProblem)
     assert {"loo", "step", "less", "bm25"} < set(fitting(CausalProblem)) and "nearest" not in fitting(CausalProblem)
-    asked = runs.payload(DRAWN, SIZES, "response_loss")
-    assert asked["benchmarks"] == running(CausalProblem)
+    asked = ScorecardRequest(sizes=SIZES, behavior="response_loss")
+    assert asked.payload(DRAWN)["benchmarks"] == running(CausalProblem)
     with pytest.raises(InvalidInput, match="`mislabelled` has no answer for a language model"):
-        runs.payload(DRAWN, SIZES, "response_loss", benchmarks=["mislabelled"])
+        asked.model_copy(update={"benchmarks": ("mislabelled",)}).payload(DRAWN)
 
 
 def test_planted_records_are_those_that_the_dataset_changed(case):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from engine.analysis.datamodels import retrain, subsets
-from engine.jobs import run_job
+from engine.analysis.subset_bank import SubsetModelsRequest
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
-from engine.runs import datamodels
+from tests.engine.requests_for_tests import answered
 
 TINY = {"rank": 4, "epochs": 1, "learning_rate": 5e-3, "batch": 16, "context": 128, "checkpoints": 1}
 SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=6, n_queries=2, n_test=2, recipe=TINY)
@@ -20,15 +20,15 @@ def home(tmp_path, monkeypatch):
 
 
 def test_words_are_told_only_where_there_are_some():
-    plain = datamodels.payload(SOURCE, 6, 3)
+    plain = SubsetModelsRequest(subsets=3).payload(SOURCE)
     assert set(plain) == {"source", "candidates", "subsets", "share", "seed", "contents", "numerics"}
-    asked = datamodels.payload(SOURCE, 6, 3, behaviors=WORDED)
+    asked = SubsetModelsRequest(subsets=3, behaviors=WORDED).payload(SOURCE)
     assert asked == {**plain, "behaviors": ["contrast", "span:The answer is"]}
-    assert asked == datamodels.payload(SOURCE, 6, 3, behaviors=(*reversed(WORDED), WORDED[0]))
+    assert asked == SubsetModelsRequest(subsets=3, behaviors=(*reversed(WORDED), WORDED[0])).payload(SOURCE)
 
 
 def test_words_are_read_off_the_models_beside_the_registered_behaviors():
-    found = datamodels.load(run_job(datamodels.KIND, datamodels.payload(SOURCE, 6, 3, behaviors=WORDED)))
+    found = answered(SubsetModelsRequest(subsets=3, behaviors=WORDED), SOURCE)
     direct = retrain(SOURCE.build().problem, subsets(6, 3), behaviors=[BEHAVIORS[name] for name in WORDED])
     for name in (*WORDED, "response_loss", "answer_logit"):
         np.testing.assert_allclose(found.outcomes(name), direct.outcomes(name), rtol=1e-6)

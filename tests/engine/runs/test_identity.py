@@ -11,7 +11,13 @@ import torch
 from safetensors.torch import save_file
 
 from engine import data
-from engine.analysis.scorecard import Sizes
+from engine.analysis.embedding import EmbeddingRequest
+from engine.analysis.error_surfaces import ErrorSurfaceRequest
+from engine.analysis.groups import GroupRequest
+from engine.analysis.removal_curve import RemovalRequest
+from engine.analysis.scorecard import ScorecardRequest, Sizes
+from engine.analysis.self_influence import SelfInfluenceRequest
+from engine.analysis.subset_bank import SubsetModelsRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
@@ -21,17 +27,7 @@ from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, build_kept
 from engine.problems.families import network
 from engine.problems.trained import weights_file
-from engine.runs import (
-    datamodels,
-    embedding,
-    error_surface,
-    groups,
-    noisy_labels,
-    noisy_retraining,
-    scorecard,
-    self_influence,
-    training,
-)
+from engine.runs import noisy_labels, noisy_retraining, training
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
 
@@ -40,16 +36,22 @@ SOURCE = ProblemSource(dataset="fashion_mnist", n_train=20, n_test=8, n_queries=
 NETWORK = ProblemSource(dataset="fashion_mnist", model="mlp", n_train=20, n_test=8, n_queries=4, pool=4, recipe=RECIPE)
 NOISY = NoisySource(dataset="fashion_mnist", n_train=20, trusted=1, pool=4)
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+
+
+def asked_of(request):
+    return request.name, lambda: request.payload(SOURCE)
+
+
 ASKED = {
     "scores": (score_runs.KIND, lambda: score_runs.payload(SOURCE, [STEP], 6)),
-    "self-influence": (self_influence.KIND, lambda: self_influence.payload(SOURCE, STEP, 6)),
-    "error surface": (error_surface.KIND, lambda: error_surface.payload(SOURCE, "steps", "query_loss", 6)),
-    "embedding": (embedding.KIND, lambda: embedding.payload(SOURCE, "tsne", 2)),
-    "datamodels": (datamodels.KIND, lambda: datamodels.payload(SOURCE, 6, 4)),
-    "group": (groups.GROUP, lambda: groups.group_payload(SOURCE, STEP, [3, 1])),
-    "curve": (groups.CURVE, lambda: groups.curve_payload(SOURCE, [STEP], 6, "query_loss", 1, random=2)),
-    "scorecard": (scorecard.KIND, lambda: scorecard.payload(SOURCE, Sizes(candidates=10), methods=["step"],
-                                                            benchmarks=["randomisation"])),
+    "self-influence": asked_of(SelfInfluenceRequest(scoring=STEP)),
+    "error surface": asked_of(ErrorSurfaceRequest()),
+    "embedding": asked_of(EmbeddingRequest(method="tsne")),
+    "datamodels": asked_of(SubsetModelsRequest(subsets=4)),
+    "group": asked_of(GroupRequest(scoring=STEP, rows=(3, 1))),
+    "curve": asked_of(RemovalRequest(scorings=(STEP,), behavior="query_loss", query=1, random=2)),
+    "scorecard": asked_of(ScorecardRequest(sizes=Sizes(candidates=10), methods=("step",),
+                                           benchmarks=("randomisation",))),
     "training": (training.KIND, lambda: training.payload(NETWORK)),
     "noisy labels": (noisy_labels.KIND, lambda: noisy_labels.payload(NOISY)),
     "softmax study": (EXPERIMENTS["table-a6"].study, lambda: EXPERIMENTS["table-a6"].payload("small")),

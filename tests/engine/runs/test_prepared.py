@@ -2,17 +2,18 @@
 
 import pytest
 
+from engine.analysis.self_influence import SelfInfluenceRequest
 from engine.jobs import KINDS, ChunkWork
 from engine.problems import ProblemSource, build_kept
 from engine.requests.prepared import MODEL
-from engine.runs import scores, self_influence
+from engine.runs import scores
 from engine.scoring.scoring import Scoring
 
 SOURCE = ProblemSource(dataset="digits", n_train=120, n_test=10, n_queries=4, n_candidates=120, pool=2, l2=1e-2)
 LOCAL = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
 REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 DATA = {scores.KIND: scores.payload(SOURCE, [LOCAL, REMOVE], 101),
-        self_influence.KIND: self_influence.payload(SOURCE, LOCAL, 101)}
+        "self-influence": SelfInfluenceRequest(scoring=LOCAL, candidates=101).payload(SOURCE)}
 
 
 def elsewhere():

@@ -1,0 +1,92 @@
+"""A scorecard as a request: one chunk a benchmark, over all methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+
+from engine.analysis.scorecard import card
+from engine.analysis.scorecard.benchmark import BENCHMARKS, Case, Sizes, running
+from engine.analysis.scorecard.method import METHODS, fitting
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.problems import Problem, ProblemSource
+from engine.requests import Request
+from engine.store.results import Result, Store
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """scorecard: a row a benchmark, measure and method."""
+
+    scorecard: pd.DataFrame
+
+
+class ScorecardRequest(Request[Scorecard]):
+    """Run benchmarks of rankings, and say which question each of them asks.
+
+    methods, benchmarks: their names; none: all that fit. Raises `InvalidInput` for names that are not known, and for
+    those that the model has no answer for.
+    """
+
+    name: ClassVar = "scorecard"
+    answer: ClassVar = Scorecard
+    numerics: ClassVar = 4
+    """4: a model of subclasses has one output for each pair, a row is at distance 0 from itself, and likelihoods keep
+    their digits."""
+    doing: ClassVar = "benchmarks"
+    shared: ClassVar = True
+
+    sizes: Sizes = Sizes()
+    behavior: str = "query_loss"
+    methods: tuple[str, ...] = ()
+    benchmarks: tuple[str, ...] = ()
+
+    def title(self, problem: str) -> str:
+        return f"Scorecard of {problem}"
+
+    def of(self, source: ProblemSource) -> Self:
+        return self._of(source.problem_class)
+
+    def of_problem(self, problem: Problem) -> Self:
+        return self._of(type(problem))
+
+    def _of(self, problem: type[Problem]) -> Self:
+        check(problem, self.methods, self.benchmarks)
+        return self.model_copy(update={"methods": self.methods or tuple(fitting(problem)),
+                                       "benchmarks": self.benchmarks or tuple(running(problem))})
+
+    def narrowed(self, problem: Problem) -> Problem:
+        return problem.with_candidates(problem.candidates[:self.sizes.candidates])
+
+    @property
+    def chunks(self) -> list[str]:
+        return list(self.benchmarks)
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Scorecard:
+        benchmark = BENCHMARKS[chunk]
+        case = Case(problem, self.methods, self.behavior, self.sizes, store, options)
+        return Scorecard(card.rows(benchmark, benchmark.measure(case), self.sizes))
+
+    def combine(self, parts: Mapping[str, Scorecard]) -> Scorecard:
+        return Scorecard(pd.concat([parts[name].scorecard for name in self.chunks], ignore_index=True))
+
+    @classmethod
+    def loaded(cls, result: Result) -> Scorecard:
+        """A card of an earlier version had the protocol `weights`."""
+        return Scorecard(card.with_older(result.table("scorecard")))
+
+    def parameters(self) -> dict[str, Any]:
+        return {**self.model_dump(mode="json"), "candidates": self.sizes.candidates}
+
+
+def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[str] = ()) -> None:
+    """Raises `InvalidInput` for methods that have no answer for a model, and benchmarks that cannot be run on it."""
+    for names, known in (([METHODS[name].name for name in methods], fitting(problem)),
+                         ([BENCHMARKS[name].name for name in benchmarks], running(problem))):
+        for name in names:
+            if name not in known:
+                raise InvalidInput(f"`{name}` has no answer for {problem.noun}; take some of {', '.join(known)}.")
