@@ -44,6 +44,8 @@ if TYPE_CHECKING:
         Unrolled,
         Upweight,
         WhichfluenceError,
+        analyse,
+        analyses,
         behaviors,
         compare,
         datasets,
@@ -61,8 +63,8 @@ __all__ = [
     "AddOccurrence", "Agreement", "Auxiliary", "FineTuning", "Infinitesimal", "InfinitesimalDuring", "InvalidInput",
     "LocalResponse", "LocalSearch", "MissingData", "OneStep", "Options", "Problem", "Recipe", "Recorder", "Relabel",
     "Remove", "Reoptimize", "Replay", "Retrain", "Scores", "Specification", "Trajectory", "Unrolled", "Upweight",
-    "WhichfluenceError", "__version__", "behaviors", "compare", "datasets", "draw", "estimators", "explain", "imported",
-    "influence", "problem", "register_behavior", "self_influence",
+    "WhichfluenceError", "__version__", "analyse", "analyses", "behaviors", "compare", "datasets", "draw",
+    "estimators", "explain", "imported", "influence", "problem", "register_behavior", "self_influence",
 ]
 
 

@@ -33,5 +33,6 @@ from whichfluence.external import imported
 from whichfluence.influences import influence, self_influence
 from whichfluence.listing import behaviors, datasets, estimators
 from whichfluence.problems import draw, problem
+from whichfluence.requests import analyse, analyses
 from whichfluence.scores import Scores
 from whichfluence.specifications import Specification

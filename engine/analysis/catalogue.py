@@ -1,20 +1,25 @@
 """Where each request is declared, by its name: a new one is its file and a line here.
 
-Modules are imported when they are needed, since the command line lists all names at once.
+Modules are imported when they are needed, since the command line lists all names at once. A plugin adds its own by
+`register`.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from engine.basics.registry import Registry
+
 if TYPE_CHECKING:
     from engine.requests import Request
 
-REQUESTS = {
+REQUESTS: Registry[str | type[Request]] = Registry("analysis")
+for _name, _where in {
     "datamodel": "engine.analysis.subset_bank:SubsetModelsRequest",
     "embedding": "engine.analysis.embedding:EmbeddingRequest",
     "error-surface": "engine.analysis.error_surfaces:ErrorSurfaceRequest",
@@ -25,18 +30,35 @@ REQUESTS = {
     "linear-range": "engine.analysis.linear_range:LinearRangeRequest",
     "removal-curve": "engine.analysis.removal_curve:RemovalRequest",
     "run-errors": "engine.analysis.run_errors:RunErrorsRequest",
-}
+}.items():
+    REQUESTS.add(_name, _where)
+
+
+def register(kind: type[Request]) -> type[Request]:
+    """Make a request of a plugin known, by its name, as job and as command; a decorator of its class."""
+    from engine.jobs import KINDS
+    from engine.requests.job import job_kind
+
+    KINDS.add(kind.name, job_kind(kind), replace=True)
+    REQUESTS.add(kind.name, kind, replace=True)
+    return kind
 
 
 def request(name: str) -> type[Request]:
-    """The class of the request `name`."""
-    module, kind = REQUESTS[name].split(":")
+    """The class of the request `name`. Raises `InvalidInput` for an unknown one."""
+    where = REQUESTS[name]
+    if not isinstance(where, str):
+        return where
+    module, kind = where.split(":")
     return cast("type[Request]", getattr(import_module(module), kind))
 
 
 def summary(name: str) -> str:
-    """The first paragraph of its docstring, read without importing it."""
-    module, kind = REQUESTS[name].split(":")
+    """The first paragraph of its docstring; of ours it is read without importing them."""
+    where = REQUESTS[name]
+    if not isinstance(where, str):
+        return (inspect.getdoc(where) or "").partition("\n\n")[0]
+    module, kind = where.split(":")
     spec = find_spec(module)
     assert spec is not None and spec.origin is not None
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))

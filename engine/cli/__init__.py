@@ -6,8 +6,12 @@ A command imports what it computes with when it runs, so that `--help` is quick.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
+from engine.analysis.catalogue import REQUESTS
+from engine.basics import plugins
 from engine.basics.environment import settle
+from engine.basics.errors import InvalidInput
 from engine.cli import (
     at_scale,
     bring,
@@ -80,4 +84,13 @@ __all__ = ["COMMANDS", "main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command (default: the process's own arguments) and return its exit code."""
     settle()
-    return run(COMMANDS, arguments)
+    return run({**COMMANDS, **_of_plugins()}, arguments)
+
+
+def _of_plugins() -> Commands:
+    """The commands of the requests that plugins register."""
+    if not plugins.named():
+        return {}
+    with suppress(InvalidInput):  # it is said when a command begins
+        plugins.load()
+    return {name: declared(name) for name, kind in REQUESTS.items() if not isinstance(kind, str) and kind.outputs}

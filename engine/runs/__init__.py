@@ -15,4 +15,4 @@ for _kind in (scores.JOB, training.JOB, noisy_labels.JOB, noisy_retraining.JOB, 
               language.JOB, language.TOKENS_JOB):
     KINDS.add(_kind.name, _kind)
 for _name in REQUESTS:
-    KINDS.add(_name, job_kind(request(_name)))
+    KINDS.add(_name, job_kind(request(_name)), replace=True)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from engine.basics import plugins
@@ -131,3 +132,83 @@ def test_a_plugin_that_cannot_be_imported_is_one_sentence(write, tmp_path, capsy
     run = subprocess.run([sys.executable, "-m", "engine.worker", "--home", str(tmp_path / "home"), "--once"], cwd=ROOT,
                          capture_output=True, text=True, timeout=120, env=dict(os.environ))
     assert run.returncode == 2 and "The plugin `not_there`" in run.stderr
+
+
+ANALYSIS = '''
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import pandas as pd
+from pydantic import Field
+
+from engine.analysis.catalogue import register
+from engine.requests import OfCandidates
+
+
+@dataclass(frozen=True)
+class Counts:
+    counts: pd.DataFrame
+    total: int
+
+    @property
+    def tables(self):
+        return [self.counts]
+
+
+@register
+class CountsRequest(OfCandidates[Counts]):
+    """Count the candidates of each class."""
+
+    name: ClassVar = "class-counts"
+    answer: ClassVar = Counts
+    doing: ClassVar = "counting"
+    outputs: ClassVar = {"out": "Table to write: a row for each class."}
+
+    least: Annotated[int, Field(ge=0, description="Leave out classes with fewer candidates.")] = 0
+
+    def title(self, problem):
+        return f"Classes of {problem}"
+
+    def compute(self, problem, chunk, options, store):
+        counts = problem.y[problem.candidates].bincount(minlength=problem.classes)
+        table = pd.DataFrame({"label": range(problem.classes), "candidates": counts.numpy()})
+        return Counts(table[table["candidates"] >= self.least].reset_index(drop=True), int(counts.sum()))
+
+    def sentences(self, answer):
+        return [f"{answer.total} candidates."]
+'''
+
+
+def test_an_analysis_of_a_plugin_is_a_command_a_job_and_a_function(tmp_path, monkeypatch, capsys):
+    import whichfluence as wf
+    from engine.analysis.catalogue import REQUESTS, request
+    from engine.desk import Desk, Waiting
+    from engine.jobs import KINDS
+
+    (tmp_path / "counts_of_mine.py").write_text(ANALYSIS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv(plugins.VARIABLE, "counts_of_mine")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: None)
+    (tmp_path / "problem.json").write_text(SOURCE.model_dump_json())
+    try:
+        assert main(["class-counts", "--data", "problem.json", "--candidates", "5", "--out", "counts.csv"]) == 0
+        assert capsys.readouterr().out == "5 candidates.\n"
+        counts = pd.read_csv("counts.csv")["candidates"]
+        assert counts.sum() == 5
+        assert main(["class-counts", "--data", "problem.json", "--least", "-1", "--out", "counts.csv"]) == 2
+        assert "--least" in capsys.readouterr().err
+        answer = wf.analyse(SOURCE.build().problem, "class-counts", candidates=5)
+        assert answer.counts["candidates"].tolist() == counts.tolist() and "class-counts" in set(wf.analyses()["name"])
+        asked = request("class-counts")(candidates=5)
+        desk = Desk(root=tmp_path / "home")
+        assert isinstance(desk.ask(SOURCE, asked), Waiting)
+        run = subprocess.run([sys.executable, "-m", "engine.worker", "--home", str(tmp_path / "home"), "--once"],
+                             cwd=ROOT, capture_output=True, text=True, timeout=120)
+        assert run.returncode == 0, run.stderr
+        pd.testing.assert_frame_equal(desk.ask(SOURCE, asked).counts, answer.counts)
+    finally:
+        REQUESTS.remove("class-counts")
+        KINDS.remove("class-counts")
+        sys.modules.pop("counts_of_mine", None)
