@@ -1,4 +1,5 @@
 """Every page at every size and in both themes, some views more: each is opened once and then looked at by each test.
+A theme that is put on afterwards is looked at by the slow tests.
 
 It stands still while it opens, raises nothing, scrolls only downwards, axe-core finds no serious fault, charts say what
 they show, and the keyboard alone reaches and operates it. The tests of one visit follow each other on one open page.
@@ -10,7 +11,7 @@ exceeds the bound, the least of five visits counts.
 import pytest
 
 from tests.e2e import faults, keyboard
-from tests.e2e.visits import ADDRESSES, OPERATED, PAGES, SIZES, THEMES, Visit, options, visits
+from tests.e2e.visits import ADDRESSES, OPENED, OPERATED, PAGES, SIZES, THEMES, Visit, options, visits
 
 pytestmark = pytest.mark.e2e
 
@@ -18,6 +19,7 @@ LIKE_OTHERS = ("compare", "examples", "learn-second")  # axe sees a smaller view
 DESK = visits(ADDRESSES, "desk")
 CHECKED = visits([view for view in ADDRESSES if view not in LIKE_OTHERS], "desk")
 EVERY = [*DESK, *visits(PAGES, "phone")]
+CHARTED = ("compare", "approximation_error", "paper", "learn", "compare-explained")
 JUMP = 0.1  # cumulative layout shift up to which a page counts as standing still
 TIMES = 5
 
@@ -25,6 +27,14 @@ TIMES = 5
 def on(names):
     """A test of these visits."""
     return pytest.mark.parametrize("visit", names, indirect=True)
+
+
+def worn(names, *themes):
+    """A test of these visits in each theme; in another than a page is opened in, it is slow."""
+    return pytest.mark.parametrize(("visit", "theme"), [
+        pytest.param(name, theme, id=f"{theme}-{name}",
+                     marks=() if theme == OPENED[name.partition("@")[2]] else pytest.mark.slow)
+        for theme in themes for name in names], indirect=["visit"])
 
 
 def least(found):
@@ -39,7 +49,9 @@ def visit(request, opening, settle, shifts, at_rest):
         at_rest()  # a run that goes on moves what stands below it
     with opening() as open_page:
         page = open_page(**chosen)
-        yield Visit(request.param, page, shifts(page), chosen["theme"], settle)
+        seen = Visit(request.param, page, shifts(page), chosen["theme"], settle)
+        seen.wear(chosen["theme"])
+        yield seen
 
 
 @on(visits(PAGES, *SIZES))
@@ -50,8 +62,7 @@ def test_it_stands_still_while_it_opens(visit, open_page, shifts):
     assert least(found) <= JUMP, found
 
 
-@on(EVERY)
-@pytest.mark.parametrize("theme", THEMES)
+@worn(EVERY, *THEMES)
 def test_it_can_be_read(visit, screenshot, theme):
     visit.wear(theme)
     page = visit.page
@@ -63,11 +74,10 @@ def test_it_can_be_read(visit, screenshot, theme):
     main = page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
                          "return m.scrollWidth - m.clientWidth }")
     assert scrolls <= 0 and main <= 0, "the page scrolls sideways"
-    assert len(set(visit.grounds.values())) == len(visit.grounds), visit.grounds
+    assert len(set(visit.grounds.values())) == len(visit.grounds), visit.grounds  # a theme is more than a name
 
 
-@on(CHECKED)
-@pytest.mark.parametrize("theme", THEMES[::-1])  # as the test before leaves it
+@worn(CHECKED, *THEMES[::-1])  # as the test before leaves it
 def test_axe_finds_nothing_serious(visit, theme):
     visit.wear(theme)
     assert not faults.serious(visit.page)
@@ -76,6 +86,7 @@ def test_axe_finds_nothing_serious(visit, theme):
 @on(DESK)
 def test_charts_have_a_text_alternative(visit):
     charts = visit.page.locator('[data-testid="stVegaLiteChart"]')
+    assert charts.count() or visit.view not in CHARTED
     for place in range(charts.count()):
         label = charts.nth(place).evaluate(
             "chart => [chart, ...chart.querySelectorAll('[aria-label], [alt]')]"

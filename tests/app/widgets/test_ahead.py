@@ -19,8 +19,15 @@ def begun(monkeypatch):
 
 
 def test_nothing_is_done_where_no_server_has_begun(monkeypatch):
+    """What is asked before a server begins is forgotten: it is not done afterwards, and may be asked for again."""
     monkeypatch.setattr(ahead, "_tasks", None)
-    ahead.ask("key", [lambda: pytest.fail("it was done")])
+    monkeypatch.setattr(ahead, "_asked", type(ahead._asked)())
+    monkeypatch.setattr(ahead, "PAUSE", 0.0)
+    done, last = [], threading.Event()
+    ahead.ask("key", [lambda: done.append("before")])
+    ahead.begin()
+    ahead.ask("key", [lambda: done.append("after"), last.set])
+    assert last.wait(10) and done == ["after"]
 
 
 def test_a_server_begins_when_it_starts_and_an_import_of_its_file_does_not(monkeypatch):
