@@ -33,26 +33,30 @@ OPTIONS = {"memory budget": "--memory", "raise l2": "--l2", "an l2": "--l2", "gi
            "without adding": "--add"}
 
 Commands = Mapping[str, Callable[..., None]]
+Panels = Mapping[str, Commands]
+"""Commands by the heading of `--help` under which they are listed; `HIDDEN` for those that it does not list."""
+HIDDEN = ""
 
 
-def run(commands: Commands, arguments: Sequence[str] | None = None) -> int:
+def run(panels: Panels, arguments: Sequence[str] | None = None) -> int:
     """Run one of the commands (default: the one that the process's own arguments name) and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("once", UserWarning)
         warnings.showwarning = partial(_warn, warnings.showwarning)
-        return _run(application(commands), arguments)
+        return _run(application(panels), arguments)
 
 
-def application(commands: Commands) -> typer.Typer:
+def application(panels: Panels) -> typer.Typer:
     """The commands by their names, in the order in which `--help` lists them.
 
     A parameter that is a dataclass stands for its fields, as `engine.cli.parameters.spread` says.
     """
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback()(_whichfluence)
-    for name, command in commands.items():
-        app.command(name)(spread(command))
+    for title, commands in panels.items():
+        for name, command in commands.items():
+            app.command(name, rich_help_panel=title or None, hidden=title == HIDDEN)(spread(command))
     return app
 
 

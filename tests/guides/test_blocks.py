@@ -18,7 +18,7 @@ import typer
 from safetensors.torch import save_file
 
 from app.guide import data
-from engine.cli import COMMANDS, main
+from engine.cli import PANELS, main
 from engine.cli.program import application
 from engine.data import DATASETS
 from engine.estimators import ESTIMATORS
@@ -173,7 +173,7 @@ def test_what_is_not_run_is_little_and_well_formed():
                 assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
             else:
                 assert words[:3] == ENGINE
-                typer.main.get_command(application(COMMANDS)).commands[words[3]].make_context(words[3], words[4:])
+                typer.main.get_command(application(PANELS)).commands[words[3]].make_context(words[3], words[4:])
 
 
 def test_no_block_escapes_the_eye_of_this_test():

@@ -50,9 +50,10 @@ def around():
 
 
 def of_classes(model, dtype):
+    recipe = wf.Recipe(epochs=2, batch_size=8, learning_rate=0.1)
     loader = DataLoader(TensorDataset(X, Y), batch_size=7, shuffle=True)
     problem = wf.problem(model, loader, (X[:3], Y[:3]), candidates=[3, 5, 7], dtype=dtype, l2=1e-2,
-                         build=lambda: copy.deepcopy(model), recipe=wf.Recipe(epochs=2, batch_size=8, learning_rate=0.1))
+                         build=lambda: copy.deepcopy(model), recipe=recipe)
     step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.1))
     response = wf.Specification("query_loss", wf.Infinitesimal(), wf.LocalResponse(damping=1.0))
     other = wf.Specification("query_loss", wf.Remove(), wf.Retrain(seeds=1))

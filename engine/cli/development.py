@@ -1,4 +1,4 @@
-"""`pretrain-embedded`: make the language model that is part of the project, from nothing."""
+"""`pretrain-embedded` and `extract-fashion`: make what is part of the project, the language model and the pictures."""
 
 from __future__ import annotations
 
@@ -35,3 +35,17 @@ def pretrain_embedded(
     print(f"Accuracy on {manifest['held_out']:,} held-out questions: {manifest['accuracy_held_out']:.3f}; "
           f"{manifest['parameters']:,} parameters, {manifest['seconds']:.0f} seconds.")
     print(f"Written: {folder}")
+
+
+def extract_fashion(
+    out: Annotated[Path | None, typer.Option(help="Folder for pictures and manifest (default: where the extract "
+                                                  "lies).", metavar="DIR")] = None,
+    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
+) -> None:
+    """Draw 2,000 training and 500 test pictures of FashionMNIST, as many of each class."""
+    from engine.data import fashion_small
+
+    folder = fashion_small.FOLDER if out is None else out
+    made = fashion_small.extract(seed)
+    fashion_small.write(made, folder)
+    print(f"Written: {folder / fashion_small.FILE}, {(folder / fashion_small.FILE).stat().st_size:,} bytes")
