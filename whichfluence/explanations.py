@@ -22,7 +22,8 @@ def explain(problem: Problem, a: Asked | EngineScores, b: Asked | EngineScores, 
 
     Args:
         problem: as `wf.problem` or `wf.draw` makes it.
-        a, b: specifications, or scores of this problem that `wf.influence` computed.
+        a, b: specifications, or scores (m, k) of this problem that `wf.influence` computed.
+        options: as of `wf.influence`.
 
     Raises:
         InvalidInput: for a baseline, which answers no question, and scores of another problem.

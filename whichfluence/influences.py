@@ -64,7 +64,13 @@ def self_influence(problem: Problem, specification: Asked, options: Options | No
     """I_S(z_k, z_k) of every candidate, oriented, (k,): its influence on the behavior at itself; NaN where its
     computation did not converge. Large values mark examples that the model knows from themselves alone.
 
-    Raises `InvalidInput` as `influence` does.
+    Args:
+        problem: as `wf.problem` or `wf.draw` makes it.
+        specification: the question; its queries are the candidates themselves.
+        options: as of `wf.influence`.
+
+    Raises:
+        InvalidInput: where the specification does not fit the problem.
 
     >>> import whichfluence as wf
     >>> step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.01))
