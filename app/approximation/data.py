@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from app.widgets import labels
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
+from app.widgets.words import labels
 from engine import data as datasets
 from engine.analysis import between_points
 from engine.analysis.error_curves import PerQuery

@@ -9,7 +9,7 @@ import pandas as pd
 
 from app.charts import dots
 from app.map.state import SAID, SCORE, Chosen
-from app.widgets import cards, dot_pictures, drawn_examples, hues, predictions
+from app.widgets.examples import cards, dot_pictures, drawn_examples, hues, predictions
 from engine.analysis.embedding import Embedding
 from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
