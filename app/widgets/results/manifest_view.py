@@ -15,9 +15,9 @@ from engine import data
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.basics import resident
 from engine.basics.sizes import spell_bytes
-from engine.curvature.solution import RELATIVE
 from engine.jobs import FOUND
 from engine.models.causal.finetune import TOOK
+from engine.scoring.convergence import Convergence
 
 Facts = list[tuple[str, str]]
 
@@ -102,8 +102,9 @@ def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:
     found = [run["convergence"] for run in runs if "convergence" in run]
     flagged = [c["flagged"] if "flagged" in c else c["of"] - c["converged"] for c in found
                if "flagged" in c or "converged" in c]
-    linear = [c["largest_residual"] for c in found if c.get(RELATIVE)]
-    norms_after = [c.get("largest_gradient_norm", c.get("largest_residual")) for c in found if not c.get(RELATIVE)]
+    linear = [c["largest_residual"] for c in found if Convergence.is_relative(c)]
+    norms_after = [c.get("largest_gradient_norm", c.get("largest_residual")) for c in found
+                   if not Convergence.is_relative(c)]
     norms_after = [norm for norm in norms_after if norm is not None]
     return [
         ("Gradient norm of the trained model", f"at most {max(norms):.1e}" if norms else ""),

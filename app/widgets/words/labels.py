@@ -7,7 +7,6 @@ from itertools import combinations
 
 from app.widgets.words.chips import ESTIMATOR
 from engine.basics.errors import InvalidInput
-from engine.curvature import SOLVERS
 from engine.estimators import ESTIMATORS
 from engine.models.catalogue import model_title
 from engine.scoring.named import NAMED, NamedMethod
@@ -76,12 +75,7 @@ def model_heading(name: str) -> str:
     return title[:1].upper() + title[1:]
 
 
-def solver_title(estimator: str) -> str:
-    """The title of an inverse-Hessian solver; of another estimator, its own."""
-    return SOLVERS[estimator].title if estimator in SOLVERS else ESTIMATORS[estimator].title
-
-
 def _axis(scoring: Scoring, axis: str) -> str:
     if axis != ESTIMATOR:
         return scoring.axis(axis)
-    return solver_title(scoring.estimator)
+    return ESTIMATORS[scoring.estimator].short_title
