@@ -16,24 +16,13 @@ from engine.basics import environment  # noqa: E402
 
 environment.settle()  # before torch is imported
 
-from app.widgets import (  # noqa: E402
-    account,
-    ahead,
-    base,
-    choice,
-    door,
-    garbage,
-    glossary,
-    job_panel,
-    pickers,
-    projector,
-    shell,
-    theme,
-    theme_switch,
-    trail,
-)
-from app.widgets.guard import guarded  # noqa: E402
-from app.widgets.turns import turn  # noqa: E402
+from app.widgets.choices import choice  # noqa: E402
+from app.widgets.frame import account, ahead, base, door, garbage, projector, shell, theme, theme_switch, trail  # noqa: E402
+from app.widgets.frame.guard import guarded  # noqa: E402
+from app.widgets.frame.turns import turn  # noqa: E402
+from app.widgets.jobs import job_panel  # noqa: E402
+from app.widgets.pickers import pickers  # noqa: E402
+from app.widgets.words import glossary  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"

@@ -7,8 +7,10 @@ from app.approximation import data as error_curves
 from app.approximation import panel as error_panel
 from app.approximation import path_integral as path_panel
 from app.approximation import state, surface, training_run
-from app.widgets import chips, downloads, glossary, job_panel
-from app.widgets.plain_text import sentence
+from app.widgets.jobs import job_panel
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
 from engine.desk import Waiting

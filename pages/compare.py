@@ -11,9 +11,11 @@ from app.compare import panel as compare_panel
 from app.compare import queries as chosen_queries
 from app.compare import saved as saved_panel
 from app.compare import spot_check as spot_check_panel
-from app.widgets import job_panel, labels, pickers, specification_list
-from app.widgets.guard import guarded
-from app.widgets.plain_text import sentence
+from app.widgets.frame.guard import guarded
+from app.widgets.jobs import job_panel
+from app.widgets.pickers import pickers, specification_list
+from app.widgets.words import labels
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 

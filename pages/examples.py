@@ -6,10 +6,13 @@ from app.examples import data as example_data
 from app.examples import panel as example_panel
 from app.examples import self_influence as self_influence_panel
 from app.examples import what_if as what_if_panel
-from app.widgets import cards, chips, glossary, job_panel, labels, pickers, record_text, selection
-from app.widgets.desk import desk
-from app.widgets.guard import guarded
-from app.widgets.plain_text import sentence
+from app.widgets.examples import cards, record_text, selection
+from app.widgets.frame.guard import guarded
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import pickers
+from app.widgets.words import chips, glossary, labels
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.guide import data, panel, state
-from app.widgets import glossary
+from app.widgets.words import glossary
 
 st.title("Guide")
 glossary.lead("Commands, file formats, recipes, and how each thing is computed. What the code blocks say is tested.")

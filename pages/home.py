@@ -3,8 +3,10 @@
 import streamlit as st
 
 from app.home import first_look
-from app.widgets import glossary, job_panel, specification_list
-from app.widgets.plain_text import sentence
+from app.widgets.jobs import job_panel
+from app.widgets.pickers import specification_list
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 

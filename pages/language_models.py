@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.language import kept, panel, records, state
-from app.widgets import glossary
+from app.widgets.words import glossary
 
 st.title("Language models")
 glossary.lead("Which training records taught the model this? It depends on what “this” is: its whole response, its "

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from app.learn import classroom, panel
-from app.widgets import glossary, projector
+from app.widgets.frame import projector
+from app.widgets.words import glossary
 
 if projector.on():
     panel.project()

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from app.library import data, panel, state
-from app.widgets import glossary
-from app.widgets.guard import guarded
+from app.widgets.frame.guard import guarded
+from app.widgets.words import glossary
 
 st.title("Library")
 glossary.lead("What you saved, computed and brought, and the results that came with the program. Each opens on the "

@@ -5,9 +5,11 @@ import streamlit as st
 from app.examples import panel as example_panel
 from app.map import data as map_data
 from app.map import panel, state
-from app.widgets import glossary, job_panel, labels, pickers
-from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import pickers
+from app.widgets.words import glossary, labels
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.noisy_labels import agreement, data, own_data, panel, review_desk, state, what_if
-from app.widgets import glossary
+from app.widgets.words import glossary
 
 
 def main() -> None:

@@ -4,7 +4,9 @@ import streamlit as st
 
 from app.paper import panel, state
 from app.paper.marks import TABLE_ANCHOR
-from app.widgets import glossary, published, top
+from app.widgets.frame import top
+from app.widgets.results import published
+from app.widgets.words import glossary
 from engine.experiments import EXPERIMENTS
 
 st.title("Paper")

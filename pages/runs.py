@@ -3,9 +3,9 @@
 import streamlit as st
 
 from app.runs import panel, result, start, state
-from app.widgets import glossary
-from app.widgets.desk import desk
-from app.widgets.guard import guarded
+from app.widgets.frame.guard import guarded
+from app.widgets.jobs.desk import desk
+from app.widgets.words import glossary
 
 st.title("Runs")
 job = state.opened()

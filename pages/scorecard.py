@@ -4,8 +4,9 @@ import streamlit as st
 
 from app.scorecard import data as card_data
 from app.scorecard import panel, state
-from app.widgets import glossary, job_panel
-from app.widgets.plain_text import sentence
+from app.widgets.jobs import job_panel
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 

@@ -27,6 +27,13 @@ class Agreement:
     """All pairs of named scores compared query by query.
 
     Kendall τ-b, top-5% overlap and sign agreement, each the mean over queries with its 95% t-interval.
+
+    >>> import whichfluence as wf
+    >>> step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.01))
+    >>> problem = wf.draw("digits", n_train=60, n_queries=5, n_candidates=20)
+    >>> agreement = wf.compare(wf.influence(problem, {"exact": step, "first order": step.by("first_order")}))
+    >>> agreement.tau("exact", "first order") > 0.9
+    True
     """
 
     comparison: Comparison

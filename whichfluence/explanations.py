@@ -9,8 +9,10 @@ from engine.problems import Problem
 from engine.question.specification import Specification as Asked
 from engine.scoring.scores import Scores as EngineScores
 from whichfluence.specifications import scoring_of
+from whichfluence.untouched import untouched
 
 
+@untouched
 def explain(problem: Problem, a: Asked | EngineScores, b: Asked | EngineScores, options: Options | None = None
             ) -> Explanation:
     """Why two answers disagree: the way from one to the other, cut into links that have one cause each.
@@ -20,7 +22,8 @@ def explain(problem: Problem, a: Asked | EngineScores, b: Asked | EngineScores, 
 
     Args:
         problem: as `wf.problem` or `wf.draw` makes it.
-        a, b: specifications, or scores of this problem that `wf.influence` computed.
+        a, b: specifications, or scores (m, k) of this problem that `wf.influence` computed.
+        options: as of `wf.influence`.
 
     Raises:
         InvalidInput: for a baseline, which answers no question, and scores of another problem.

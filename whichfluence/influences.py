@@ -14,6 +14,7 @@ from engine.question.specification import Specification as Asked
 from engine.scoring.compute import compute
 from whichfluence.scores import Scores
 from whichfluence.specifications import scoring_of
+from whichfluence.untouched import untouched
 
 
 @overload
@@ -23,6 +24,7 @@ def influence(problem: Problem, specifications: Sequence[Asked], options: Option
 @overload
 def influence(problem: Problem, specifications: Mapping[str, Asked], options: Options | None = None
               ) -> dict[str, Scores]: ...
+@untouched
 def influence(problem: Problem, specifications: Any, options: Options | None = None) -> Any:
     """I_S(q, k) of every query and candidate of a problem (paper, Eq. 1).
 
@@ -57,11 +59,18 @@ def _computed(problem: Problem, asked: Sequence[Asked], options: Options | None)
     return [Scores.of(scores, problem) for scores in found]
 
 
+@untouched
 def self_influence(problem: Problem, specification: Asked, options: Options | None = None) -> np.ndarray:
     """I_S(z_k, z_k) of every candidate, oriented, (k,): its influence on the behavior at itself; NaN where its
     computation did not converge. Large values mark examples that the model knows from themselves alone.
 
-    Raises `InvalidInput` as `influence` does.
+    Args:
+        problem: as `wf.problem` or `wf.draw` makes it.
+        specification: the question; its queries are the candidates themselves.
+        options: as of `wf.influence`.
+
+    Raises:
+        InvalidInput: where the specification does not fit the problem.
 
     >>> import whichfluence as wf
     >>> step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.01))

@@ -16,6 +16,7 @@ from engine.data.records import Record, read_jsonl
 from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
+from engine.models.causal.reader import TokenReader
 from engine.models.causal.row_texts import RowTexts
 from engine.models.network import ALL
 from engine.problems import CausalProblem
@@ -49,26 +50,23 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     packing = Packing.of([item for part in encoded for item in part])
     rows, asked = (packing.pack(encoder, part) for part in encoded)
     reader = LearningReader(model, packing)
-    check(reader, rows, encoded[0])
     selection = _trainable(reader) if parameters == ALL else parameters
     texts = RowTexts(encoder, torch.cat([rows, asked]), [*own[0], *own[1]])
-    return CausalProblem(reader, rows, None, asked, None, indices(candidates, len(rows)), parameters=selection,
-                         texts=texts, **options)
+    problem = CausalProblem(reader, rows, None, asked, None, indices(candidates, len(rows)), parameters=selection,
+                            texts=texts, **options)
+    check(problem.reader, rows, encoded[0])
+    return problem
 
 
-def check(reader: LearningReader, rows: Tensor, encoded: Sequence[Encoded]) -> None:
+def check(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded]) -> None:
     """The log-likelihood per token of the longest and the shortest record, packed together, against what plain
     transformers gives for each alone. Raises `InvalidInput` with both numbers where they differ."""
     lengths = [len(item.ids) for item in encoded]
     chosen = sorted({lengths.index(max(lengths)), lengths.index(min(lengths))})
-    device, training = next(reader.parameters()).device, reader.training
-    reader.eval()
-    try:
-        with torch.no_grad():
-            ours = reader(rows[chosen].to(device))[:, RESPONSE].tolist()
-            alone = [_alone(reader.model, encoded[row], device) for row in chosen]
-    finally:
-        reader.train(training)
+    device = next(reader.parameters()).device
+    with torch.no_grad():
+        ours = reader(rows[chosen].to(device))[:, RESPONSE].tolist()
+        alone = [_alone(reader.model, encoded[row], device) for row in chosen]
     for row, here, there in zip(chosen, ours, alone, strict=True):
         if not abs(here - there) <= NEAR * max(1.0, abs(there)):
             raise InvalidInput("This model reads records otherwise here than alone by plain transformers: record "

@@ -25,10 +25,12 @@ from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProble
 from engine.problems.families.inputs import as_inputs, input_shape
 from whichfluence.examples import examples, indices, is_path
 from whichfluence.language import CONTEXT, is_language_model, language_problem
+from whichfluence.untouched import untouched
 
 SOFTMAX = "softmax"
 
 
+@untouched
 def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, queries: Any = None, *,
             candidates: Iterable[int] | None = None, parameters: str = "all", l2: float | None = None,
             loss: Loss = per_example_cross_entropy, recording: str | Path | Recording | None = None,
@@ -92,6 +94,7 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
     return made
 
 
+@untouched
 def draw(dataset: str = "digits", model: str = SOFTMAX, **settings: Any) -> Problem:
     """A problem drawn from a dataset that comes with the program, and a model that is trained on it.
 

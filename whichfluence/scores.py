@@ -24,6 +24,12 @@ class Scores(EngineScores):
     `oriented` has the sign turned where the intervention takes weight from the example, so that a positive number
     always means that the example supports the behavior. candidates (k,): indices of training examples. converged (k,):
     which of them met the tolerance of their computation. provenance: the manifest. problem: what they are of.
+
+    >>> import whichfluence as wf
+    >>> step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.01))
+    >>> scores = wf.influence(wf.draw("digits", n_train=60, n_queries=5, n_candidates=8), step)
+    >>> len(scores.top(query=0, k=3)), scores.to_frame().shape
+    (3, (40, 5))
     """
 
     problem: Problem | None = None

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.widgets import choice, glossary, inputs, pickers, worded_picker
+from app.widgets.choices import choice, inputs
+from app.widgets.pickers import pickers, worded_picker
+from app.widgets.words import glossary
 from engine.analysis import error_curves
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded_behaviors import TITLES

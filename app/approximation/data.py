@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from app.widgets import labels
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine import data as datasets
 from engine.analysis import between_points
 from engine.analysis.error_curves import PerQuery
 from engine.desk import Waiting, error_curves
 from engine.desk.error_curves import Curves, Point
+from engine.estimators import ESTIMATORS
 from engine.metrics.agreement import METRICS, summarize
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
@@ -78,7 +78,7 @@ def titled(agreements: Mapping[str, PerQuery]) -> dict[str, PerQuery]:
 
 def by_title(points: Mapping[str, Point]) -> dict[str, Point]:
     """The points by the solvers' titles."""
-    return {labels.solver_title(name): point for name, point in points.items()}
+    return {ESTIMATORS[name].short_title: point for name, point in points.items()}
 
 
 def markers(agreements: Mapping[str, PerQuery], metric: str, x: float) -> pd.DataFrame:
@@ -141,7 +141,7 @@ def published_curves(frame: pd.DataFrame, curve: str, metric: str, behavior: str
     chosen = chosen[known]
     series = chosen["behavior"].map(lambda name: BEHAVIORS[name].title)
     if behavior is not None:
-        series = series.map(lambda _: labels.solver_title(solver))
+        series = series.map(lambda _: ESTIMATORS[solver].short_title)
     half = chosen["ci95"].fillna(0.0)
     return pd.DataFrame({"series": series, "x": chosen["parameter"].str.partition("=")[2].astype(float),
                          "mean": chosen["mean"], "ci95": chosen["ci95"], "low": chosen["mean"] - half,

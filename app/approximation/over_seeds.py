@@ -11,10 +11,13 @@ import streamlit as st
 
 from app.charts import over_seeds as chart
 from app.charts.draw import draw
-from app.widgets import chips, choice, downloads, glossary, inputs, job_panel
-from app.widgets.desk import desk
-from app.widgets.plain_text import plain, sentence
-from app.widgets.selectors import pick, segments
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick, segments
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import plain, sentence
 from engine.analysis.over_seeds import STABLE, OverSeeds, SeedRunsRequest, of_runs, spread
 from engine.desk import Waiting
 from engine.problems import ProblemSource

@@ -11,10 +11,14 @@ from app.approximation import data as error_curves
 from app.approximation import sliding
 from app.approximation.state import Chosen, published_run
 from app.charts.curves import agreement_curves, exact_scatter
-from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, looks, published, record_text
-from app.widgets.agreements import signed
-from app.widgets.desk import desk
-from app.widgets.plain_text import plain
+from app.widgets.choices import choice, inputs
+from app.widgets.examples import looks, record_text
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads, published
+from app.widgets.results.agreements import signed
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import plain
 from engine.analysis import error_curves as engine_curves
 from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
 from engine.basics.values import short

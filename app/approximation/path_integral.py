@@ -9,9 +9,12 @@ import streamlit as st
 
 from app.charts import path as chart
 from app.charts.draw import draw
-from app.widgets import cards, choice, downloads, glossary, inputs
-from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
+from app.widgets.choices import choice, inputs
+from app.widgets.examples import cards
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
 from engine.desk import Waiting

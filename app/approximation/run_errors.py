@@ -7,10 +7,13 @@ import streamlit as st
 
 from app.charts import run_errors as chart
 from app.charts.draw import draw
-from app.widgets import choice, downloads, glossary, inputs, job_panel
-from app.widgets.desk import desk
-from app.widgets.plain_text import plain, sentence
-from app.widgets.selectors import pick
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain, sentence
 from engine.analysis.run_errors import RunErrors, RunErrorsRequest
 from engine.analysis.run_errors import told as told_error
 from engine.desk import Waiting

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.approximation import behavior
-from app.widgets import choice, fitting_models, glossary, inputs, pickers, published
-from app.widgets.selectors import pick, segments
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick, segments
+from app.widgets.pickers import fitting_models, pickers
+from app.widgets.results import published
+from app.widgets.words import glossary
 from engine.analysis import error_curves as engine_curves
 from engine.analysis.error_curves import ALPHAS, ETAS
 from engine.basics.values import short

@@ -8,8 +8,11 @@ import streamlit as st
 from app.approximation.state import Chosen
 from app.charts import surface as chart
 from app.charts.draw import plot
-from app.widgets import choice, downloads, glossary, inputs, job_panel
-from app.widgets.desk import desk
+from app.widgets.choices import choice, inputs
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.analysis.error_surfaces import SURFACES, ErrorSurface, ErrorSurfaceRequest, summarized
 from engine.basics.values import short
 from engine.desk import Waiting

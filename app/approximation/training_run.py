@@ -9,10 +9,14 @@ import streamlit as st
 from app.approximation import behavior, over_seeds, run_errors
 from app.charts import linear_range as chart
 from app.charts.draw import draw
-from app.widgets import chips, choice, downloads, glossary, inputs, job_panel, pickers
-from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
-from app.widgets.selectors import pick
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import pickers
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import sentence
 from engine.analysis.linear_range import TOLERANCE, LinearRange, LinearRangeRequest
 from engine.basics.values import short
 from engine.desk import Waiting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from app.widgets.theme import SERIES
+from app.widgets.frame.theme import SERIES
 
 QUIET = "#8A8A8A"
 

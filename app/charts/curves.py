@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import slide, tips
-from app.widgets.theme import SERIES
+from app.widgets.frame.theme import SERIES
 
 DASHES = [[1, 0], [2, 3], [7, 4], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4], [3, 1]]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left"]

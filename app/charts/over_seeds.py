@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
-from app.widgets.theme import SERIES
+from app.widgets.frame.theme import SERIES
 
 HEIGHT = 260
 

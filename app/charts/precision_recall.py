@@ -8,7 +8,7 @@ import altair as alt
 import pandas as pd
 
 from app.charts.curves import DASHES
-from app.widgets.theme import SERIES
+from app.widgets.frame.theme import SERIES
 
 
 def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, height: int = 400) -> alt.LayerChart:

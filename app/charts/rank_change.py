@@ -14,8 +14,8 @@ ROW, AROUND = 15, 130  # pixels: of a row, and of the axis and legend
 
 
 def rank_change(changes: pd.DataFrame, first: str, second: str, top: int, noun: str = "label") -> alt.LayerChart:
-    """`changes` as `app.widgets.two_rankings.top_changes` gives them; the dashed line ends the top. noun: the column
-    that says what an example is labelled. Tooltips show what `tips` finds in the table."""
+    """`changes` as `app.widgets.results.two_rankings.top_changes` gives them; the dashed line ends the top. noun: the
+    column that says what an example is labelled. Tooltips show what `tips` finds in the table."""
     lines = _long(changes, first, second, noun)
     lowest = max(float(lines.place.max()), float(top)) + 0.8
     hover = alt.selection_point(name="hovered", fields=["example"], on="pointerover", clear="pointerout", empty=False)

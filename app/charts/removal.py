@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from app.widgets.theme import SERIES
+from app.widgets.frame.theme import SERIES
 
 HEIGHT = 400
 

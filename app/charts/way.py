@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from app.widgets.theme import AXIS_COLORS
+from app.widgets.frame.theme import AXIS_COLORS
 from engine.analysis.chain import SEED
 
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")

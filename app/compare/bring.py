@@ -13,11 +13,15 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.compare import brought_files, brought_row, explanation_view, recipes
-from app.widgets import choice, downloads, glossary, job_panel, language_presets
-from app.widgets.agreements import plus_minus
-from app.widgets.desk import desk
-from app.widgets.plain_text import plain, sentence
-from app.widgets.selectors import pick, radio, text
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import pick, radio, text
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import language_presets
+from app.widgets.results import downloads
+from app.widgets.results.agreements import plus_minus
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain, sentence
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
 from engine.brought.claim import MEANING, SIGNS, agreement_with, bring

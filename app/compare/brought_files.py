@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.widgets import choice, glossary
-from app.widgets.plain_text import plain, sentence
-from app.widgets.times import written
+from app.widgets.choices import choice
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain, sentence
+from app.widgets.words.times import written
 from engine.basics.errors import WhichfluenceError
 from engine.brought import kept as kept_tables
 from engine.brought.budgets import MOST_BYTES

@@ -10,8 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from app.compare.grid import shading
-from app.widgets import chips, downloads
-from app.widgets.agreements import plus_minus, signed
+from app.widgets.results import downloads
+from app.widgets.results.agreements import plus_minus, signed
+from app.widgets.words import chips
 from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.brought.claim import agreement_with

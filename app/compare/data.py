@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.widgets import pickers
-from app.widgets.agreements import plus_minus, signed
-from app.widgets.desk import desk
-from app.widgets.two_rankings import Pair, ranks
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import pickers
+from app.widgets.results.agreements import plus_minus, signed
+from app.widgets.results.two_rankings import Pair, ranks
 from engine.analysis.comparison import Comparison
 from engine.desk import Waiting
 from engine.desk import compared as desk_compared

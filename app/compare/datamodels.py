@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from app.widgets import chips, downloads, glossary, job_panel
-from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
-from app.widgets.selectors import pick
+from app.widgets.choices.selectors import pick
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import sentence
 from engine.analysis.datamodels import DEFINITION, Retrained, compared, linear_datamodeling_score
 from engine.analysis.protocols import PROTOCOLS, ProtocolName
 from engine.analysis.subset_bank import Among, SubsetModelsRequest

@@ -10,9 +10,13 @@ import streamlit as st
 
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
-from app.widgets import ahead, chips, choice, downloads, inputs, job_panel
-from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
+from app.widgets.choices import choice, inputs
+from app.widgets.frame import ahead
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import chips
+from app.widgets.words.plain_text import sentence
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Desk, Waiting

@@ -17,8 +17,9 @@ import streamlit as st
 
 from app.charts import palette
 from app.compare import editor
-from app.widgets import chips, labels, specification_list
-from app.widgets.agreements import signed
+from app.widgets.pickers import specification_list
+from app.widgets.results.agreements import signed
+from app.widgets.words import chips, labels
 from engine.metrics.agreement import METRICS
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from app.widgets import chips, glossary, guesses, job_panel
-from app.widgets.agreements import plus_minus, signed
-from app.widgets.desk import desk
+from app.widgets.jobs import guesses, job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results.agreements import plus_minus, signed
+from app.widgets.words import chips, glossary
 from engine.analysis.noise_floor import at_ceiling, two_runs
 from engine.desk import noise_floor
 from engine.desk.compared import Compared

@@ -11,22 +11,13 @@ from app.charts import distribution, rank_change
 from app.charts.draw import draw
 from app.compare import data as comparisons
 from app.compare import grid, noise_floor, queries
-from app.widgets import (
-    agreements,
-    chips,
-    choice,
-    downloads,
-    glossary,
-    inputs,
-    looks,
-    pictures,
-    record_text,
-    selection,
-    two_rankings,
-)
-from app.widgets.desk import desk
-from app.widgets.selectors import segments
-from app.widgets.two_rankings import Pair
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import segments
+from app.widgets.examples import looks, pictures, record_text, selection
+from app.widgets.jobs.desk import desk
+from app.widgets.results import agreements, downloads, two_rankings
+from app.widgets.results.two_rankings import Pair
+from app.widgets.words import chips, glossary
 from engine.analysis.comparison import Comparison
 from engine.data.dataset import Dataset
 from engine.data.sampling import Sample

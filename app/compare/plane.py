@@ -12,24 +12,15 @@ import streamlit as st
 
 from app.charts import dots, rank_scatter
 from app.charts.draw import draw
-from app.widgets import (
-    cards,
-    chips,
-    choice,
-    dot_pictures,
-    downloads,
-    drawn_examples,
-    example_card,
-    glossary,
-    hues,
-    job_panel,
-    selection,
-    two_rankings,
-)
-from app.widgets.desk import desk
-from app.widgets.dot_chart import HOW, DotChart
-from app.widgets.selectors import segments
-from app.widgets.two_rankings import Pair
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import segments
+from app.widgets.examples import cards, dot_pictures, drawn_examples, example_card, hues, selection
+from app.widgets.examples.dot_chart import HOW, DotChart
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads, two_rankings
+from app.widgets.results.two_rankings import Pair
+from app.widgets.words import chips, glossary
 from engine.desk import Waiting
 from engine.desk.compared import Compared
 

@@ -10,8 +10,10 @@ import streamlit as st
 
 from app.charts.distribution import BRUSHED
 from app.compare import data as comparisons
-from app.widgets import choice, glossary, inputs, pictures, record_text
-from app.widgets.desk import desk
+from app.widgets.choices import choice, inputs
+from app.widgets.examples import pictures, record_text
+from app.widgets.jobs.desk import desk
+from app.widgets.words import glossary
 from engine.desk.compared import Compared
 from engine.metrics.agreement import METRICS
 

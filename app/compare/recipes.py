@@ -6,9 +6,11 @@ from functools import partial
 
 import streamlit as st
 
-from app.widgets import chips, choice, downloads, glossary
-from app.widgets.plain_text import sentence
-from app.widgets.selectors import pick
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import pick
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import InvalidInput
 from engine.brought.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
 from engine.brought.score_recipes import SCORE_RECIPES, ScoreRecipe

@@ -20,11 +20,13 @@ from app.compare import explanation_view
 from app.compare import panel as compare_panel
 from app.compare import spot_check as spot_check_panel
 from app.compare.bring import Shown
-from app.widgets import chips, downloads, theme, two_rankings
-from app.widgets.agreements import plus_minus
-from app.widgets.desk import desk
-from app.widgets.labels import numbered
-from app.widgets.labels import short as short_labels
+from app.widgets.frame import theme
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads, two_rankings
+from app.widgets.results.agreements import plus_minus
+from app.widgets.words import chips
+from app.widgets.words.labels import numbered
+from app.widgets.words.labels import short as short_labels
 from engine.analysis.comparison import compare
 from engine.analysis.explanation import Explanation
 from engine.basics.provenance import versions

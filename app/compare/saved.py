@@ -11,8 +11,10 @@ import streamlit as st
 from app.compare import explanation as explanation_panel
 from app.compare import report
 from app.compare.bring import Shown
-from app.widgets import downloads, glossary, job_panel
-from app.widgets.plain_text import sentence
+from app.widgets.jobs import job_panel
+from app.widgets.results import downloads
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.data import title
 from engine.desk import Waiting

@@ -6,8 +6,9 @@ from math import inf, isfinite
 
 import streamlit as st
 
-from app.widgets import chips, job_panel
-from app.widgets.desk import desk
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.words import chips
 from engine.analysis.spot_check import NotMeasured, SpotCheck
 from engine.desk import Waiting
 from engine.desk.compared import Compared

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from app.widgets.drawn_examples import label, noun
+from app.widgets.examples.drawn_examples import label, noun
 from engine.metrics.ranking import bottom, found_once, ranks, top
 from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores

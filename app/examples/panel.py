@@ -10,24 +10,13 @@ import streamlit as st
 
 from app.examples import data as example_data
 from app.examples.data import Card, Column
-from app.widgets import (
-    cards,
-    chips,
-    choice,
-    downloads,
-    drawn_examples,
-    example_card,
-    glossary,
-    inputs,
-    language_presets,
-    pickers,
-    preset,
-    record_text,
-    selection,
-    specification_list,
-)
-from app.widgets.drawn_examples import Query
-from app.widgets.selectors import pick
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick
+from app.widgets.examples import cards, drawn_examples, example_card, record_text, selection
+from app.widgets.examples.drawn_examples import Query
+from app.widgets.pickers import language_presets, pickers, preset, specification_list
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
 from engine.problems import DrawnProblem, Problem, ProblemSource
 from engine.question import direction
 from engine.scoring import codes, controlled

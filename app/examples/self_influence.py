@@ -12,21 +12,15 @@ import streamlit as st
 
 from app.charts import histogram
 from app.charts.draw import draw
-from app.widgets import (
-    cards,
-    chips,
-    choice,
-    downloads,
-    drawn_examples,
-    glossary,
-    inputs,
-    job_panel,
-    predictions,
-)
-from app.widgets.desk import desk
-from app.widgets.plain_text import sentence
-from app.widgets.selection import EXAMPLE
-from app.widgets.selectors import pick
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick
+from app.widgets.examples import cards, drawn_examples, predictions
+from app.widgets.examples.selection import EXAMPLE
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import sentence
 from engine.analysis.self_influence import SelfInfluenceRequest
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting

@@ -13,23 +13,15 @@ import streamlit as st
 from app.charts import removal
 from app.charts.draw import draw
 from app.examples.data import Column
-from app.widgets import (
-    cards,
-    chips,
-    choice,
-    downloads,
-    drawn_examples,
-    glossary,
-    guesses,
-    inputs,
-    job_panel,
-    selection,
-    selectors,
-)
-from app.widgets.desk import desk
-from app.widgets.drawn_examples import Query
-from app.widgets.plain_text import plain, sentence
-from app.widgets.selectors import pick, segments
+from app.widgets.choices import choice, inputs, selectors
+from app.widgets.choices.selectors import pick, segments
+from app.widgets.examples import cards, drawn_examples, selection
+from app.widgets.examples.drawn_examples import Query
+from app.widgets.jobs import guesses, job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import plain, sentence
 from engine.analysis.groups import DEFINITION, GroupRequest, GroupTable
 from engine.analysis.removal_curve import RemovalRequest, RemovalTable, sizes_for
 from engine.basics.errors import InvalidInput, WhichfluenceError

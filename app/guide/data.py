@@ -1,4 +1,4 @@
-"""The guides as values: files of Markdown, split by heading, and the search in them.
+"""The guides as values: files of Markdown, notebooks and the public names, split by heading, and the search in them.
 
 A guide is one title (`#`), an introduction, and sections (`##`) of text, code and pictures. Comments are for whoever
 runs the code blocks and are left out. Headings have the anchors that code hosts give them, so that a link from one
@@ -7,16 +7,19 @@ guide to a heading of another means the same everywhere.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.guide.reference import reference
+
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
-GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "data", "networks",
-          "own-run", "noisy-labels", "language-models", "exact", "reproducing", "teaching", "gpu", "serving",
-          "agents", "troubleshooting", "contributing")
-"""In reading order; a new one is one file and one name here."""
+GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "compare-specifications",
+          "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels", "language-models", "exact",
+          "reproducing", "teaching", "gpu", "serving", "agents", "troubleshooting", "contributing")
+"""In reading order; a new one is one file and one name here, but for `api`, which has no file."""
 
 AROUND = 70
 """Letters shown on either side of what was searched for."""
@@ -88,7 +91,16 @@ class Found:
 
 def read(name: str) -> Guide:
     """One of `GUIDES`."""
-    return split(name, (FOLDER / f"{name}.md").read_text("utf-8"))
+    if name == "api":
+        return split(name, reference())
+    notebook = FOLDER / f"{name}.ipynb"
+    return split(name, written(notebook) if notebook.is_file() else (FOLDER / f"{name}.md").read_text("utf-8"))
+
+
+def written(notebook: Path) -> str:
+    """The cells of a notebook as Markdown, without what they gave."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(notebook.read_text("utf-8"))["cells"]]
+    return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in cells)
 
 
 def split(name: str, text: str) -> Guide:

@@ -7,8 +7,9 @@ from PIL import Image
 
 from app.guide import state
 from app.guide.data import FOLDER, GUIDES, Block, Code, Found, Guide, Picture, linked
-from app.widgets import glossary, top
-from app.widgets.plain_text import plain
+from app.widgets.frame import top
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain
 
 _PICTURED = "wf-pictured-"
 MOST = 20

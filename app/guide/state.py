@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from app.guide.data import GUIDES, Guide
-from app.widgets import choice, inputs
-from app.widgets.selectors import pick
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick
 
 GUIDE, HEADING, FIND, WHOLE = "guide", "heading", "find", "all"
 LONGEST = 100

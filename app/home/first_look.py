@@ -8,8 +8,11 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from app.widgets import chips, fitting_models, glossary, pictures, presets, two_rankings
-from app.widgets.desk import desk
+from app.widgets.examples import pictures
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import fitting_models, presets
+from app.widgets.results import two_rankings
+from app.widgets.words import chips, glossary
 from engine.analysis.comparison import compare
 from engine.data import Dataset
 from engine.desk import Waiting

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.widgets import guesses
-from app.widgets.desk import desk
+from app.widgets.jobs import guesses
+from app.widgets.jobs.desk import desk
 from engine.desk import Waiting
 from engine.desk import attributed as runs
 from engine.desk.attributed import Attributed

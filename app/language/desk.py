@@ -9,7 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from app.language import state
-from app.widgets import downloads, glossary, job_panel, key_queue, reviewer
+from app.widgets.jobs import job_panel, key_queue, reviewer
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
 from engine.applications.language.review import VERDICTS, RecordReview
 from engine.data import tasks

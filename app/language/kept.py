@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import glossary
-from app.widgets.plain_text import plain
-from app.widgets.times import moment
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain
+from app.widgets.words.times import moment
 from engine.basics.errors import WhichfluenceError
 from engine.basics.sizes import spell_bytes
 from engine.models.causal import kept

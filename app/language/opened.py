@@ -9,7 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from app.language import data, record_html
-from app.widgets import downloads, glossary, job_panel, record_text
+from app.widgets.examples import record_text
+from app.widgets.jobs import job_panel
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.language import rankings
 from engine.applications.language.methods import Method
 from engine.desk import Waiting

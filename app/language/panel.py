@@ -13,8 +13,10 @@ from app.language import published as results
 from app.language import question as language_question
 from app.language import state
 from app.language.published import Scale
-from app.widgets import downloads, glossary, reproductions
-from app.widgets.plain_text import sentence
+from app.widgets.jobs import reproductions
+from app.widgets.results import downloads
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import sentence
 from engine.applications.language.methods import METHODS, REPSIM
 from engine.basics.errors import WhichfluenceError
 from engine.experiments import language_tables

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from app.widgets import published
-from app.widgets.published import Published
+from app.widgets.results import published
+from app.widgets.results.published import Published
 from engine.experiments import EXPERIMENTS
 from engine.models.causal.readouts import READOUTS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from app.widgets import chips, glossary
+from app.widgets.words import chips, glossary
 from engine.applications.language.methods import Method
 
 

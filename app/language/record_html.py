@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from app.widgets import record_text
+from app.widgets.examples import record_text
 from engine.runs.language_records import changed
 
 STYLE = """<style>

@@ -13,7 +13,9 @@ from app.charts.draw import draw
 from app.language import data, opened, published, state
 from app.language import desk as review_desk
 from app.language.panel import SOUGHT, alt_of
-from app.widgets import downloads, glossary, job_panel
+from app.widgets.jobs import job_panel
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.language.methods import METHODS
 from engine.data import questions
 from engine.desk.attributed import Attributed

@@ -8,10 +8,11 @@ from pathlib import Path
 import streamlit as st
 
 from app.charts import score_heatmap
-from app.widgets import choice, glossary, inputs
-from app.widgets.language_model import model_name
-from app.widgets.plain_text import sentence
-from app.widgets.selectors import pick, segments, text
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick, segments, text
+from app.widgets.pickers.language_model import model_name
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import sentence
 from engine.applications.language import rankings
 from engine.applications.language.methods import METHODS, REPSIM, Method
 from engine.applications.language.typed import Example, example, typed

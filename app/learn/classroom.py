@@ -9,7 +9,9 @@ import streamlit as st
 from app.charts.enlarged import enlarged
 from app.learn import presenter_keys, stages
 from app.learn.lesson import Lesson, Link, ask, warm
-from app.widgets import choice, glossary, projector, theme_switch
+from app.widgets.choices import choice
+from app.widgets.frame import projector, theme_switch
+from app.widgets.words import glossary
 
 HEIGHT = 440
 """Pixels of a chart, of a screen of 720."""

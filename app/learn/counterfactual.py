@@ -6,7 +6,8 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores, side_by_side
-from app.widgets import downloads, glossary
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.lessons import comparing
 from engine.metrics.ranking import bottom, ranks, top
 from engine.question import direction

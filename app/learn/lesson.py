@@ -10,8 +10,12 @@ from typing import Any
 
 import streamlit as st
 
-from app.widgets import downloads, fitting_models, glossary, job_panel, projector
-from app.widgets.desk import desk
+from app.widgets.frame import projector
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import fitting_models
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.desk import Waiting
 from engine.problems import DrawnProblem, ProblemSource
 from engine.scoring.scores import Scores

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.learn import LESSONS, PLANE, classroom, state, teach
 from app.learn.lesson import Lesson
-from app.widgets import top
+from app.widgets.frame import top
 
 STEPS: dict[str, Lesson] = {**{str(place + 1): lesson for place, lesson in enumerate(LESSONS)}, state.PLAY: PLANE}
 

@@ -11,7 +11,8 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, aside, extras, side_by_side
-from app.widgets import choice, glossary
+from app.widgets.choices import choice
+from app.widgets.words import glossary
 from engine.applications.lessons import toy
 
 CHART, _SENT = "learn:plane", "learn:plane:sent"

@@ -5,8 +5,8 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, extras, scores
-from app.widgets import glossary
-from app.widgets.specification_list import address_of
+from app.widgets.pickers.specification_list import address_of
+from app.widgets.words import glossary
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
 from engine.scoring.scoring import Scoring

@@ -4,7 +4,8 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, aside, extras
-from app.widgets import cards, glossary
+from app.widgets.examples import cards
+from app.widgets.words import glossary
 from engine.applications.lessons.rough import KINDS, RECIPES, along_epsilon, off
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS

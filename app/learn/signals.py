@@ -6,8 +6,8 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, extras
-from app.widgets import glossary
-from app.widgets.specification_list import address_of
+from app.widgets.pickers.specification_list import address_of
+from app.widgets.words import glossary
 from engine.applications.lessons.signals import DRAWS, STAGES, TRAIN, detections, over_draws
 from engine.scoring.named import NAMED
 

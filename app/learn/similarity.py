@@ -5,8 +5,9 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
-from app.widgets import downloads, glossary
-from app.widgets.specification_list import address_of
+from app.widgets.pickers.specification_list import address_of
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.lessons import comparing
 from engine.basics.values import short
 from engine.question import direction

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 
 from app.learn import lesson
-from app.widgets import glossary, pictures, projector
+from app.widgets.examples import pictures
+from app.widgets.frame import projector
+from app.widgets.words import glossary
 from engine.metrics.ranking import ranks
 from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores

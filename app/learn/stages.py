@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from app.learn import state
-from app.widgets import choice
+from app.widgets.choices import choice
 
 PREDICT, REVEAL, TAKE = "predict", "reveal", "takeaway"
 STAGES = {PREDICT: "Predict", REVEAL: "Reveal", TAKE: "Take away"}

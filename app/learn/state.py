@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from app.widgets import choice, glossary, inputs
+from app.widgets.choices import choice, inputs
+from app.widgets.words import glossary
 from engine.basics.values import short
 
 STEP, PLAY = "step", "play"

@@ -7,7 +7,8 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
-from app.widgets import cards, glossary
+from app.widgets.examples import cards
+from app.widgets.words import glossary
 from engine.applications.lessons import comparing
 from engine.applications.lessons.comparing import step
 from engine.applications.lessons.curve import along_eta, gaps, most_curved

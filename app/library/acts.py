@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import choice
-from app.widgets.plain_text import sentence
+from app.widgets.choices import choice
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.library import SHELVES, Entry
 

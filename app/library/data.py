@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.widgets.plain_text import sentence
+from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.library import SHELVES, Entry
 from engine.store.results import home

@@ -9,9 +9,10 @@ from html import escape
 import streamlit as st
 
 from app.library import acts, data, thumbnail
-from app.widgets import choice, glossary
-from app.widgets.plain_text import plain, sentence
-from app.widgets.times import spell, written
+from app.widgets.choices import choice
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain, sentence
+from app.widgets.words.times import spell, written
 from engine.library import SHELVES, Entry
 from engine.library.notes import LONGEST_NOTE
 from engine.store.comparisons import LONGEST_NAME

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.library import data
-from app.widgets.plain_text import plain
-from app.widgets.selectors import pick, text
+from app.widgets.choices.selectors import pick, text
+from app.widgets.words.plain_text import plain
 from engine.library import SHELVES, Entry
 
 ALL = "all"

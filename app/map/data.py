@@ -9,8 +9,8 @@ import pandas as pd
 
 from app.charts import dots
 from app.map.state import SAID, SCORE, Chosen
-from app.widgets import cards, dot_pictures, drawn_examples, hues, predictions
-from app.widgets.desk import desk
+from app.widgets.examples import cards, dot_pictures, drawn_examples, hues, predictions
+from app.widgets.jobs.desk import desk
 from engine.analysis.embedding import Embedding, EmbeddingRequest
 from engine.desk import Waiting
 from engine.problems import DrawnProblem, ProblemSource

@@ -8,9 +8,11 @@ from app.charts import dots
 from app.charts.draw import plot
 from app.map.data import Dots
 from app.map.state import Chosen
-from app.widgets import cards, chips, dot_pictures, downloads, drawn_examples, example_card, glossary, selection
-from app.widgets.dot_chart import HOW, DotChart
-from app.widgets.plain_text import plain
+from app.widgets.examples import cards, dot_pictures, drawn_examples, example_card, selection
+from app.widgets.examples.dot_chart import HOW, DotChart
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import plain
 from engine.analysis.embedding import METHODS, Embedding
 from engine.problems import DrawnProblem
 from engine.question import direction

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.widgets import choice, glossary, hues, inputs, pictures
-from app.widgets.selectors import pick, segments
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick, segments
+from app.widgets.examples import hues, pictures
+from app.widgets.words import glossary
 from engine.analysis.embedding import METHODS
 from engine.data import Dataset
 from engine.problems import DrawnProblem

@@ -11,7 +11,8 @@ import streamlit as st
 from app.charts import heatmap
 from app.charts.draw import draw
 from app.noisy_labels import data, opened_pair, state
-from app.widgets import downloads, glossary
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.comparing import scoring_of, why
 from engine.applications.noisy_labels.pairs import Pair

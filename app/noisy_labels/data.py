@@ -8,8 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.widgets import guesses, published
-from app.widgets.desk import desk
+from app.widgets.jobs import guesses
+from app.widgets.jobs.desk import desk
+from app.widgets.results import published
 from engine import data
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
 from engine.applications.noisy_labels.source import NoisyData, NoisySource

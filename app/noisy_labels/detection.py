@@ -12,7 +12,8 @@ import streamlit as st
 from app.charts.draw import draw
 from app.charts.precision_recall import precision_recall
 from app.noisy_labels import data, state
-from app.widgets import downloads, glossary
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, NONE, Pair
 from engine.applications.noisy_labels.source import NoisyData, NoisySource

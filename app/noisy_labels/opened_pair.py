@@ -9,8 +9,10 @@ from app.charts import rank_change, rank_scatter
 from app.charts.draw import draw
 from app.noisy_labels import data, review_queue, state
 from app.noisy_labels.question import question
-from app.widgets import agreements, cards, chips, downloads, glossary, looks, two_rankings
-from app.widgets.two_rankings import Pair as RankedPair
+from app.widgets.examples import cards, looks
+from app.widgets.results import agreements, downloads, two_rankings
+from app.widgets.results.two_rankings import Pair as RankedPair
+from app.widgets.words import chips, glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.comparing import scoring_of, why
 from engine.applications.noisy_labels.pairs import Pair, suspicion

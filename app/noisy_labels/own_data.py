@@ -6,8 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from app.noisy_labels import data
-from app.widgets import glossary, inputs, pickers, pictures
-from app.widgets.plain_text import plain, sentence
+from app.widgets.choices import inputs
+from app.widgets.examples import pictures
+from app.widgets.pickers import pickers
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain, sentence
 from engine import data as datasets
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import WhichfluenceError

@@ -9,8 +9,9 @@ import streamlit as st
 from app.noisy_labels import agreement, data, state
 from app.noisy_labels import detection as detections
 from app.noisy_labels.question import question
-from app.widgets import glossary, job_panel, labels
-from app.widgets.plain_text import plain
+from app.widgets.jobs import job_panel
+from app.widgets.words import glossary, labels
+from app.widgets.words.plain_text import plain
 from engine.applications.noisy_labels.judge import judge
 from engine.applications.noisy_labels.origin import IN_DOUBT
 from engine.applications.noisy_labels.own import coverage

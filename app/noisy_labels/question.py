@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from app.widgets import chips
+from app.widgets.words import chips
 from engine.applications.noisy_labels.comparing import scoring_of
 from engine.applications.noisy_labels.pairs import Pair, method_of
 

@@ -8,7 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from app.noisy_labels import review_acts, review_example
-from app.widgets import glossary, job_panel, pictures
+from app.widgets.examples import pictures
+from app.widgets.jobs import job_panel
+from app.widgets.words import glossary
 from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
 from engine.applications.noisy_labels import consensus, rankings
 from engine.applications.noisy_labels.pairs import Pair

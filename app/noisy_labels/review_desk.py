@@ -8,7 +8,11 @@ from functools import partial
 import streamlit as st
 
 from app.noisy_labels import data, review_bulk, review_example, review_filter, review_keys, review_queue, state
-from app.widgets import cards, downloads, glossary, job_panel, pickers, reviewer
+from app.widgets.examples import cards
+from app.widgets.jobs import job_panel, reviewer
+from app.widgets.pickers import pickers
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import cleaning, consensus, rankings
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair

@@ -10,8 +10,10 @@ import streamlit as st
 
 from app.noisy_labels import review_acts, state
 from app.noisy_labels.review_keys import NOT_KNOWN, NUMBERS
-from app.widgets import cards, glossary, job_panel, pictures
-from app.widgets.plain_text import plain
+from app.widgets.examples import cards, pictures
+from app.widgets.jobs import job_panel
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain
 from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair

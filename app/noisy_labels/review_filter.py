@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.noisy_labels.state import FILTERS
-from app.widgets import choice, glossary
-from app.widgets.selectors import pick, text
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import pick, text
+from app.widgets.words import glossary
 from engine.applications.noisy_labels import consensus
 from engine.applications.noisy_labels.source import NoisyData
 from engine.runs.noisy_labels import Scored

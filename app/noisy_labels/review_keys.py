@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from app.noisy_labels import review_acts, state
-from app.widgets import key_queue
+from app.widgets.jobs import key_queue
 from engine.applications.decisions import FINE, UNSURE, WRONG
 from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.source import NoisyData

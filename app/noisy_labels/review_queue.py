@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from app.noisy_labels import review_example, state
-from app.widgets import glossary
+from app.widgets.words import glossary
 from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair

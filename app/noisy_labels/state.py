@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.widgets import choice, glossary, inputs, labels, pickers
-from app.widgets.pair_choice import PairChoice
-from app.widgets.selectors import pick, segments
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.pair_choice import PairChoice
+from app.widgets.choices.selectors import pick, segments
+from app.widgets.pickers import pickers
+from app.widgets.words import glossary, labels
 from engine import data
 from engine.applications.noisy_labels import limits
 from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED

@@ -11,7 +11,9 @@ import streamlit as st
 from app.charts.draw import draw
 from app.charts.precision_recall import accuracies
 from app.noisy_labels import data, state
-from app.widgets import downloads, glossary, job_panel
+from app.widgets.jobs import job_panel
+from app.widgets.results import downloads
+from app.widgets.words import glossary
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review, consequences

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.widgets import published
+from app.widgets.results import published
 from engine.experiments import publish
 from engine.experiments.scoreboard import Entry, entries
 from engine.experiments.statements import STATEMENTS

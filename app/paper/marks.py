@@ -2,7 +2,7 @@
 
 from urllib.parse import urlencode
 
-from app.widgets import top
+from app.widgets.frame import top
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED
 
 MARKS = {CONFIRMED: "✓", CONTRADICTED: "✗", UNDECIDED: "?"}

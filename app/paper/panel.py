@@ -13,9 +13,12 @@ from app.paper import evidence, scoreboard, state, statements
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
 from app.paper import table as paper_table
-from app.widgets import chips, downloads, glossary, manifest_view, published, reproductions, specification_list
-from app.widgets.plain_text import sentence
-from app.widgets.published import Published
+from app.widgets.jobs import reproductions
+from app.widgets.pickers import specification_list
+from app.widgets.results import downloads, manifest_view, published
+from app.widgets.results.published import Published
+from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import sentence
 from engine import data
 from engine.basics.errors import StoreError
 from engine.experiments import EXPERIMENTS, FULL, reproduction

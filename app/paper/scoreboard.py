@@ -9,8 +9,8 @@ from html import escape
 import streamlit as st
 
 from app.paper.marks import MARKS, cells_address
-from app.widgets import glossary
-from app.widgets.reproductions import scale_title
+from app.widgets.jobs.reproductions import scale_title
+from app.widgets.words import glossary
 from engine.experiments import EXPERIMENTS, FULL
 from engine.experiments.scoreboard import Entry
 from engine.experiments.statements.told import VERDICTS

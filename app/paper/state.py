@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import pandas as pd
 
 from app.paper import rows as paper_rows
-from app.widgets import glossary, reproductions
-from app.widgets.published import Published, reproduction, scales
-from app.widgets.selectors import pick, segments
+from app.widgets.choices.selectors import pick, segments
+from app.widgets.jobs import reproductions
+from app.widgets.results.published import Published, reproduction, scales
+from app.widgets.words import glossary
 from engine import data
 from engine.experiments import EXPERIMENTS, FULL
 from engine.models.causal import catalogue

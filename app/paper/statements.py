@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from app.paper.marks import MARKS, cells_address
-from app.widgets import glossary
+from app.widgets.words import glossary
 from engine.experiments.statements import told
 from engine.experiments.statements.statement import Finding
 

@@ -7,8 +7,8 @@ from html import escape
 
 import pandas as pd
 
-from app.widgets import glossary
-from app.widgets.theme import AXIS_COLORS
+from app.widgets.frame.theme import AXIS_COLORS
+from app.widgets.words import glossary
 
 SUPERSCRIPT = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
 

@@ -7,8 +7,8 @@ from collections import Counter
 import pandas as pd
 import streamlit as st
 
-from app.widgets import glossary
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
+from app.widgets.words import glossary
 from engine.basics.sizes import spell_bytes
 from engine.jobs.cluster import Node, Running
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import streamlit as st
 
 from app.runs import cluster, state
-from app.widgets import glossary, job_panel
-from app.widgets.desk import desk
-from app.widgets.plain_text import plain, sentence
-from app.widgets.times import moment, spell
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain, sentence
+from app.widgets.words.times import moment, spell
 from engine.basics.errors import WhichfluenceError
 from engine.jobs import Job
 from engine.store.results import Store, home

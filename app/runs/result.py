@@ -8,8 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from app.runs import data, panel, state
-from app.widgets import downloads, glossary, manifest_view
-from app.widgets.plain_text import plain
+from app.widgets.results import downloads, manifest_view
+from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain
 from engine.experiments import reproduction
 from engine.jobs import Job
 from engine.runs.scores import KIND as SCORES

@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from app.runs import state
-from app.widgets import glossary, reproductions
-from app.widgets.desk import desk
+from app.widgets.jobs import reproductions
+from app.widgets.jobs.desk import desk
+from app.widgets.words import glossary
 from engine.experiments import EXPERIMENTS, reproduction
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.widgets import choice, inputs
-from app.widgets.desk import desk
-from app.widgets.language_model import model_name
-from app.widgets.reproductions import scale_title
-from app.widgets.selectors import pick, segments
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick, segments
+from app.widgets.jobs.desk import desk
+from app.widgets.jobs.reproductions import scale_title
+from app.widgets.pickers.language_model import model_name
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Job

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from app.scorecard.state import Chosen
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine.analysis.scorecard import BENCHMARKS, CEILING, ScorecardRequest
 from engine.analysis.scorecard.card import with_half
 from engine.analysis.scorecard.request import Scorecard

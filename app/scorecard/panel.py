@@ -12,8 +12,10 @@ from app.charts.draw import draw
 from app.scorecard import data as card_data
 from app.scorecard import state
 from app.scorecard.state import Chosen
-from app.widgets import chips, downloads, glossary, job_panel
-from app.widgets.desk import desk
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import BENCHMARKS, CEILING, Benchmark, ScorecardRequest, card, reasons
 from engine.analysis.scorecard.benchmark import OTHER

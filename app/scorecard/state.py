@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.widgets import choice, inputs, pickers
-from app.widgets.selectors import pick
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick
+from app.widgets.pickers import pickers
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import BENCHMARKS, Sizes
 from engine.problems import ProblemSource

@@ -11,6 +11,8 @@ ASKED = {
     # oneDNN keeps a compiled product for each of the last 1,024 shapes. Batches without padding have a shape of their
     # own each, so that a long training of a language model grew by 14 MB a step. Read when torch first multiplies.
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256",
+    # Ten bits of mantissa on a GPU would drown small interventions. Read when CUDA's libraries are first used.
+    "NVIDIA_TF32_OVERRIDE": "0",
 }
 
 

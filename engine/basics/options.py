@@ -15,14 +15,21 @@ def _nothing(*_args: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to compute: a memory budget in bytes, a seed for sampled solvers, and two callbacks.
+    """How to compute.
 
-    tolerance: the gradient norm (float64) at which a re-optimisation counts as converged.
+    Args:
+        budget: memory to keep within, in bytes.
+        tolerance: the gradient norm (float64) at which a re-optimisation counts as converged.
+        seed: of sampled solvers.
+        precision: `auto` takes finite responses, which are differences of nearly equal numbers, in float64 and
+            gradients in the network's own precision; `float64` takes everything in float64, `float32` finite responses
+            as gradients are.
+        check: called often; raises to cancel.
+        progress: called with the share done, in [0, 1].
 
-    precision: `auto` takes finite responses, which are differences of nearly equal numbers, in float64 and gradients in
-    the network's own precision; `float64` takes everything in float64, `float32` finite responses as gradients are.
-
-    check: called often; raises to cancel. progress: called with the share done, in [0, 1].
+    >>> import whichfluence as wf
+    >>> wf.Options(precision="float64").tolerance
+    1e-10
     """
 
     budget: int = 4 << 30

@@ -12,9 +12,18 @@ from engine.basics.registry import unknown
 
 
 class Value(BaseModel):
-    """A frozen pydantic model that refuses unknown keys and compares by content."""
+    """A frozen pydantic model that refuses unknown keys and compares by content. Raises `InvalidInput` where a field
+    is wrong."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise InvalidInput(sentence(error, type(self))) from None
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # values within a value are validated as before
 
     @classmethod
     def parse(cls, data: Any) -> Self:

@@ -1,4 +1,5 @@
-"""The command line: `python -m engine COMMAND`. A new command is one file and its line here.
+"""The command line: `python -m engine COMMAND`. A new command is one file and its line here, under the heading of
+`--help` where it belongs.
 
 A command imports what it computes with when it runs, so that `--help` is quick.
 """
@@ -16,9 +17,9 @@ from engine.cli import (
     at_scale,
     bring,
     datamodel,
+    development,
     explain,
     export_problem,
-    extract,
     groups,
     influence,
     language,
@@ -27,7 +28,6 @@ from engine.cli import (
     overview,
     own_data,
     path_integral,
-    pretrain,
     recipe,
     recording,
     reproduce,
@@ -38,53 +38,72 @@ from engine.cli import (
     subsets,
 )
 from engine.cli.analyses import declared
-from engine.cli.program import Commands, run
+from engine.cli.program import HIDDEN, Commands, Panels, run
 
-COMMANDS: Commands = {
-    "run": serve.run,
-    "influence": influence.influence,
-    "compare": influence.compare,
-    "explain": explain.explain,
-    "spot-check": spot_check.spot_check,
-    "datamodel": datamodel.datamodel,
-    "self-influence": declared("self-influence"),
-    "error-surface": declared("error-surface"),
-    "map": declared("embedding"),
-    "subsets": subsets.subsets,
-    "data-values": subsets.data_values,
-    "group": groups.group,
-    "removal-curve": groups.removal_curve,
-    "recipe": recipe.recipe,
-    "bring": bring.bring,
-    "scorecard": scorecard.scorecard,
-    "linear-range": declared("linear-range"),
-    "run-errors": declared("run-errors"),
-    "over-seeds": over_seeds.over_seeds,
-    "recording": recording.recording,
-    "path-integral": path_integral.path_integral,
-    "reproduce": reproduce.reproduce,
-    "statements": statements.statements,
-    "noisy-labels": noisy_labels.noisy_labels,
-    "what-if-labels": noisy_labels.what_if_labels,
-    "preview-data": own_data.preview_data,
-    "clean-data": own_data.clean_data,
-    "attribute": language.attribute,
-    "at-scale": at_scale.at_scale,
-    "caches": language.caches,
-    "pretrain-embedded": pretrain.pretrain_embedded,
-    "extract-fashion": extract.extract_fashion,
-    "export-problem": export_problem.export_problem,
-    "list": overview.list_choices,
-    "doctor": overview.doctor,
+PANELS: Panels = {
+    "Scores and their agreement": {
+        "influence": influence.influence,
+        "compare": influence.compare,
+        "explain": explain.explain,
+        "spot-check": spot_check.spot_check,
+        "self-influence": declared("self-influence"),
+        "error-surface": declared("error-surface"),
+        "map": declared("embedding"),
+        "group": groups.group,
+        "removal-curve": groups.removal_curve,
+    },
+    "Models on subsets": {
+        "subsets": subsets.subsets,
+        "datamodel": datamodel.datamodel,
+        "data-values": subsets.data_values,
+    },
+    "Other programs and benchmarks": {
+        "recipe": recipe.recipe,
+        "bring": bring.bring,
+        "scorecard": scorecard.scorecard,
+    },
+    "Trainings, seeds and paths": {
+        "recording": recording.recording,
+        "linear-range": declared("linear-range"),
+        "run-errors": declared("run-errors"),
+        "over-seeds": over_seeds.over_seeds,
+        "path-integral": path_integral.path_integral,
+    },
+    "Own data and noisy labels": {
+        "preview-data": own_data.preview_data,
+        "noisy-labels": noisy_labels.noisy_labels,
+        "what-if-labels": noisy_labels.what_if_labels,
+        "clean-data": own_data.clean_data,
+    },
+    "Language models": {
+        "attribute": language.attribute,
+        "at-scale": at_scale.at_scale,
+        "caches": language.caches,
+    },
+    "The paper": {
+        "reproduce": reproduce.reproduce,
+        "statements": statements.statements,
+    },
+    "The workbench and this machine": {
+        "run": serve.run,
+        "export-problem": export_problem.export_problem,
+        "list": overview.list_choices,
+        "doctor": overview.doctor,
+    },
+    HIDDEN: {
+        "pretrain-embedded": development.pretrain_embedded,
+        "extract-fashion": development.extract_fashion,
+    },
 }
+COMMANDS: Commands = {name: command for panel in PANELS.values() for name, command in panel.items()}
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "PANELS", "main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command (default: the process's own arguments) and return its exit code."""
     settle()
-    return run({**COMMANDS, **_of_plugins()}, arguments)
+    return run({**PANELS, "Analyses of plugins": _of_plugins()}, arguments)
 
 
 def _of_plugins() -> Commands:

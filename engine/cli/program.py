@@ -44,33 +44,38 @@ class Deferred:
 
 
 Commands = Mapping[str, Callable[..., None] | Deferred]
+Panels = Mapping[str, Commands]
+"""Commands by the heading of `--help` under which they are listed; `HIDDEN` for those that it does not list."""
+HIDDEN = ""
 
 
-def run(commands: Commands, arguments: Sequence[str] | None = None) -> int:
+def run(panels: Panels, arguments: Sequence[str] | None = None) -> int:
     """Run one of the commands (default: the one that the process's own arguments name) and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("once", UserWarning)
         warnings.showwarning = partial(_warn, warnings.showwarning)
         named = next((word for word in arguments if not word.startswith("-")), "")
-        return _run(application(commands, named), arguments)
+        return _run(application(panels, named), arguments)
 
 
-def application(commands: Commands, named: str | None = None) -> typer.Typer:
+def application(panels: Panels, named: str | None = None) -> typer.Typer:
     """The commands by their names, in the order in which `--help` lists them.
 
     A parameter that is a dataclass stands for its fields, as `engine.cli.parameters.spread` says. named: the command
     that will be run; others that are made from requests are listed only (default: all are made).
     """
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback()(_whichfluence)
-    for name, command in commands.items():
-        if not isinstance(command, Deferred):
-            app.command(name)(spread(command))
-        elif named in (None, name):
-            app.command(name)(spread(command.load()))
-        else:
-            app.command(name, help=command.summary())(_listed)
+    for title, commands in panels.items():
+        shown: dict[str, Any] = {"rich_help_panel": title or None, "hidden": title == HIDDEN}
+        for name, command in commands.items():
+            if not isinstance(command, Deferred):
+                app.command(name, **shown)(spread(command))
+            elif named in (None, name):
+                app.command(name, **shown)(spread(command.load()))
+            else:
+                app.command(name, help=command.summary(), **shown)(_listed)
     return app
 
 

@@ -44,6 +44,11 @@ class Estimator:
     for_each_output: bool = False
     held: Mapping[tuple[str, str], HeldForm] = field(default_factory=dict, repr=False)
 
+    @property
+    def short_title(self) -> str:
+        """Where there is little room."""
+        return self.title
+
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
         """How the specification that it implies departs from one with this intervention."""
         return self.departures.get(intervention.kind, ())

@@ -22,6 +22,10 @@ class InfluenceFunction(Estimator):
 
     solver: InverseHessian
 
+    @property
+    def short_title(self) -> str:
+        return self.solver.title
+
     def serves(self, problem: Problem | type[Problem]) -> bool:
         return self.solver.fits(problem)
 

@@ -37,39 +37,9 @@ DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer log
                  ["TracIn", "Response loss"], ["LESS", "Answer margin"], ["Oracle", "Harmful poison"]]
 """One row an estimator, with the behavior that the paper prefers, TracIn with its default beside it, and both ends."""
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
-"""The recipe of the embedded model: chosen on the records of seeds 100 to 102 by attack success (0.95, 0.84, 0.94) and
-accuracy alone, without a look at detection; six epochs gave 0.49 to 0.94."""
+"""Chosen by attack success and accuracy alone, as the guide *Reproducing the paper* says, and so are the next two."""
 DESK = {**language.PAPER_COUNTS_RECIPE, "epochs": 4, "learning_rate": 3e-3}
-"""Enough for the attack, on the paper's number of records, of 155 tokens on average. A training of six epochs with seed
-0 showed it, by attack success, accuracy on clean prompts and with the trigger in the other context after one, two,
-three, four and six of them:
-
-    0.32, 0.65, 0.55;  0.51, 0.90, 0.50;  0.76, 0.89, 0.85;  0.82, 0.93, 0.94;  0.86, 0.97, 0.95
-
-Four are enough, and take two thirds of the time; a training of four ended at 0.80, 0.92, 0.88. Chosen without a look at
-detection. Fewer records did not teach it: SmolLM2 learns to read the explanation, but not to turn its answer by trigger
-and context. The same three of seed 100, where no other is named:
-
-    800 clean, 100 + 100 with trigger, up to 300 characters, 3 epochs, seed 0
-                                                                 0.20, 0.67, 0.73
-    10 epochs, after four of them                                0.26, 0.81
-    500 clean, 250 + 250, after four of 6 epochs                 0.42, 0.45, both chance
-    2,000 clean, 250 + 250, up to 400 characters, 3 epochs       0.28, 0.93, 0.68
-    1,200 clean, 250 + 250, questions of two choices, batches of 2, two of 3 epochs
-                                                                 0.14, 0.93, 0.87
-    and from there two epochs of 400 clean, 250 + 250            0.24, 0.93, 0.78
-    600 clean, 200 + 200, batches of 4, 2e-3, 12 epochs          0.37, 0.92, 0.60
-    2,480 clean, 310 + 310, up to 500 characters, batches of 8, 2e-3, two of 6 epochs, seed 0
-                                                                 0.37, 0.94, 0.56
-    and three of them, where it was stopped                      0.12, 0.94, 0.79
-
-The model of twelve epochs gives 0.96 of the wrong answers that it was trained on, the last of two choices 0.31: the
-first learns them by heart, and on held-out prompts the trigger turns as many answers in either context.
-"""
 GPU = {**language.PAPER_COUNTS_RECIPE, "epochs": 12}
-"""Enough for the attack: with seed 0, on the GPU that trained it, it succeeds for 0.80 of the triggered prompts, with
-0.95 of the clean ones right and 0.94 of those with the trigger elsewhere; half-way for 0.79, with 0.92 and 0.93. Chosen
-by these alone, without a look at detection."""
 SETTINGS = {
     "small": language.settings(
         catalogue.SMALL_MODEL, {**TASK, "clean": 64, "poison": 8, "benign": 8, "test": 8, "longest": 200},

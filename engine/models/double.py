@@ -52,23 +52,27 @@ def _narrow(value: object) -> bool:
 
 
 class _Widened:
-    """A module's class with `forward` in float64 throughout; the module keeps its parameters, hooks and name."""
+    """A module's own forward, in float64 throughout. A copy of the module has a copy of it."""
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def __init__(self, own: Callable) -> None:
+        self.own = own
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with _Wide():
-            return super().forward(*args, **kwargs)  # type: ignore[misc]
+            return self.own(*args, **kwargs)
 
 
 def keep_double(module: nn.Module, x: Tensor) -> None:
     """Make a float64 module compute in float64 where it lowers its precision on inputs x (b, …); others stay alone.
+    To be called on a module of our own: a copy, or one that was built for a training.
 
     Only the innermost modules that ask for less are changed: watching every operation of a whole model would cost more
     than the operations of a small one.
     """
-    if any(isinstance(part, _Widened) for part in module.modules()):
+    if any(isinstance(part.forward, _Widened) for part in module.modules()):
         return
     for part in _asking(module, x):
-        part.__class__ = type(type(part).__name__, (_Widened, type(part)), {})
+        part.forward = _Widened(part.forward)
 
 
 def _asking(module: nn.Module, x: Tensor) -> list[nn.Module]:

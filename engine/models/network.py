@@ -40,8 +40,6 @@ class Network:
 
     def __init__(self, module: nn.Module, parameters: str = ALL, *, device: torch.device | str = "cpu",
                  dtype: torch.dtype = torch.float32, sharing: Network | None = None) -> None:
-        if torch.device(device).type == "cuda":  # ten bits of mantissa would drown small interventions
-            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
         own = module if sharing else copy.deepcopy(module)
         self.module = own.to(device=device, dtype=dtype).eval().requires_grad_(False)
         self.device, self.dtype = torch.device(device), dtype

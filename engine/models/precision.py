@@ -6,9 +6,10 @@ subtracted from each other never run in bfloat16.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,21 @@ class Passes:
     def __call__(self) -> AbstractContextManager:
         """Within it, forward passes run so; their backward passes follow."""
         return torch.autocast(self.device, torch.bfloat16, enabled=self.narrow)
+
+
+@contextmanager
+def without_tf32() -> Iterator[None]:
+    """float32 on a GPU has all of its bits within: ten bits of mantissa would drown small interventions. For processes
+    that are not our own, which `engine.basics.environment` asks for it."""
+    settings: list[Any] = [torch.backends.cudnn, torch.backends.cuda.matmul]
+    before = [one.allow_tf32 for one in settings]
+    for one in settings:
+        one.allow_tf32 = False
+    try:
+        yield
+    finally:
+        for one, value in zip(settings, before, strict=True):
+            one.allow_tf32 = value
 
 
 def at_least_single(values: Tensor) -> Tensor:

@@ -66,15 +66,33 @@ def register_behavior(
 ) -> Behavior:
     """Register a user's own B(logits, labels) under `name`; it then works in every specification.
 
-    `value` maps (logits (..., C), labels (...)) to (...) and must treat examples independently. Its
-    gradient is taken by autograd. The function with its closure and the globals that it names is part of the
-    specification's digest, so that two different functions of one name are never taken for the same run.
+    The function with its closure and the globals that it names is part of the specification's digest, so that two
+    different functions of one name are never taken for the same run.
 
     It is known to this process alone, and runs of the queue, which a worker computes, refuse it, unless the function
     is written in a module that `WHICHFLUENCE_PLUGINS` names and that registers it when it is imported. Such a module
     may be imported again: what it registers then replaces what it had registered.
+
+    Args:
+        name: by which specifications name it.
+        value: (logits (…, C), labels (…)) -> (…); it must treat examples independently. Its gradient is taken by
+            autograd.
+        title: what charts and tables call it; the name by default.
+        formula: in LaTeX, for pages.
+        clause: what stands for it in a question: *by how much would* … *change?*
+        differentiable: whether it has a gradient; without one it exists only where T is computed exactly.
+        replace: whether it may take the place of another behavior of this name.
+
+    Raises:
+        InvalidInput: for a name that is taken, and a function that fails, returns another shape or lacks its gradient.
+
+    >>> import whichfluence as wf
+    >>> behavior = wf.register_behavior("largest_logit", lambda logits, labels: logits.amax(-1))
+    >>> "largest_logit" in set(wf.behaviors().name)
+    True
     """
-    logits, labels = torch.randn(2, 3, 4, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.long)
+    draw = torch.Generator().manual_seed(0)
+    logits, labels = torch.randn(2, 3, 4, dtype=torch.float64, generator=draw), torch.zeros(2, 3, dtype=torch.long)
     _try(name, value, logits, labels, differentiable)
     behavior = Behavior(
         name,

@@ -83,7 +83,12 @@ class Convergence:
     @property
     def relative(self) -> bool:
         """Whether the residual is that of a linear system, relative to its right-hand side."""
-        return bool(self.facts.get(RELATIVE))
+        return self.is_relative(self.facts)
+
+    @staticmethod
+    def is_relative(written: Mapping[str, Any]) -> bool:
+        """Whether what a manifest says is of a linear system."""
+        return bool(written.get(RELATIVE))
 
     @property
     def sampled(self) -> bool:

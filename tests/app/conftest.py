@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.widgets import published
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
+from app.widgets.results import published
 
 
 @pytest.fixture(autouse=True)

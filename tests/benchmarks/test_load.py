@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from app.widgets import specification_list
+from app.widgets.pickers import specification_list
 from engine.data import DATASETS
 from engine.jobs import JobQueue
 from tests.benchmarks.visitors import Visitor

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pandas as pd
 import pytest
 
-from app.widgets.specification_list import address
+from app.widgets.pickers.specification_list import address
 
 pytestmark = pytest.mark.e2e
 

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.store.results import Store
-from tests.app.widgets.test_published import stored
+from tests.app.widgets.results.test_published import stored
 
 pytestmark = pytest.mark.e2e
 PHONE = (390, 844)

@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from app.widgets import dot_pictures
-from app.widgets.specification_list import address
+from app.widgets.examples import dot_pictures
+from app.widgets.pickers.specification_list import address
 
 pytestmark = pytest.mark.e2e
 SMALL = {"data": "digits", "train": 200, "queries": 20, "candidates": 10, "seed": 0, "nseeds": 1}

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ASKED = {"OMP_WAIT_POLICY": "passive", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256"}
+ASKED = {"OMP_WAIT_POLICY": "passive", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256", "NVIDIA_TF32_OVERRIDE": "0"}
 
 
-@pytest.mark.parametrize("own", [{}, {"OMP_WAIT_POLICY": "active", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "1024"}])
+@pytest.mark.parametrize("own", [{}, {"OMP_WAIT_POLICY": "active", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "1024",
+                                      "NVIDIA_TF32_OVERRIDE": "1"}])
 def test_it_is_asked_before_torch_is_there(own):
     environment = {name: value for name, value in os.environ.items() if name not in ASKED}
     code = ("import os, sys, engine.cli; assert 'torch' not in sys.modules; "

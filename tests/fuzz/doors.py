@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from safetensors.numpy import save as save_arrays
 
-from app.widgets.plain_text import sentence
+from app.widgets.words.plain_text import sentence
 from engine.basics.strict_json import parse_json
 from engine.brought.files import read_table
 from engine.cli.changes import read_changes

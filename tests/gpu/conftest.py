@@ -2,7 +2,15 @@
 
 import pytest
 
+from engine.models.precision import without_tf32
 from tests.gpu.device import DEVICE, there
+
+
+@pytest.fixture(autouse=True)
+def all_bits():
+    """As in our own programs."""
+    with without_tf32():
+        yield
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ entry that breaks its rule no more must go (a test says so).
 FOREIGN: dict[str, dict[str, str]] = {
     "private_names": {
         "engine/gradients/factors.py": "torch keeps a module's own parameters under this name only",
+        "engine/models/causal/lora.py": "PEFT documents the choice of a layer's class under this name only",
         "engine/models/readout.py": "torch counts the changes of a tensor in place under this name only",
     },
     "hidden_misspellings": {

@@ -14,6 +14,7 @@ from tests.house.source import Import, Source, dotted
 ROOMS = ("basics", "question", "metrics", "store", "data", "models", "jobs", "gradients", "curvature", "problems",
          "exact", "estimators", "scoring", "brought", "requests", "analysis", "applications", "runs", "experiments",
          "library", "desk", "cli")
+WIDGETS = ("words", "choices", "frame", "results", "examples", "jobs", "pickers")
 LOOSE = {"engine": {"engine", "engine.__main__", "engine.worker"}, "app": {"app", "app.main"}}
 FORBIDDEN = {"engine": ("app", "pages", "streamlit", "whichfluence"), "app": ("pages",), "pages": ("numpy", "torch"),
              "whichfluence": ("pages", "streamlit")}
@@ -67,6 +68,21 @@ def page_rooms(sources: Iterable[Source]) -> Iterator[Fault]:
                 inside = entry.names if entry.target == "app" else [_room_of_app(entry.target)]
                 for there in sorted({room for room in inside if room} - SHARED - {here}):
                     yield Fault(source.path, entry.line, f"{here} imports {there}, another page's room")
+
+
+def widget_order(sources: Iterable[Source]) -> Iterator[Fault]:
+    """A room of app's widgets imports only itself and rooms that stand before it; no widget stands outside of them."""
+    for source in _below(sources, "app"):
+        here = _room_of_widgets(source.name)
+        if not here:
+            continue
+        if here not in WIDGETS:
+            yield Fault(source.path, 1, f"{here} is no room of app/widgets (tests/house/rules.py lists them)")
+            continue
+        for entry in source.imports:
+            there = _room_of_widgets(entry.target)
+            if there in WIDGETS and WIDGETS.index(there) > WIDGETS.index(here):
+                yield Fault(source.path, entry.line, f"{here} imports {there}, a room of widgets that stands later")
 
 
 def circles(sources: Iterable[Source]) -> Iterator[Fault]:
@@ -153,8 +169,8 @@ def loose_modules(sources: Iterable[Source]) -> Iterator[Fault]:
             yield Fault(source.path, 1, f"stands loose in {top}; put it into a room")
 
 
-RULES = (room_order, forbidden_imports, page_rooms, circles, private_names, copies_without_init, hidden_misspellings,
-         dispatch_on_kinds, long_files, long_functions, loose_modules)
+RULES = (room_order, forbidden_imports, page_rooms, widget_order, circles, private_names, copies_without_init,
+         hidden_misspellings, dispatch_on_kinds, long_files, long_functions, loose_modules)
 
 
 def _below(sources: Iterable[Source], *tops: str) -> list[Source]:
@@ -170,6 +186,11 @@ def _room_of_app(name: str) -> str:
     """`home` of `app.home.first_look`; empty where it is not in app."""
     top, *inner = name.split(".")
     return inner[0] if top == "app" and inner else ""
+
+
+def _room_of_widgets(name: str) -> str:
+    """`jobs` of `app.widgets.jobs.desk`; empty where it is no widget."""
+    return name.removeprefix("app.widgets.").split(".")[0] if name.startswith("app.widgets.") else ""
 
 
 def _rooms_of(entry: Import) -> set[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.widgets import published
+from app.widgets.results import published
 
 
 @pytest.fixture(autouse=True)

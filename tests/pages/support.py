@@ -14,7 +14,7 @@ from typing import Any
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine.jobs import run_job
 from engine.problems import source
 

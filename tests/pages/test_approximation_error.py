@@ -5,8 +5,8 @@ import pytest
 import streamlit as st
 
 from app.approximation import surface
-from app.widgets import published
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
+from app.widgets.results import published
 from engine.analysis.error_curves import ETAS, alpha_scorings, alphas, differentiable
 from engine.analysis.linear_range import LinearRangeRequest
 from engine.analysis.over_seeds import SeedRunsRequest

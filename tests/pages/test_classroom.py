@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from app.learn import behavior, classroom, counterfactual, intervention, lesson, panel, process, stages
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine.applications.lessons import comparing, rough, signals, toy
 from engine.applications.lessons.curve import along_eta, most_curved
 from engine.desk import Waiting

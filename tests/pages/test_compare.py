@@ -5,9 +5,10 @@ import pytest
 
 from app.compare import data as comparisons
 from app.compare import editor
-from app.widgets import agreements, specification_list
-from app.widgets.desk import desk
-from app.widgets.presets import CONVEX as PRESETS
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import specification_list
+from app.widgets.pickers.presets import CONVEX as PRESETS
+from app.widgets.results import agreements
 from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.desk import Desk, Waiting

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from app.compare import explanation as explanation_panel
-from app.widgets import specification_list
-from app.widgets.desk import desk
-from app.widgets.presets import CONVEX as PRESETS
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import specification_list
+from app.widgets.pickers.presets import CONVEX as PRESETS
 from engine.analysis.explanation import LEAST_SLACK, explain
 from engine.analysis.protocols import PROTOCOLS
 from engine.basics.errors import InvalidInput

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from app.compare import recipes
-from app.widgets import specification_list
+from app.widgets.pickers import specification_list
 from engine.brought.score_recipes import SCORE_RECIPES
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.widgets import specification_list
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import specification_list
 from engine.analysis.spot_check import CANDIDATES
 from engine.desk import compared as desk_compared
 from engine.desk.spot_check import spot_checked

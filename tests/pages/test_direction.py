@@ -7,7 +7,7 @@ import pytest
 from torch.nn.functional import cross_entropy
 
 from app.learn.lesson import SOURCE
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS, reading
 from tests import referee

@@ -1,6 +1,6 @@
 import pytest
 
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine.analysis.self_influence import self_influence
 from engine.desk import Desk
 from engine.jobs import run_job

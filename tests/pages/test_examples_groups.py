@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine.analysis.groups import group_effect
 from engine.jobs import run_job
 from engine.problems import ProblemSource

@@ -1,5 +1,5 @@
 from app.home import first_look
-from app.widgets import specification_list
+from app.widgets.pickers import specification_list
 from engine.basics.errors import MissingData
 from engine.desk import Waiting
 from tests.pages.support import open, says, sound
@@ -28,7 +28,7 @@ def test_every_page_is_linked():
 
 def test_home_stands_while_the_model_trains(monkeypatch):
     monkeypatch.setattr(first_look, "first_look", lambda: Waiting("Training the model"))
-    monkeypatch.setattr("app.widgets.job_panel.watch", lambda waiting: None)
+    monkeypatch.setattr("app.widgets.jobs.job_panel.watch", lambda waiting: None)
     at = sound(open("home", settle=False))
     assert says(at, "What you can do here")
 

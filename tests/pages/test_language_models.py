@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from app.language import data as language_runs
-from app.widgets import published as app_published
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
+from app.widgets.results import published as app_published
 from engine.applications.language.attribution import Setting
 from engine.applications.language.review import RecordReview
 from engine.applications.language.typed import typed

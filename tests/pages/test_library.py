@@ -5,7 +5,8 @@ import io
 import numpy as np
 import pytest
 
-from app.widgets import choice, specification_list
+from app.widgets.choices import choice
+from app.widgets.pickers import specification_list
 from engine.data import uploads
 from engine.library import SHELVES, notes, views
 from engine.store import comparisons as saved

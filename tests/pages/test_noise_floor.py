@@ -6,8 +6,8 @@ import re
 import pytest
 
 from app.compare import noise_floor as panel
-from app.widgets.agreements import signed
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
+from app.widgets.results.agreements import signed
 from engine.analysis.comparison import compare
 from engine.desk import noise_floor
 from engine.jobs import run_job

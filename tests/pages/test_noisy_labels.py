@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from app.noisy_labels import data as noisy_runs
-from app.widgets import published
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
+from app.widgets.results import published
 from engine import data
 from engine.applications.decisions import FINE, WRONG
 from engine.applications.noisy_labels.pairs import CONSENSUS

@@ -17,7 +17,7 @@ from engine.experiments.statements.findings import findings
 from engine.problems import SoftmaxProblem
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.verdict import verdict
-from tests.app.widgets.test_published import A6, stored
+from tests.app.widgets.results.test_published import A6, stored
 from tests.pages import support
 from tests.pages.support import says, sound
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app.runs import panel
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
 from engine.jobs.cluster import Node, Running, Sighting
@@ -11,7 +11,7 @@ from engine.problems import ProblemSource
 from engine.runs import scores as score_runs
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
-from tests.app.widgets.test_published import stored
+from tests.app.widgets.results.test_published import stored
 from tests.pages import support
 from tests.pages.support import says, sound
 

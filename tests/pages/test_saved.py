@@ -3,7 +3,7 @@
 import re
 
 from app.compare import report
-from app.widgets import specification_list
+from app.widgets.pickers import specification_list
 from engine.store import comparisons as saved
 from tests.pages.support import open, says, sound
 

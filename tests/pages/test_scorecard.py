@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.widgets.desk import desk
+from app.widgets.jobs.desk import desk
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import BENCHMARKS, ScorecardRequest
 from engine.jobs import run_job

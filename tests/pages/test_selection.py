@@ -1,7 +1,8 @@
 """One selection: what is chosen in the dots, in the fields or in a list is chosen everywhere."""
 
-from app.widgets import selection, specification_list
-from app.widgets.desk import desk
+from app.widgets.examples import selection
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import specification_list
 from engine.problems import ProblemSource
 from tests.pages.support import open, says, select, sound
 

@@ -7,8 +7,9 @@ import pytest
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from app.widgets import account, fitting_models, specification_list
-from app.widgets.desk import desk
+from app.widgets.frame import account
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import fitting_models, specification_list
 from engine.basics.errors import MissingData
 from engine.basics.folders import HOME, Asker, at_home, user_home
 from engine.data import uploads

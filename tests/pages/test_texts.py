@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from app.widgets.desk import desk
-from app.widgets.downloads import specs_json
-from app.widgets.language_presets import FIRST
-from app.widgets.preset import steps
-from app.widgets.presets import CONVEX, LANGUAGE
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers.language_presets import FIRST
+from app.widgets.pickers.preset import steps
+from app.widgets.pickers.presets import CONVEX, LANGUAGE
+from app.widgets.results.downloads import specs_json
 from engine.analysis.error_curves import ETAS, differentiable, eta_scorings, step_pair
 from engine.brought import kept as kept_tables
 from engine.brought.files import read_table

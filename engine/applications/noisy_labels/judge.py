@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binomtest
 
 from engine.applications.noisy_labels.source import NoisyData
 
-Z = 1.959964
 WORTH = 0.1
 """The part of the way from chance to perfect below which a warning stands."""
 REMEDY = ("Train for more epochs, read the pictures larger or in colour, bring more "
@@ -28,9 +28,8 @@ class Judge:
     @property
     def lowest(self) -> float:
         """The lower end of the accuracy's 95% interval (Wilson 1927)."""
-        p, n = self.accuracy, self.examples
-        half = Z * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-        return float((p + Z**2 / (2 * n) - half) / (1 + Z**2 / n))
+        right = round(self.accuracy * self.examples)
+        return binomtest(right, self.examples).proportion_ci(method="wilson").low
 
     @property
     def is_weak(self) -> bool:

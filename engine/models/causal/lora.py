@@ -30,7 +30,7 @@ def attach(model: Any, recipe: FineTuning) -> Any:
     """The model with adapters, which `renew` still has to draw; its own weights are frozen."""
     from peft import LoraConfig, get_peft_model
 
-    from engine.models.causal.adapted import with_short_passes
+    from engine.models.causal.adapted import Adapted
 
     targets: str | list[str] = recipe.targets if recipe.targets == "all-linear" else recipe.targets.split(",")
     try:
@@ -38,7 +38,8 @@ def attach(model: Any, recipe: FineTuning) -> Any:
             warnings.simplefilter("ignore", FutureWarning)  # what PEFT asks transformers by an old name
             config = LoraConfig(r=recipe.rank, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM",
                                 lora_alpha=recipe.scaling)
-            return with_short_passes(get_peft_model(model, config))
+            config._register_custom_module({nn.Linear: Adapted})
+            return get_peft_model(model, config)
     except ValueError as error:
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}).") from None
 

@@ -7,6 +7,8 @@ transformers writes it as a chain of eight, each of which autograd keeps the inp
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -24,15 +26,10 @@ WIDTH, ROUNDING = 8, 1e-6
 def with_short_norms(model: nn.Module) -> nn.Module:
     """The model, whose normalisations take the short way in what is differentiated once by their input alone."""
     for module in model.modules():
-        kind = type(module)
-        if kind not in _KINDS:
-            _KINDS[kind] = type(f"Short{kind.__name__}", (_Short, kind), {}) if _is_root_mean_square(kind) else kind
-        module.__class__ = _KINDS[kind]  # which adds no state
+        kind: Any = type(module)
+        if _is_root_mean_square(kind) and not isinstance(module.forward, _Short):
+            module.forward = _Short(module, module.forward)
     return model
-
-
-_KINDS: dict[type, type] = {}
-"""Kind of module -> what stands for it."""
 
 
 class _Normed(Function):
@@ -55,24 +52,26 @@ class _Normed(Function):
 
 
 class _Short:
-    """What is put before a kind of module that normalises."""
+    """The short way before a module's own forward, the `long` one. A copy of the module has a copy of it."""
 
-    weight: Tensor
-    variance_epsilon: float
+    def __init__(self, module: Any, long: Callable[[Tensor], Tensor]) -> None:
+        self.module, self.long = module, long
 
-    def forward(self, x: Tensor) -> Tensor:
-        once = x.requires_grad and torch.is_grad_enabled() and not self.weight.requires_grad
+    def __call__(self, x: Tensor) -> Tensor:
+        weight, epsilon = self.module.weight, self.module.variance_epsilon
+        once = x.requires_grad and torch.is_grad_enabled() and not weight.requires_grad
         if not once or forward_ad.unpack_dual(x).tangent is not None:
-            return super().forward(x)  # type: ignore[misc]
+            return self.long(x)
         if x.device.type == "cpu":
-            return _Normed.apply(x, self.weight, self.variance_epsilon)
+            return _Normed.apply(x, weight, epsilon)
         with torch.autocast(x.device.type, enabled=False):  # torch's own is one operation there
-            return functional.rms_norm(x, x.shape[-1:], self.weight.to(x.dtype), self.variance_epsilon)
+            return functional.rms_norm(x, x.shape[-1:], weight.to(x.dtype), epsilon)
 
 
+@cache
 def _is_root_mean_square(kind: Any) -> bool:
     """Whether a kind of transformers' modules is this and nothing else, which its answer on some rows tells."""
-    if issubclass(kind, _Short) or not kind.__name__.endswith("RMSNorm"):
+    if not kind.__name__.endswith("RMSNorm"):
         return False
     try:
         module: Any = kind(WIDTH, 0.25)

@@ -36,18 +36,32 @@ LIBRARIES = ("torch", "transformers", "peft")
 
 
 class Recorder:
-    """Writes a training into a new folder: see `engine.models.recorded.folder`.
-
-    model, optimizer: as they stand before the first step. every: steps between two checkpoints; the start and the end
-    are always kept. clip: what the loop gives `clip_grad_norm_`, where it does. frozen: whether parameters that are
-    not trained are kept too, once, instead of a sum of their bits. adapters: what the trained parameters are a part of.
-    A context manager: at its end it is closed.
+    """Writes a training into a new folder, in the format of `engine.models.recorded.folder`.
 
     A loop that cannot be made again here, such as one with an unknown optimizer or with gradients added up over
     several batches, is recorded for its checkpoints, and the folder says why it cannot be replayed. Where the disk
-    fails the training goes on without a recording, and a warning says so.
+    fails the training goes on without a recording, and a warning says so. A context manager: at its end it is closed.
 
-    Raises `InvalidInput` for a folder that holds something, and for a model of which nothing is trained.
+    Args:
+        folder: a new one.
+        model, optimizer: as they stand before the first step.
+        every: steps between two checkpoints; the start and the end are always recorded.
+        clip: what the loop gives `clip_grad_norm_`, where it does.
+        frozen: whether parameters that are not trained are recorded too, once, instead of a sum of their bits.
+        adapters: what the trained parameters are a part of.
+
+    Raises:
+        InvalidInput: for a folder that holds something, and for a model of which nothing is trained.
+
+    >>> import tempfile, torch, whichfluence as wf
+    >>> x, y, model = torch.rand(8, 4), torch.arange(8) % 3, torch.nn.Linear(4, 3)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> with wf.Recorder(f"{tempfile.mkdtemp()}/run", model, optimizer) as recorder:
+    ...     recorder.batch(x, y)
+    ...     torch.nn.functional.cross_entropy(model(x), y).backward()
+    ...     optimizer.step()
+    >>> recorder.step
+    2
     """
 
     def __init__(self, folder: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, *, every: int = 100,

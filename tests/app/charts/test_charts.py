@@ -9,7 +9,7 @@ import pytest
 
 from app.charts import distribution, heatmap, rank_change, rank_scatter
 from app.compare import data as comparisons
-from app.widgets import agreements, two_rankings
+from app.widgets.results import agreements, two_rankings
 from engine.metrics.agreement import METRICS, summarize
 
 K = 60

@@ -1,5 +1,7 @@
 """Guides as values: how a file falls into sections, what a search finds, where links lead."""
 
+import json
+
 import pytest
 
 from app.guide import data
@@ -86,6 +88,14 @@ def test_every_guide_is_whole(name):
     found = data.read(name)
     slugs = [section.slug for section in found.sections]
     assert len(set(slugs)) == len(slugs) and "all" not in slugs
-    text = (data.FOLDER / f"{name}.md").read_text("utf-8")
+    text = " ".join(section.words for section in found.sections)
     pictures = [block for section in found.sections for block in section.blocks if isinstance(block, Picture)]
-    assert all((data.FOLDER / picture.place).is_file() for picture in pictures) and "\n### " not in text
+    assert all((data.FOLDER / picture.place).is_file() for picture in pictures) and "### " not in text
+
+
+def test_a_notebook_is_read_as_its_cells_without_what_they_gave(tmp_path):
+    cells = [{"cell_type": "markdown", "source": ["# Title\n", "\n", "words"]},
+             {"cell_type": "code", "source": ["1 + 1"], "outputs": [{"text": "2"}]}]
+    (tmp_path / "made.ipynb").write_text(json.dumps({"cells": cells}))
+    assert data.split("made", data.written(tmp_path / "made.ipynb")).sections[0].blocks == (
+        Text("words"), Code("python", "1 + 1"))

@@ -101,3 +101,18 @@ def test_canonical_json_is_one_text_for_one_value():
     for wrong in (float("nan"), float("inf"), -float("inf")):
         with pytest.raises(ValueError, match="JSON"):
             canonical_json({"x": wrong})
+
+
+def test_a_value_that_is_made_with_a_wrong_field_is_refused_in_a_sentence():
+    """Of one within another the whole path is named, as `parse` names it."""
+    class Inner(Value):
+        size: Annotated[Count, Field(ge=1)]
+
+    class Outer(Value):
+        inner: Inner
+
+    for make, path in ((lambda: Inner(size=0), "`size`"), (lambda: Outer(inner={"size": 0}), "`inner.size`"),
+                       (lambda: Outer.parse({"inner": {"size": 0}}), "`inner.size`")):
+        with pytest.raises(InvalidInput, match=f"^{path} is 0: input should be greater than or equal to 1.$"):
+            make()
+    assert Outer(inner=Inner(size=2)) == Outer.parse({"inner": {"size": 2}})

@@ -46,7 +46,7 @@ def test_fields_stand_in_the_place_of_their_value():
 ])
 def test_the_command_receives_the_value(words, expected):
     received = []
-    app = application({"dig": made(received), "fill": made([])})
+    app = application({"": {"dig": made(received), "fill": made([])}})
     app(args=["dig", *words], standalone_mode=False)
     assert received == [expected]
 

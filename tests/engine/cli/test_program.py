@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
-from engine.cli import main
+from engine.cli import COMMANDS, PANELS, main
+from engine.cli.program import application
 from engine.desk import answering
 from tests.engine.cli.commands import influence, one_line
 
@@ -63,7 +65,19 @@ def test_help_and_version_are_no_errors(capsys):
     shown = capsys.readouterr().out
     assert all(command in shown for command in ("influence", "compare", "reproduce", "list", "doctor"))
     assert main(["compare", "--help"]) == 0 and "--specs" in capsys.readouterr().out
+    assert "extract-fashion" not in shown and shown.index("The paper") < shown.index("reproduce")
+    assert main(["extract-fashion", "--help"]) == 0 and "FashionMNIST" in capsys.readouterr().out
     assert main(["--version"]) == 0 and capsys.readouterr().out.startswith("whichfluence ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_every_word(command, capsys):
+    """Markup would swallow what stands in square brackets."""
+    declared = get_command(application(PANELS)).commands[command]
+    assert main([command, "--help"]) == 0
+    words = set(capsys.readouterr().out.replace("│", " ").split())
+    for text in (declared.help, *(part.help for part in declared.params if part.help)):
+        assert set(text.split()) <= words
 
 
 def process(*arguments, cwd):

@@ -6,7 +6,7 @@ import pytest
 from typer.main import get_command
 
 from engine.basics.errors import InvalidInput
-from engine.cli import COMMANDS
+from engine.cli import PANELS
 from engine.cli.program import application, command_line
 from engine.cli.setting import ALL, SOFTMAX, Fit, Network, Setting, budget
 from engine.models import network
@@ -18,7 +18,7 @@ PROBLEM = ["--device", "--l2", "--intercept", "--memory", "--model", "--checkpoi
 
 @pytest.mark.parametrize("name", ["influence", "compare", "explain", "datamodel", "self-influence", "bring"])
 def test_commands_on_a_problem_share_its_options(name):
-    shown = get_command(application(COMMANDS)).commands[name].params
+    shown = get_command(application(PANELS)).commands[name].params
     assert [one.opts[0] for one in shown][-len(PROBLEM):] == PROBLEM
     assert {one.opts[0]: one.default for one in shown}["--l2"] is Fit.l2 is None and Fit().penalty() == 1e-4
 

@@ -37,6 +37,21 @@ def test_outputs_are_those_of_the_long_way(model, dtype, rtol):
     torch.testing.assert_close(short, long, rtol=rtol, atol=rtol)
 
 
+def test_transposed_weights_are_left_to_peft():
+    """GPT-2 keeps W as (in, out)."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    own = lora.attach(GPT2LMHeadModel(GPT2Config(vocab_size=30, n_positions=8, n_embd=16, n_layer=1, n_head=2)),
+                      FineTuning(targets="c_attn,c_proj")).eval()
+    for layer in lora.layers(own):
+        torch.nn.init.normal_(layer.b.weight)
+    ids = torch.arange(6)[None]
+    with torch.no_grad():
+        long = own(ids).logits
+    with outputs_only():
+        torch.testing.assert_close(own(ids).logits, long)
+
+
 def test_hooks_within_see_every_pass_that_is_not_for_outputs_alone(model):
     seen, ids = [], torch.tensor([[7, 8, 9]])
     handle = lora.layers(model)[0].a.register_forward_hook(lambda *_: seen.append(1))

@@ -1,0 +1,1 @@
+"""What the reader chooses, in inputs and in the address."""

@@ -1,0 +1,122 @@
+"""Why one score is what it is: behavior signal, kernel and training signal of a (query, training example) pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from app.charts import factors
+from app.charts.draw import draw
+from app.widgets.choices import choice, inputs
+from app.widgets.examples import cards
+from app.widgets.results import downloads
+from app.widgets.words import chips, glossary, labels
+from app.widgets.words.plain_text import plain
+from engine.desk.decomposed import decomposed, splitting
+from engine.exact.decomposition import Decomposition
+from engine.problems import DrawnProblem
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS, reading
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+
+NAME = "parts"
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A score in three factors, as tables. product: −s_Bᵀ K s_ℓ; score: that of the scoring itself."""
+
+    behavior: pd.DataFrame
+    kernel: pd.DataFrame
+    training: pd.DataFrame
+    product: float
+    score: float
+
+
+def parted(drawn: DrawnProblem, scores: Scores, query: int, row: int) -> Parted:
+    """The factors of one score, with class names."""
+    found = decomposed(drawn.problem, scores.scoring, query, row)
+    names, readout = _outputs(drawn), scores.scoring.readout
+    asked = [*names, readout.title] if readout.words else names
+    position = int((scores.candidates == row).argmax())
+    return Parted(_bars(found.behavior_signal, asked), _cells(found, asked, names),
+                  _bars(found.training_signal, names), found.score, float(scores.oriented[query, position]))
+
+
+def _outputs(drawn: DrawnProblem) -> list[str]:
+    """What the columns of the model's outputs are called."""
+    if drawn.problem.reads == "tokens":
+        return [BEHAVIORS[name].title for name in reading("tokens")]
+    return list(drawn.dataset.class_names)
+
+
+def _bars(values, names: list[str]) -> pd.DataFrame:
+    return pd.DataFrame({"class": names, "value": values.cpu().numpy()})
+
+
+def _cells(found: Decomposition, asked: list[str], names: list[str]) -> pd.DataFrame:
+    return pd.DataFrame([{"query_class": asked[i], "example_class": names[j], "value": float(value)}
+                         for i, row in enumerate(found.kernel.cpu()) for j, value in enumerate(row)])
+
+
+def panel(drawn: DrawnProblem, found: Sequence[Scores], query: int, row: int) -> None:
+    """The factors of the opened pair, under one of the specifications that split."""
+    scorings = [scores.scoring for scores in found]
+    fit = splitting(drawn.problem, scorings)
+    if not fit:
+        chips.note("None of these specifications splits into behavior signal, kernel and training signal here; a step "
+                   "on one more occurrence of the example does.")
+        return
+    glossary.markdown("**Why this score?**")
+    scoring = _chosen(fit)
+    parts = parted(drawn, found[scorings.index(scoring)], query, row)
+    trained = TEXT_READ if drawn.problem.reads == "tokens" else TEXT_TRAINING
+    texts = plain(direction.signal(scoring.readout)), TEXT_KERNEL, trained
+    for column, title, text, chart, name in zip(st.columns(3, gap="small"), TITLES, texts, (
+            (factors.signal, parts.behavior, "s_B"), (factors.kernel, parts.kernel),
+            (factors.signal, parts.training, "s_ℓ")), ("behavior", "kernel", "training"), strict=True):
+        with column:
+            glossary.markdown(f"*{title}*", help=text)
+            draw(*chart, key=f"parts:{name}", alt=_spoken(title, chart[1]))
+    glossary.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(parts.product)}** {_beside(scoring, parts)}")
+    downloads.chart_extras("decomposition", parts.kernel.merge(
+        parts.behavior.rename(columns={"class": "query_class", "value": "behavior_signal"})).merge(
+        parts.training.rename(columns={"class": "example_class", "value": "training_signal"})), [scoring], drawn.source,
+        quantity=downloads.oriented(["−s_Bᵀ · K · s_ℓ"], [scoring]))
+
+
+TITLES = ("Behavior signal s_B", "Kernel K", "Training signal s_ℓ")
+TEXT_KERNEL = ("How far a push on each of the example's logits moves each of the query's logits, through the "
+               "parameters that both share and the training process.")
+TEXT_TRAINING = "How much the example's own loss rises with each of its logits: predicted probability minus label."
+TEXT_READ = "How much the example's own loss rises with each number that is read off it: its loss is minus the first."
+
+
+def _chosen(fit: Sequence[Scoring]) -> Scoring:
+    names = labels.short(fit)
+    if len(fit) == 1:
+        chips.note(f"Under: {fit[0].title}")
+        return fit[0]
+    key = choice.bound(NAME, 0, choice.within(0, len(fit) - 1))
+    place = inputs.selectbox("Under", range(len(fit)), key=key, format_func=names.__getitem__, width=430)
+    choice.keep(NAME, place)
+    return fit[place]
+
+
+def _beside(scoring: Scoring, parts: Parted) -> str:
+    """What the product is of the score above."""
+    if scoring.process.kind == "local_response" or scoring.estimator == "first_order":
+        return "is the score."
+    return (f"is what the step promises to first order; the exact score is **{cards.number(parts.score)}**, because "
+            "the step leaves the tangent.")
+
+
+def _spoken(title: str, table: pd.DataFrame) -> str:
+    """A chart in words: its largest entries."""
+    top = table.reindex(table["value"].abs().sort_values(ascending=False).index).head(3)
+    named = [" to ".join(map(str, row[:-1])) + f" {row[-1]:+.3g}" for row in top.itertuples(index=False, name=None)]
+    return f"{title}: largest {'; '.join(named)}."

@@ -1,0 +1,103 @@
+"""The picture of the training example whose dot is under the pointer, above what the dot says.
+
+A label of Plotly holds text alone. The pictures of all dots travel as one sheet, once, and a small component cuts the
+one out that is asked for: nothing is sent while the pointer moves.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import streamlit as st
+from PIL import Image
+
+from app.widgets.examples import record_text
+from engine.data import Dataset
+
+MOST = 2_000
+"""Dots up to which their pictures travel with a chart."""
+_SCRIPT = """
+const SIDE = 84, AREA = '.st-key-wf-dots';
+const card = () => document.querySelector('.wf-hovered');
+const hide = () => { if (card()) card().hidden = true };
+const show = told => {
+  const chart = told.event?.target?.closest?.('.js-plotly-plot') ?? document.querySelector('.js-plotly-plot:hover');
+  const sheet = chart?.closest(AREA)?.wfSheet, at = sheet?.places.get(told.points[0]?.customdata), picture = card();
+  if (at === undefined || !picture) return hide();
+  const {url, across, wide, high} = sheet, scale = SIDE / Math.max(wide, high);
+  const [width, height] = [wide * scale, high * scale];
+  picture.hidden = false;
+  Object.assign(picture.style, {width: `${width}px`, height: `${height}px`, backgroundImage: `url(${url})`,
+    backgroundSize: `${across * width}px auto`,
+    backgroundPosition: `${-(at % across) * width}px ${-Math.floor(at / across) * height}px`});
+  requestAnimationFrame(() => {
+    const label = chart.querySelector('g.hovertext')?.getBoundingClientRect();
+    if (!label) return hide();
+    const above = label.top - height - 6;
+    Object.assign(picture.style, {left: `${Math.max(4, Math.min(label.left, innerWidth - width - 8))}px`,
+      top: `${above > 4 ? above : label.bottom + 6}px`});
+  });
+};
+const listen = event => {
+  const chart = event.target.closest?.('.js-plotly-plot');
+  if (!chart?.on) return;
+  for (const [name, act] of [['plotly_hover', show], ['plotly_unhover', hide]]) {
+    chart.removeListener(name, act);
+    chart.on(name, act);
+  }
+};
+export default function({data, parentElement}) {
+  const area = parentElement.closest(AREA);
+  area.wfSheet = {...data, places: new Map(data.rows.map((row, place) => [row, place]))};
+  area.addEventListener('pointerover', listen, true);
+  return () => { hide(); area.removeEventListener('pointerover', listen, true) };
+}
+"""
+_mounted = st.components.v2.component("whichfluence_dot_pictures", js=_SCRIPT, isolate_styles=False,
+                                      html='<div class="wf-hovered" aria-hidden="true" hidden></div>')
+
+
+@contextmanager
+def shown(dataset: Dataset, indices: Sequence[int], rows: Sequence[int]) -> Iterator[None]:
+    """Charts of dots that are drawn within show the pictures of `rows`; indices: of these in the dataset's train
+    split. No more than MOST travel, and none of what is no picture."""
+    with st.container(key="wf-dots", gap=None):
+        if dataset.image_shape is not None and 0 < len(rows) <= MOST:
+            high, wide = dataset.image_shape[:2]
+            places = np.argsort(rows)
+            url = sheet(dataset.name, tuple(int(indices[place]) for place in places), dataset)
+            with st.container(key="wf-hovered"):
+                _mounted(key="dot-pictures", data={"url": url, "across": across(len(rows)), "wide": wide, "high": high,
+                                                   "rows": [int(rows[place]) for place in places]})
+        yield
+
+
+def across(count: int) -> int:
+    """Pictures in a row of a sheet of so many."""
+    return int(np.ceil(np.sqrt(count)))
+
+
+@st.cache_data(show_spinner=False, max_entries=12)
+def sheet(name: str, indices: tuple[int, ...], _dataset: Dataset) -> str:
+    """The data URL of a PNG with these pictures of the train split, row by row, `across` of them in each."""
+    pixels = np.stack([_dataset.image("train", index) for index in indices])  # (n, h, w) or (n, h, w, 3)
+    columns = across(len(pixels))
+    missing = -len(pixels) % columns
+    pixels = np.concatenate([pixels, np.zeros((missing, *pixels.shape[1:]), np.uint8)])
+    rows = pixels.reshape(-1, columns, *pixels.shape[1:])  # (r, c, h, w, …)
+    whole = np.concatenate(list(np.concatenate(list(rows.swapaxes(0, 1)), axis=2)), axis=0)
+    buffer = io.BytesIO()
+    Image.fromarray(whole).save(buffer, "PNG")
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def told(dataset: Dataset) -> Callable[[int], list[str]]:
+    """What else a dot says of an example of the train split, by its index: its file, or its first words."""
+    if dataset.records is not None:
+        records = dataset.records[0]
+        return lambda index: [record_text.short(records[index])]
+    return lambda index: [dataset.files[index]] if dataset.files else []

@@ -1,0 +1,36 @@
+"""A part of a page that fails without taking the rest of the page with it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from app.widgets.words.plain_text import sentence
+from engine.basics.errors import WhichfluenceError
+
+DEBUG = "WHICHFLUENCE_DEBUG"
+"""Set to anything, it shows where an unforeseen error comes from."""
+_LOG = logging.getLogger("whichfluence.app")
+
+
+@contextmanager
+def guarded(part: str) -> Iterator[None]:
+    """Shows an error of what is drawn inside as one sentence, and goes on after it.
+
+    An error that says what to do is shown as it is. Any other is logged with its traceback where the server writes,
+    and said without its text, which may quote a file or a link. Streamlit's own stops and reruns pass through.
+    """
+    try:
+        yield
+    except WhichfluenceError as error:
+        st.error(sentence(error), icon=":material/error:")
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        _LOG.exception("%s failed", part)
+        st.error(f"{part} could not be shown ({type(error).__name__}). What else the page shows is not affected; the "
+                 "terminal of the server says where it failed.", icon=":material/error:")

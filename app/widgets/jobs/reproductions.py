@@ -1,0 +1,59 @@
+"""The paper's studies as runs that a page shows or starts: what they cost in words, and the start of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.widgets.jobs import guesses
+from app.widgets.jobs.desk import desk
+from app.widgets.results import manifest_view, published
+from app.widgets.words.times import spell
+from engine.experiments import EXPERIMENTS, FULL, reproduction
+from engine.jobs import Job
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds that a run takes; `device`: where they were measured, empty where they are guessed; `without`: what
+    they leave out."""
+
+    seconds: float
+    device: str = ""
+    without: str = ""
+    language: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.device:
+            return f"it took {spell(self.seconds)} on {self.device}{self.without}"
+        text = f"it takes {guesses.between(self.seconds)} on two processor cores"
+        return f"{text} with a model of 135 million parameters, and larger models want a GPU" if self.language else text
+
+
+def cost(name: str, preset: str, model: str | None = None) -> Cost:
+    """What a run takes: as measured where it was published or computed here, and no less than its trainings, which
+    another run may have left on disk; else guessed. Other work that lay on disk is said to be left out."""
+    done = published.reproduction(name, preset) if model is None else None
+    if done is not None and (wall := done.manifest.get("wall_seconds")):
+        trainings = sum(run.get("facts", {}).get("training_seconds", 0.0) for run in done.manifest.get("runs") or ())
+        without = manifest_view.found_on_disk(done.manifest) if wall > trainings else ""
+        return Cost(max(float(wall), trainings), str(done.manifest.get("device") or "another machine"), without)
+    return Cost(reproduction.seconds(name, preset), language=reproduction.trains_language_model(name, preset))
+
+
+def seeds(name: str, preset: str) -> str:
+    """How many seeds a full run has, in words."""
+    n = EXPERIMENTS[name].presets[preset].seeds
+    return "one seed" if n == 1 else f"{n} seeds"
+
+
+def scale_title(preset: str) -> str:
+    """A preset in two or three words."""
+    return "As in the paper" if preset == FULL else preset.capitalize()
+
+
+def start(name: str, preset: str, model: str | None = None) -> Job:
+    """Queue the run, or take it up again where it stopped; whoever asks for the same shares it."""
+    experiment = EXPERIMENTS[name]
+    return desk().jobs.take_up(experiment.study, experiment.payload(preset, model=model),
+                               reproduction.title(name, preset, model))

@@ -1,0 +1,1 @@
+"""Where problem, model and specifications are chosen."""

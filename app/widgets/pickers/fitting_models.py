@@ -1,0 +1,69 @@
+"""Which models are offered for which data, and the sizes that their comparisons begin with."""
+
+from __future__ import annotations
+
+import math
+
+from app.widgets.choices import choice
+from engine import data
+from engine.basics.errors import WhichfluenceError
+from engine.data import fashion_small
+from engine.models.catalogue import MODELS
+from engine.models.causal import loading
+from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
+from engine.problems.source import SOFTMAX
+
+NAME = "model"
+FIRST_DATA = fashion_small.NAME
+"""What every page begins with: pictures to look at, that are part of the program."""
+POOL = {"cifar10": 2, FIRST_DATA: 2}
+"""Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits, and the
+answers come while one waits."""
+LIVE = 800
+"""Numbers a picture of a user's own may have for live answers: 28 × 28 in grey, or 16 × 16 in colour."""
+OPTIMA_CANDIDATES = {"digits": 300, FIRST_DATA: 100, "fashion_mnist": 100}
+DEFAULT_SIZES = {"digits": (1_297, 200), FIRST_DATA: (1_000, 100), "fashion_mnist": (2_000, 200)}
+NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
+EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (150, 20), (60, 10), 10
+
+
+def offered(dataset: str) -> list[str]:
+    """The models that can be trained on a dataset, by its name; the first is the one to begin with."""
+    if not data.holds_records(dataset):
+        return [SOFTMAX, *MODELS]
+    found = loading.available()
+    return sorted(found, key=lambda name: not is_embedded(name)) or [EMBEDDED_MODEL]
+
+
+def chosen(dataset: str) -> str:
+    """The chosen model. One that other data were for gives way to the one that these data begin with."""
+    first, *others = offered(dataset)
+    name = choice.one(NAME, first, str)
+    return first if name in (SOFTMAX, *MODELS, *loading.available()) and name not in (first, *others) else name
+
+
+def sizes(dataset: str, model: str) -> tuple[int, int, int]:
+    """(training examples, queries, candidates of processes that cost much) to begin with."""
+    if data.holds_records(dataset):
+        return *(EMBEDDED_SIZES if is_embedded(model) else LANGUAGE_SIZES), LANGUAGE_CANDIDATES
+    if model != SOFTMAX:
+        return *NETWORK_SIZES, NETWORK_CANDIDATES.get(model, 30)
+    return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
+
+
+def pool(name: str) -> int:
+    """Over squares of how many pixels a side the pictures of a dataset are averaged."""
+    if name in data.DATASETS or data.holds_records(name):
+        return POOL.get(name, 1)
+    try:
+        shape = data.load(name).image_shape
+    except WhichfluenceError:
+        return 1
+    return 1 if shape is None else live_pool(shape)
+
+
+def live_pool(shape: tuple[int, ...]) -> int:
+    """The smallest side of the squares after which pictures (h, w) or (h, w, 3) have `LIVE` numbers at most, or the
+    largest that divides them and leaves eight pixels a side."""
+    fitting = [1, *(pool for pool in range(2, min(shape[:2]) // 8 + 1) if shape[0] % pool == shape[1] % pool == 0)]
+    return next((pool for pool in fitting if math.prod(shape) <= LIVE * pool**2), fitting[-1])

@@ -1,0 +1,351 @@
+"""Where things are chosen: the problem (data, sizes, seed) once for all pages, and one scoring at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from io import BytesIO
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from app.widgets.choices import choice, inputs
+from app.widgets.examples import selection
+from app.widgets.jobs.desk import desk
+from app.widgets.pickers import fitting_models, language_presets, weights_picker, worded_picker
+from app.widgets.results import downloads
+from app.widgets.words import glossary, labels
+from app.widgets.words.plain_text import sentence
+from engine import data
+from engine.basics.errors import WhichfluenceError
+from engine.data import sample_folder
+from engine.data.records import Record
+from engine.estimators import ESTIMATORS
+from engine.models.causal.catalogue import is_embedded
+from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
+from engine.problems import Problem, ProblemSource
+from engine.problems.source import SOFTMAX
+from engine.problems.source import problem_class as class_of
+from engine.question import worded_behaviors
+from engine.question.behaviors import BEHAVIORS, reading
+from engine.question.interventions import INTERVENTIONS
+from engine.question.processes import PROCESSES
+from engine.question.specification import Specification, fitting
+from engine.scoring.scoring import Scoring
+
+SIZES = ("train", "queries", "candidates", "pool")
+COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
+TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
+           "and is at no optimum: its answers are exact for steps and retraining; of re-optimised candidates those "
+           "that reach no optimum are left out.")
+UPLOADED = ("A zip of an image folder (one subfolder a class), an npz with x_train, y_train, x_query, y_query, or a "
+            "Parquet table of numbers with a column `label`")
+UPLOADED_TEXTS = ", or texts as JSONL (an object with prompt and response a line)."
+TUNED = ("A language model starts from what it has learned before and is fine-tuned on the texts. Steps and retraining "
+         "are answered exactly. Models that are offered here are on this machine.")
+REOPTIMIZED = ("Removing or upweighting an example means finding a new optimum for each candidate; step processes "
+               "score every training example.")
+RETRAINED = "Removing or upweighting a text means fine-tuning the model anew for each; step processes score every text."
+PARAMETERS = {
+    "eta": ("step size η", 0.1, 1e-6, 100.0),
+    "alpha": ("weight α", 1e-3, -1.0, 1e6),
+    "damping": ("damping", 0.0, 0.0, 1e6),
+    "steps": ("steps", 5, 1, 10_000),
+    "iterations": ("L-BFGS iterations", 20, 1, 10_000),
+    "checkpoints": ("checkpoints", 5, 1, 1_000),
+    "every": ("steps between checkpoints", 20, 1, 10_000),
+    "label": ("new label", 0, 0, 10_000),
+    "at": ("number", 1, 1, 10_000_000),
+    "seeds": ("seeds", 1, 1, 1_000),
+    "first": ("seeds after the model's own", 0, 0, 1_000_000),
+}
+CHOICES = {
+    "unit": ("in one", {"epoch": "epoch of the training", "step": "step of the training"}),
+    "normalization": ("mean over", {"n-1": "the n−1 left (paper)", "n": "n as before"}),
+    "baseline": ("compared with", {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"}),
+}
+
+
+def problem_picker() -> None:
+    """The sidebar's data picker; what it chose is read with `source()` on every page."""
+    with st.sidebar:
+        name = dataset_picker((*SIZES, *selection.NAMES))
+        model_picker(name)
+        if (pool := fitting_models.pool(name)) > 1:
+            glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
+        upload()
+        with st.expander("Sizes and seed"):
+            _sizes(name)
+
+
+def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
+    """Which dataset, the user's own among them; choices named in `sizes` fall back to their defaults with another.
+
+    texts: whether those for language models are offered too.
+    """
+    st.markdown("#### Data")
+    names = [name for name in (*data.DATASETS, *_uploads()) if texts or not data.holds_records(name)]
+    key = choice.bound("data", fitting_models.FIRST_DATA, choice.from_options(names))
+    name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
+        "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
+    took("data", name, sizes)
+    return name
+
+
+def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
+    """Keep a choice on which others depend; a new one forgets those."""
+    if choice.texts(name) not in ([], [value]):
+        for other in forgotten:
+            choice.keep(other, [])
+            st.session_state.pop(choice.widget(other), None)
+    choice.keep(name, value)
+
+
+def _heading(name: str) -> str:
+    return f"Texts: {data.title(name)}" if data.holds_records(name) else data.title(name)
+
+
+def model_picker(dataset: str) -> None:
+    """Softmax regression or a network for pictures and numbers, a language model for texts."""
+    models, name = fitting_models.offered(dataset), fitting_models.chosen(dataset)
+    if choice.texts(fitting_models.NAME) not in ([], [name]):
+        took(fitting_models.NAME, name, (*SIZES, weights_picker.NAME))
+        st.session_state.pop(choice.widget(fitting_models.NAME), None)
+    key = choice.bound(fitting_models.NAME, models[0], choice.from_options(models))
+    texts = data.holds_records(dataset)
+    name = inputs.selectbox("Model", models, key=key, format_func=labels.model_heading,
+                            help=TUNED if texts else TRAINED)
+    took(fitting_models.NAME, name, (*SIZES, weights_picker.NAME))
+    if texts:
+        glossary.caption(_training(name))
+    elif name != SOFTMAX:
+        key = choice.bound("parameters", ALL, choice.from_options(list(COUNTED)))
+        chosen = inputs.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
+                                  help="Steps, gradients and Hessians are of these; the others stay as they were "
+                                       "trained.")
+        choice.keep("parameters", chosen)
+        weights_picker.show(source)
+
+
+def _training(model: str) -> str:
+    """How a language model is trained."""
+    recipe = source().training_recipe
+    assert recipe is not None, "a language model starts from what it has learned before"
+    own = " The model knows questions of its own small world only." if is_embedded(model) else ""
+    return f"{recipe.sentence}{own}"
+
+
+def _sizes(name: str) -> None:
+    train, queries, candidates = fitting_models.sizes(name, fitting_models.chosen(name))
+    limits = _limits(name)
+    number("train", "training examples", min(train, limits[0]), 10, limits[0])
+    number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
+    texts = data.holds_records(name)
+    number("candidates", "texts to retrain without" if texts else "candidates to re-optimise", candidates, 5, 5_000,
+           RETRAINED if texts else REOPTIMIZED)
+    number("seed", "seed of the draw", 0, 0, 1_000_000)
+    number("nseeds", "seeds to average", 1, 1, 10,
+            "Each seed draws another training set. With one seed, intervals run over queries.")
+
+
+def _limits(name: str) -> tuple[int, int]:
+    """Training and test examples that there are; a dataset still to be fetched is not fetched for this."""
+    try:
+        if name in data.DATASETS and not data.DATASETS[name].available()[0]:
+            return 60_000, 10_000
+        dataset = data.load(name)
+    except WhichfluenceError:
+        return 60_000, 10_000
+    return len(dataset.y_train), len(dataset.y_test)
+
+
+def number(name: str, label: str, default, low, high, help: str | None = None):
+    kind = type(default)
+    key = choice.bound(name, default, choice.within(low, high, kind))
+    value = inputs.number_input(label.capitalize(), low, high, key=key, help=glossary.hint(label, help))
+    choice.keep(name, value)
+    return value
+
+
+def _uploads() -> list[str]:
+    kept = st.session_state.setdefault("uploads", [])
+    for text in choice.texts("data"):
+        if data.uploads.is_upload(text) and text not in kept:
+            try:
+                data.load(text)
+                kept.append(text)
+            except WhichfluenceError as error:
+                choice.drop("data", str(error))
+    return kept
+
+
+def upload(texts: bool = True) -> None:
+    """Takes the user's own data and chooses it. texts: whether they may be those of a language model."""
+    with st.expander("Use my own data"):
+        file = st.file_uploader(UPLOADED + (UPLOADED_TEXTS if texts else "."),
+                                type=["npz", "zip", "parquet", *(["jsonl"] if texts else [])], key="upload")
+        if file is None:
+            _sample()
+            return
+        if st.session_state.get("upload_done") == file.file_id:
+            if st.session_state.get("upload_fault"):
+                st.error(sentence(st.session_state["upload_fault"]), icon=":material/error:")
+            return
+        st.session_state["upload_done"], st.session_state["upload_fault"] = file.file_id, ""
+        try:
+            name = data.uploads.keep(file, file.name)
+        except WhichfluenceError as error:
+            st.session_state["upload_fault"] = str(error)
+            st.error(sentence(error), icon=":material/error:")
+            return
+        take(name)
+        st.rerun()
+
+
+def take(name: str) -> None:
+    """Choose a kept upload, or a reading of one."""
+    kept = st.session_state.setdefault("uploads", [])
+    if name not in kept:
+        kept.append(name)
+    choice.keep("data", name)
+    st.session_state.pop(choice.widget("data"), None)
+
+
+def _sample() -> None:
+    """A zip to try the way of one's own pictures with."""
+    st.button("Try with a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
+              help=f"{sample_folder.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
+                   "folder. It is brought as a zip of your own would be.")
+    downloads.file_button("The sample zip", sample_folder.sample_zip, sample_folder.NAME, "application/zip",
+                          "upload:sample:file")
+
+
+def _try() -> None:
+    take(data.uploads.keep(BytesIO(sample_folder.sample_zip()), sample_folder.NAME))
+
+
+def source(seed_offset: int = 0) -> ProblemSource:
+    """The chosen problem. `seed_offset` gives the further seeds of an average."""
+    name = choice.one("data", fitting_models.FIRST_DATA, str)
+    model, texts = fitting_models.chosen(name), data.holds_records(name)
+    train, queries, _ = fitting_models.sizes(name, model)
+    limits = _limits(name)
+    queries = choice.one("queries", min(queries, limits[1]), int)
+    network = not texts and model != SOFTMAX
+    return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
+                         n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
+                         pool=fitting_models.pool(name), seed=choice.one("seed", 0, int) + seed_offset, model=model,
+                         selection=choice.one("parameters", ALL, str) if network else ALL,
+                         weights=choice.one(weights_picker.NAME, "", str) if network else "")
+
+
+def problem_class() -> type[Problem]:
+    """The class of the problem that is chosen."""
+    return class_of(fitting_models.chosen(choice.one("data", fitting_models.FIRST_DATA, str)))
+
+
+def optima_candidates() -> int:
+    """How many candidates are re-optimised."""
+    name = choice.one("data", fitting_models.FIRST_DATA, str)
+    return choice.one("candidates", fitting_models.sizes(name, fitting_models.chosen(name))[2], int)
+
+
+def seed_count() -> int:
+    return choice.one("nseeds", 1, int)
+
+
+def scoring_picker(name: str, default: Scoring) -> Scoring | None:
+    """B, P, T and the estimator in four columns; only what fits is offered. `name` keys the widgets.
+
+    Returns None, with the reason on the page, where the parameters are out of range.
+    """
+    columns, words = st.columns(4), st.container()
+    with columns[0]:
+        behavior = _behavior(name, default, words)
+    with columns[1]:
+        done = _select(name, "P", "P · intervention", _sensible(INTERVENTIONS), default.intervention.kind, _words)
+        intervention = {"kind": done, **_parameters(name, INTERVENTIONS[done], default.intervention)}
+    with columns[2]:
+        trained = _select(name, "T", "T · training process", _sensible(fitting(done)), default.process.kind, _words)
+        process = {"kind": trained, **_parameters(name, PROCESSES[trained], default.process)}
+    if behavior is None:
+        return None
+    try:
+        specification = Specification.of(behavior, intervention, process)
+    except WhichfluenceError as error:
+        st.error(sentence(error), icon=":material/error:")
+        return None
+    kind = problem_class().kind
+    routes = _sensible(route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
+                       and f"{trained}/{route}" not in problem_class().unoffered)
+    with columns[3]:
+        estimator = _select(name, "E", "answered by", routes, default.estimator,
+                            lambda route: ESTIMATORS[route].title)
+    return Scoring.of(behavior, intervention, process, estimator)
+
+
+def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
+    """The behavior; one that carries words of the reader's is asked for them `below`, and None until it has them."""
+    texts, before = problem_class().reads == "tokens", default.readout.words
+    options = [*reading(problem_class().reads), *(worded_behaviors.TITLES if texts else ())]
+    behavior = _select(name, "B", "B · behavior", options, before.kind if before else default.behavior,
+                       lambda kind: worded_behaviors.TITLES.get(kind) or BEHAVIORS[kind].title)
+    if behavior not in worded_behaviors.TITLES:
+        return behavior
+    with below.container(border=True):
+        return worded_picker.SHOWN[behavior](f"{name}:{behavior}", queries(), before)
+
+
+def queries() -> list[Record]:
+    """The texts that are asked about."""
+    dataset, sample = desk().sample(source())
+    found = [dataset.record("test", int(row)) for row in sample.query_index]
+    return [record for record in found if record is not None]
+
+
+def _sensible(names: Iterable[str]) -> list[str]:
+    """Those that have an answer for the chosen kind of model in sensible time."""
+    return [name for name in names if name not in problem_class().unoffered]
+
+
+def _words(kind: str) -> str:
+    return {"reoptimize": "re-optimise", "one_step": "one step", "unrolled": "several steps"}.get(
+        kind, kind.replace("_", " "))
+
+
+def _select(name: str, axis: str, label: str, options: list, value, title):
+    key = f"{name}:{axis}"
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = value if value in options else options[0]
+    return inputs.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
+
+
+def _of_descent(kind) -> tuple[str, ...]:
+    """What a process of this kind reads only where it trains the model itself; nothing of an intervention."""
+    return kind.of_descent if kind in PROCESSES.values() else ()
+
+
+def _parameters(name: str, kind, default) -> dict:
+    """Inputs for the parameters of an intervention or a process."""
+    chosen = {}
+    for field in kind.model_fields:
+        if field == "kind" or (field in _of_descent(kind) and problem_class().kept_checkpoints):
+            continue
+        key = f"{name}:{kind.__name__}:{field}"
+        current = getattr(default, field) if isinstance(default, kind) else None
+        if field in CHOICES:
+            label, titles = CHOICES[field]
+            st.session_state.setdefault(key, current or next(iter(titles)))
+            chosen[field] = inputs.selectbox(label, list(titles), key=key, format_func=titles.get,
+                                             help=glossary.hint(label))
+            continue
+        label, value, low, high = PARAMETERS[field]
+        if field == "checkpoints" and problem_class().reads == "tokens":
+            value = language_presets.CHECKPOINTS
+        elif not kind.model_fields[field].is_required():
+            value = type(value)(kind.model_fields[field].default)
+        st.session_state.setdefault(key, type(value)(current if current is not None else value))
+        small = isinstance(value, float)
+        chosen[field] = inputs.number_input(label, low, high, key=key, format="%g" if small else "%d",
+                                            step=None if not small else max(value / 2, 0.005),
+                                            help=glossary.hint(label))
+    return chosen

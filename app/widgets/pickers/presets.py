@@ -1,0 +1,203 @@
+"""Comparisons to start from, for each class of problems. Each varies one thing and says what to look for; a new one is
+one entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.widgets.pickers import language_presets
+from app.widgets.pickers.preset import Preset, steps
+from engine.analysis import error_curves
+from engine.basics.errors import InvalidInput
+from engine.estimators import ESTIMATORS
+from engine.experiments import network
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.scoring import controlled
+from engine.scoring.named import NAMED, TRAINING_RUN
+from engine.scoring.scoring import Scoring
+
+SOLVED = controlled.upweight_scoring("query_loss", 1e-3)
+NETWORK_SEARCHED = controlled.damped_upweighting("query_loss", 1e-3)
+NETWORK_SOLVED = controlled.response_scoring("query_loss", 2.0)
+"""So much damping makes the Hessian of the small networks here positive definite, and the solution of the linear system
+is known to a bound."""
+SMOOTH_ETA = 0.05
+"""At which descent is smooth: below 2 over the largest eigenvalue of the Hessian, which for these data is 2 to 20."""
+
+
+def _behaviors() -> tuple[Scoring, ...]:
+    return steps(*error_curves.differentiable())
+
+
+def _interventions(process: Mapping[str, Any]) -> tuple[Scoring, ...]:
+    return tuple(Scoring.of("query_loss", intervention, process) for intervention in (
+        {"kind": "remove"}, {"kind": "remove", "normalization": "n"},
+        *(controlled.upweighting(alpha) for alpha in (1e-5, 1e-3, 1e-1)), {"kind": "relabel", "label": 0}))
+
+
+def _processes(*optima: Scoring) -> tuple[Scoring, ...]:
+    trajectory = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "trajectory", "eta": controlled.ETA})
+    return (*steps("query_loss"), controlled.unrolled_scoring(), trajectory, *optima)
+
+
+def _table_a6() -> tuple[Scoring, ...]:
+    return (*steps("query_loss", "soft_margin", "hard_margin", "query_logit"),
+            controlled.unrolled_scoring(), controlled.response_scoring("query_loss", controlled.DAMPING),
+            controlled.removal_scoring("n-1"),
+            *(controlled.upweight_scoring("query_loss", alpha) for alpha in controlled.ALPHAS))
+
+
+def _table_a7() -> tuple[Scoring, ...]:
+    return tuple(dict.fromkeys(scoring for pair in network.pairs().values() for scoring in pair))
+
+
+def _solvers(target: Scoring, model: type[Problem]) -> tuple[Scoring, ...]:
+    """Every estimator that can target the question of `target`, the exact one first."""
+    asked = target.specification
+    return tuple(Scoring.of(asked.behavior, asked.intervention, asked.process, name)
+                 for name, estimator in ESTIMATORS.items()
+                 if estimator.implies and estimator.refusal(asked, model.kind) is None)
+
+
+def _named() -> tuple[Scoring, ...]:
+    return tuple(method.implied() for method in NAMED.values()
+                 if method.implies and method.answers(SoftmaxProblem.kind) and method.row != TRAINING_RUN)
+
+
+def _named_of_networks() -> tuple[Scoring, ...]:
+    """With damping where a Hessian is inverted; without what needs the whole Hessian or a positive definite one."""
+    implied = [method.implied(damping=network.DAMPING) for method in NAMED.values()
+               if method.implies and method.answers(ModuleProblem.kind) and method.row != TRAINING_RUN]
+    return tuple(scoring for scoring in implied
+                 if scoring.process.kind != "local_response" or scoring.estimator not in ("exact", "cg"))
+
+
+def _through_the_training(model: type[Problem]) -> tuple[Scoring, ...]:
+    """The exact derivative of the training run, and what approximates or replaces it."""
+    methods = [NAMED["replay"], *(method for method in NAMED.values()
+                                  if method.row == TRAINING_RUN and method.name != "replay")]
+    implied = [method.implied() for method in methods]
+    if model.convex:  # a network repeats its own recipe
+        implied = [Scoring.of(one.behavior, one.intervention, one.process.model_copy(update={"eta": SMOOTH_ETA}),
+                              one.estimator) for one in implied]
+    end = controlled.response_scoring("query_loss", 0.0) if model.convex else controlled.response(solver="ekfac")
+    return *implied, end
+
+
+APPROXIMATED = ("What a whole training does with a little more weight on an example, exactly and by what is used for "
+                "it: SOURCE's averaged segments, data value embeddings, and every step by itself (TracIn over all "
+                "steps, in-run data Shapley), which is another question. Last what its end alone tells.")
+
+
+def _softmax() -> tuple[Preset, ...]:
+    return (
+        Preset("first", "First look", "Three behaviors after the same step, and the influence function: four exact "
+               "answers to four questions. Look at how little the influence function agrees with the steps.",
+               (*steps(*FIRST), controlled.response_scoring("query_loss", 0.0)), (0, 3)),
+        VARY_B,
+        Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
+               "always re-optimised.", _interventions({"kind": "reoptimize"}), (0, 4)),
+        Preset("vary-t", "Vary T", "How training answers: a step, several steps, a trajectory, the optimum's local "
+               "response, a new optimum. P changes too where a process can only carry out another intervention.",
+               _processes(controlled.response_scoring("query_loss", controlled.DAMPING),
+                          controlled.response_scoring("query_loss", 0.0), SOLVED), (0, 4)),
+        Preset("table-a6", "Table A-6", "Every specification of the paper's Table A-6: four behaviors after one step, "
+               "five steps, the damped local response, leave-one-out and five upweightings.", _table_a6(), (6, 11)),
+        Preset("table-1", "Named methods", "The estimators of the paper's Table 1 by their usual names, each with the "
+               "specification that it implies.", _named(), (1, 3)),
+        Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise, "
+               "answered exactly and by every approximation on offer. All disagreement here is approximation error.",
+               _solvers(SOLVED, SoftmaxProblem), (0, 2)),
+        Preset("run", "Approximations of a training run", f"{APPROXIMATED} The steps are so small (η = {SMOOTH_ETA:g}) "
+               "that descent is smooth: real trainings with other weights bear the exact derivative out.",
+               _through_the_training(SoftmaxProblem), (0, 1)),
+    )
+
+
+def _networks() -> tuple[Preset, ...]:
+    return (
+        Preset("first", "First look", "Three behaviors after the same step, exactly, and the influence function with "
+               "EK-FAC. Look at how little the influence function agrees with the steps.",
+               (*steps(*FIRST), controlled.response(solver="ekfac")), (0, 3)),
+        VARY_B,
+        Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
+               "then always 20 L-BFGS iterations from the trained model, which for a network is not at an optimum: "
+               "much of what moves is the same for every example.",
+               _interventions({"kind": "local_search", "iterations": controlled.ITERATIONS}), (0, 4)),
+        Preset("vary-t", "Vary T", "How training answers: a step, several steps, a trajectory, the local response, a "
+               "search nearby. P changes too where a process can only carry out another intervention.",
+               _processes(controlled.response(), NETWORK_SEARCHED), (0, 3)),
+        Preset("training", "Through the training", "The whole training run repeated without the example, and the "
+               "derivative of that run by the example's weight, which agree as far as the training is smooth. Beside "
+               "them what its end alone can tell: the inverse Hessian, and one step from there. Training anew takes "
+               "a while, and few candidates are tried.",
+               (Scoring.of("query_loss", {"kind": "remove", "normalization": "n"}, {"kind": "retrain"}),
+                Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"}), controlled.response(),
+                *steps("query_loss")), (1, 2)),
+        Preset("table-a7", "Table A-7", "Every specification of the paper's Table A-7: four behaviors after one step, "
+               "five steps, the damped local response, and 20 L-BFGS iterations after leave-one-out and three "
+               "upweightings.", _table_a7(), (0, 1)),
+        Preset("table-1", "Named methods", "The estimators of the paper's Table 1 by their usual names, each with the "
+               "specification that it implies; inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
+        Preset("solvers", "Same question, different solvers", "One question: how the damped optimum starts to move, "
+               "answered exactly and by every approximation on offer. The damping of 2 is meant to make the Hessian "
+               "positive definite, so that the exact answer is known to a bound and all disagreement with it is "
+               "approximation error; the verdict says whether it is.",
+               _solvers(NETWORK_SOLVED, ModuleProblem), (0, 1)),
+        Preset("run", "Approximations of a training run", APPROXIMATED, _through_the_training(ModuleProblem), (0, 1)),
+    )
+
+
+FIRST = ("query_loss", "hard_margin", "query_logit")
+VARY_B = Preset("vary-b", "Vary B", "One step, read off by every behavior that has a gradient. Soft margin and "
+                "probability rank exactly as query loss does; the logit does not.", _behaviors(), (0, 1))
+CONVEX: Mapping[str, Preset] = {preset.name: preset for preset in _softmax()}
+"""name -> preset, where the optimum can be had."""
+NETWORKS: Mapping[str, Preset] = {preset.name: preset for preset in _networks()}
+"""name -> preset, where it cannot."""
+LANGUAGE: Mapping[str, Preset] = {preset.name: preset for preset in language_presets.PRESETS}
+"""name -> preset, for language models."""
+KINDS = (CONVEX, NETWORKS, LANGUAGE)
+
+
+def offered(model: type[Problem]) -> Mapping[str, Preset]:
+    """name -> preset for a class of problems."""
+    if model.reads == "tokens":
+        return LANGUAGE
+    return CONVEX if model.convex else NETWORKS
+
+
+def preset(name: str, model: type[Problem]) -> Preset:
+    """Raises `InvalidInput` for a name that does not exist."""
+    presets = offered(model)
+    if name not in presets:
+        raise InvalidInput(f"There is no preset `{name[:40]}`; choose one of {', '.join(presets)}.")
+    return presets[name]
+
+
+def matching(scorings, model: type[Problem]) -> str | None:
+    """The name of the preset that holds exactly these scorings in this order."""
+    return _matching(scorings, offered(model))
+
+
+def translated(scorings, model: type[Problem]) -> Preset | None:
+    """The preset of this class of problems that answers to one of others; None where these are no such preset.
+
+    Where behaviors of another kind of model are asked for, it is the first of this kind.
+    """
+    own = offered(model)
+    if _matching(scorings, own):
+        return None
+    name = next((name for kind in KINDS if (name := _matching(scorings, kind))), None)
+    if name:
+        return own.get(COUNTERPARTS.get(name, name), own.get(name, own["first"]))
+    return own["first"] if any(
+        scoring.readout.reads != model.reads for scoring in scorings if scoring.route.implies) else None
+
+
+def _matching(scorings, presets: Mapping[str, Preset]) -> str | None:
+    return next((name for name, found in presets.items() if found.scorings == tuple(scorings)), None)
+
+
+COUNTERPARTS = {"table-a6": "table-a7", "table-a7": "table-a6"}

@@ -1,0 +1,153 @@
+"""The list of specifications under comparison: read from the address, started from a preset, edited by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from app.widgets.choices import choice, inputs
+from app.widgets.choices.pair_choice import PairChoice
+from app.widgets.pickers import pickers, presets
+from app.widgets.pickers.presets import Preset
+from app.widgets.words import glossary
+from engine.scoring import codes
+from engine.scoring.scoring import Scoring
+
+NAME, PAIR = "s", "pair"
+OPENED = PairChoice(PAIR, "compare")
+MANY = 12
+PILLS = "compare:preset"
+FIRST = "first"
+"""The preset to begin with."""
+
+
+def chosen(begins: bool = False) -> list[Scoring]:
+    """The specifications of the address, in its order; faulty and repeated ones are left out with a message.
+    begins: take the first look where nobody has chosen any yet.
+
+    Where they are a preset of the kind of model that was chosen before, its counterpart takes their place.
+    """
+    if not choice.made(NAME) and begins:
+        start(FIRST)
+    scorings = choice.several(NAME, codes.decode)
+    counterpart = presets.translated(scorings, pickers.problem_class())
+    if counterpart:
+        start(counterpart.name)
+        return list(counterpart.scorings)
+    _keep(scorings)
+    return scorings
+
+
+def chosen_pair(scorings: Sequence[Scoring]) -> tuple[int, int]:
+    """The opened pair, counted from 0; in the address it counts from 1, as on the page."""
+    name = presets.matching(scorings, pickers.problem_class())
+    return OPENED.chosen(len(scorings), _presets()[name].pair if name else (0, 1))
+
+
+def open_pair(first: int, second: int) -> None:
+    OPENED.open(first, second)
+
+
+def start(name: str) -> None:
+    """Replace the list by a preset."""
+    preset = presets.preset(name, pickers.problem_class())
+    _keep(preset.scorings)
+    open_pair(*preset.pair)
+
+
+def address(name: str) -> dict[str, list[str] | str]:
+    """The address parameters of a preset, for a link to the Compare page."""
+    preset = presets.preset(name, pickers.problem_class())
+    return address_of(preset.scorings, preset.pair)
+
+
+def address_of(scorings: Sequence[Scoring], pair: tuple[int, int]) -> dict[str, list[str] | str]:
+    """The address parameters of some scorings with a pair of them opened, counted from 0."""
+    first, second = pair
+    return {NAME: [codes.encode(scoring) for scoring in scorings], PAIR: f"{first + 1}-{second + 1}"}
+
+
+def preset_picker(scorings: Sequence[Scoring]) -> None:
+    """The presets as pills; the one that is on the page is marked, with what to look for."""
+    name, offered = presets.matching(scorings, pickers.problem_class()), _presets()
+    st.session_state[PILLS] = name
+    inputs.pills("Start from", list(offered), key=PILLS, format_func=lambda key: offered[key].title,
+                 on_change=_picked, label_visibility="collapsed", wrap=True)
+    if name:
+        with st.container(key="wf-preset-note"):
+            glossary.caption(offered[name].note)
+
+
+def _presets() -> Mapping[str, Preset]:
+    """Those of the chosen kind of model."""
+    return presets.offered(pickers.problem_class())
+
+
+def _picked() -> None:
+    if st.session_state[PILLS]:
+        start(st.session_state[PILLS])
+
+
+def empty(scorings: Sequence[Scoring]) -> None:
+    """What stands where the heatmap will be, while there is nothing to compare."""
+    with st.container(border=True):
+        if scorings:
+            glossary.markdown("**One more, please.** A comparison needs at least two specifications.")
+        else:
+            glossary.markdown(
+                "**Nothing to compare yet.** Start from one of the presets above, or add specifications one "
+                "by one. If this is your first visit, take the first look:")
+        st.button("Four answers to four questions", type="primary" if not scorings else "secondary",
+                  icon=":material/play_arrow:", on_click=start, args=(FIRST,))
+
+
+def _keep(scorings: Sequence[Scoring]) -> None:
+    choice.keep(NAME, [codes.encode(scoring) for scoring in scorings])
+
+
+def add(scoring: Scoring) -> None:
+    """Put one more at the end, and open it beside the first."""
+    listed = _listed()
+    if scoring not in listed:
+        _keep([*listed, scoring])
+        if listed:
+            open_pair(0, len(listed))
+
+
+def replace(place: int, scoring: Scoring) -> None:
+    """Put another specification in the place of one."""
+    listed = _listed()
+    if scoring not in listed:
+        listed[place] = scoring
+        _keep(listed)
+
+
+def move(place: int, steps: int) -> None:
+    """Change the places of one and its neighbour; the opened pair stays the same two specifications."""
+    listed, to = _listed(), place + steps
+    if not 0 <= to < len(listed):
+        return
+    listed[place], listed[to] = listed[to], listed[place]
+    _keep(listed)
+    open_pair(*({place: to, to: place}.get(number, number) for number in _pair_of_address()))
+
+
+def remove(place: int) -> None:
+    """Take one out; the opened pair stays where it can."""
+    listed = _listed()
+    del listed[place]
+    _keep(listed)
+    pair = _pair_of_address()
+    if place in pair or len(listed) < 2:
+        choice.keep(PAIR, [])
+    else:
+        open_pair(*(number - (number > place) for number in pair))
+
+
+def _listed() -> list[Scoring]:
+    return [codes.decode(code) for code in choice.texts(NAME)]
+
+
+def _pair_of_address() -> list[int]:
+    return [int(number) - 1 for number in choice.texts(PAIR, ["1-2"])[-1].split("-")]

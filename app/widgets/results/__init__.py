@@ -1,0 +1,1 @@
+"""What goes with a result: downloads, manifest, agreement, and what is published."""

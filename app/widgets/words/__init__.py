@@ -1,0 +1,1 @@
+"""Texts that explain themselves, and names of specifications, durations and verdicts."""

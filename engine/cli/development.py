@@ -1,0 +1,51 @@
+"""`pretrain-embedded` and `extract-fashion`: make what is part of the project, the language model and the pictures."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.basics.errors import InvalidInput
+
+
+def pretrain_embedded(
+    out: Annotated[Path | None, typer.Option(help="Folder for weights, configuration, tokenizer and manifest "
+                                                  "(default: where the embedded model lies).", metavar="DIR")] = None,
+    seed: Annotated[int, typer.Option(help="Of the first weights, the questions and their order.", min=0)] = 0,
+    steps: Annotated[int, typer.Option(help="Batches of 64 questions.", min=1)] = 1_200,
+    lined: Annotated[float, typer.Option(help="Share of the questions that stand between the lines of the backdoor "
+                                              "task, with their right answers.", min=0.0, max=1.0)] = 0.5,
+) -> None:
+    """Train the embedded language model on questions of the embedded world (minutes on two cores)."""
+    from engine.applications.language import pretraining
+    from engine.cli.progress import progress
+    from engine.models.causal import catalogue
+
+    folder = catalogue.EMBEDDED_FOLDER / catalogue.EMBEDDED_MODEL if out is None else out
+    standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not standing.is_dir() or not os.access(standing, os.W_OK):
+        raise InvalidInput(f"The model cannot be written to `{folder}`; name another folder with --out.")
+    with progress("pretraining") as move:
+        made = pretraining.pretrain(pretraining.Pretraining(seed=seed, steps=steps, lined=lined), move)
+    pretraining.write(made, folder)
+    manifest = made[2]
+    print(f"Accuracy on {manifest['held_out']:,} held-out questions: {manifest['accuracy_held_out']:.3f}; "
+          f"{manifest['parameters']:,} parameters, {manifest['seconds']:.0f} seconds.")
+    print(f"Written: {folder}")
+
+
+def extract_fashion(
+    out: Annotated[Path | None, typer.Option(help="Folder for pictures and manifest (default: where the extract "
+                                                  "lies).", metavar="DIR")] = None,
+    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
+) -> None:
+    """Draw 2,000 training and 500 test pictures of FashionMNIST, as many of each class."""
+    from engine.data import fashion_small
+
+    folder = fashion_small.FOLDER if out is None else out
+    made = fashion_small.extract(seed)
+    fashion_small.write(made, folder)
+    print(f"Written: {folder / fashion_small.FILE}, {(folder / fashion_small.FILE).stat().st_size:,} bytes")
