@@ -126,7 +126,7 @@ def _causes(problem: Problem, process: Replay, read: Behavior, exact: Tensor, op
 
 def _methods(problem: Problem, process: Replay, read: Behavior, exact: Tensor, options: Options) -> pd.DataFrame:
     names = [name for name, one in ESTIMATORS.items() if not one.exact and process.kind in one.processes
-             and name not in problem.unoffered and one.serves(problem)]
+             and one.offered(problem, process.kind)]
     rows = []
     for place, name in enumerate(names):
         route, share = ESTIMATORS[name].route(problem, process.kind), options.share(place, len(names))

@@ -91,4 +91,5 @@ def largest_curvature(operator: Operator, batches: list[Tensor]) -> float:
     return largest
 
 
-LISSA = InverseHessian("lissa", "LiSSA", "Agarwal et al. 2017; Koh & Liang 2017", solve, (SoftmaxHessian, Hessian))
+LISSA = InverseHessian("lissa", "LiSSA", "Agarwal et al. 2017; Koh & Liang 2017", solve, (SoftmaxHessian, Hessian),
+                       iterates=True, products=10, known=("Influence function (LiSSA)", "Agarwal et al. 2017", "LiSSA"))

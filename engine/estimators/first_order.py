@@ -12,6 +12,8 @@ from functools import singledispatch
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.estimators import named
+from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term
 from engine.exact.response import GradientPart, Part, Response
@@ -100,4 +102,9 @@ FIRST_ORDER = Estimator(
     needs=("gradients",),
     unfit_interventions=("auxiliary",),
     held={("add_occurrence", "one_step"): Linear(last_held), ("add_occurrence", "trajectory"): Linear(all_held)},
+    named=(named.gradient("gradsim", "GradSim", "Charpiat et al. 2019",
+                          note="Inner product of gradients at the end of training."),
+           named.trajectory("tracin", "TracIn", "Pruthi et al. 2020",
+                            note="GradSim summed over checkpoints, weighted by learning rates.")),
+    cost=GRADIENTS,
 )

@@ -12,9 +12,11 @@ import numpy as np
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.first_order import shared_gradients
 from engine.estimators.held import NOWHERE, Features, Undivided
+from engine.estimators.named import baseline
 from engine.exact.response import Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.question.interventions import Intervention
@@ -51,7 +53,9 @@ def held(features: Features, behavior: str) -> np.ndarray:
 
 GRADIENT_NORM = Estimator("gradient_norm", "gradient length", False,
                           "The length of the training example's gradient, the same for every query.",
-                          routes={"one_step": respond}, needs=("gradients",), implies=False,
+                          routes={"one_step": respond}, needs=("gradients",), implies=False, cost=GRADIENTS,
+                          named=(baseline("gradient_norm", "Gradient length", label="Grad. norm", asks="Which training "
+                                          "records pull hardest on the model, whatever they teach it?"),),
                           held={NOWHERE: Undivided(held, (
                               "A length is no sum: the gradients of two tokens can cancel, so no token has a share of "
                               "it."))})

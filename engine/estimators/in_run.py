@@ -22,7 +22,9 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.curvature.graphs import flat, pulled_back
 from engine.curvature.second_order import twice_differentiable
+from engine.estimators.cost import Cost, through_steps
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of, weighed
 from engine.exact.response import Response, signal_of
 from engine.exact.step_curvature import NOTHING
@@ -173,10 +175,13 @@ TRACIN_RUN = Estimator(
     "Shapley to first order.",
     "Pruthi et al. 2020; Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": first},
     needs=("gradients",), departures=DEPARTURES,
+    named=(of_run("tracin_run", "TracIn over all steps", "Pruthi et al. 2020"),),
+    cost=Cost(through_steps(8), for_each_behavior=True),
 )
 IN_RUN_SHAPLEY = Estimator(
     "in_run_shapley", "in-run data Shapley", False,
     "The example's Shapley value in what each step does to the behavior, to second order in the step.",
     "Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": second}, needs=("gradients",),
-    departures=DEPARTURES,
+    departures=DEPARTURES, named=(of_run("in_run_shapley", "In-run data Shapley", "Wang et al. 2024"),),
+    cost=Cost(through_steps(20), for_each_behavior=True), by_hessian=("replay",),
 )

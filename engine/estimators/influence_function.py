@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from engine.curvature import SOLVERS, InverseHessian
+from engine.curvature import SOLVERS, GaussNewton, InverseHessian
+from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import INFLUENCE, Named
 from engine.exact.local_response import linear_responses
 from engine.problems import Problem
 
@@ -36,6 +38,10 @@ def influence_function(solver: InverseHessian) -> InfluenceFunction:
         solver.name, f"inverse Hessian ({solver.title})", False,
         f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
         solver.source, needs_gradient=True, routes=routes, solver=solver,
+        named=[Named(f"influence_function_{solver.name}", title, INFLUENCE, source, "infinitesimal", "local_response",
+                     label="".join(label)) for title, source, *label in filter(None, [solver.known])],
+        by_hessian=tuple(routes) if solver.iterates and GaussNewton not in solver.needs else (),
+        cost=Cost(products(solver.products)),
     )
 
 

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.estimators import named
+from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term, normalised
 from engine.exact.response import GradientPart, Response
@@ -73,4 +75,5 @@ LESS = Estimator(
     "Xia et al. 2024", needs_gradient=True, needs=("moments",), routes={"trajectory": trajectory},
     departures={"add_occurrence": (ADAM, NORMALISED)},
     held={("add_occurrence", "trajectory"): Linear(held, conditioned=True)},
+    named=(named.trajectory("less", "LESS", "Xia et al. 2024", behavior="response_loss"),), cost=GRADIENTS,
 )

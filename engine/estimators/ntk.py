@@ -17,7 +17,9 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from engine.basics.options import Options
+from engine.estimators.cost import GRADIENTS, Cost, gradients
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import similarity
 from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
@@ -76,11 +78,14 @@ NTK = Estimator(
     "ntk", "tangent kernel", False,
     "First order of the auxiliary step in all selected parameters: the neural tangent kernel.",
     "Jacot et al. 2018", needs_gradient=True, routes={"one_step": full}, needs=("tangents",),
-    unfit_interventions=("add_occurrence",), departures={"auxiliary": (ALL_PARAMETERS,)}, for_each_output=True,
+    unfit_interventions=("add_occurrence",), departures={"auxiliary": (ALL_PARAMETERS,)},
+    named=(similarity("ntk", "Neural tangent kernel", "Jacot et al. 2018", "NTK"),),
+    cost=Cost(gradients, for_each_output=True),
 )
 NTK_LAST_LAYER = Estimator(
     "ntk_last_layer", "tangent kernel, last layer", False,
     "The tangent kernel of the last linear layer alone.",
     "Jacot et al. 2018; Hanawa et al. 2021", needs_gradient=True, routes={"one_step": last_layer}, needs=("features",),
-    unfit_interventions=("add_occurrence",),
+    unfit_interventions=("add_occurrence",), cost=GRADIENTS,
+    named=(similarity("ntk_last_layer", "Tangent kernel, last layer", "Hanawa et al. 2021", "NTK"),),
 )

@@ -20,6 +20,8 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.estimators import named
+from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.last_layer import products_in
@@ -63,5 +65,6 @@ REPRESENTER = Estimator(
     "representer", "representer points", False,
     "The example's term in the last layer's expansion over the training set.",
     "Yeh et al. 2018", needs_gradient=True, routes={"one_step": one_step}, needs=("last_layer",),
-    unfit_interventions=("auxiliary",), departures={"add_occurrence": (LAST_LAYER,)},
+    unfit_interventions=("auxiliary",), departures={"add_occurrence": (LAST_LAYER,)}, cost=GRADIENTS,
+    named=(named.gradient("representer", "Representer points", "Yeh et al. 2018", behavior="query_logit"),),
 )

@@ -35,7 +35,9 @@ from engine.basics.options import Options
 from engine.curvature.ekfac import factors_over
 from engine.curvature.hessian import Hessian
 from engine.estimators.averaged import Averaged, Eigenbasis, Factored, Krylov, Read, scaled
+from engine.estimators.cost import BATCH, FORWARD_AND_BACKWARD, Cost, Passes, Work
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of
 from engine.exact.response import GradientPart, Response
 from engine.gradients.products import TrainingGradients
@@ -267,10 +269,22 @@ def _descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tens
     return found
 
 
+FACTORS = 25
+"""Gradients' work an example for EK-FAC's factors, with ten classes."""
+
+
+def passes(work: Work) -> Passes:
+    """A training, and at the states of the segments factors of all n examples with a column each."""
+    states = work.process.seeds * SEGMENTS * POINTS if isinstance(work.process, Replay) else 0
+    return Passes(FORWARD_AND_BACKWARD * (BATCH * work.steps + states * work.n * (FACTORS + work.columns)),
+                  2 * work.steps + states * work.n / 64)
+
+
 SOURCE = Estimator(
     "source", "SOURCE", False,
     "The training followed through a few segments, each with one averaged curvature and averaged gradients, as a "
     "gradient flow.",
     "Bae et al. 2024", needs_gradient=True, routes={"replay": through_segments}, needs=("gradients",),
-    unfit_interventions=("infinitesimal_during",),
+    unfit_interventions=("infinitesimal_during",), named=(of_run("source", "SOURCE", "Bae et al. 2024"),),
+    cost=Cost(passes, eigenbases=SEGMENTS),
 )

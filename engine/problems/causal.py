@@ -54,8 +54,8 @@ class CausalProblem(ModuleProblem):
     offers = frozenset({"gradients", "last_layer", "representations", "margins", "tangents", "moments", "texts"})
     curvatures = (Hessian, GaussNewton)
     stacks = False
-    unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact",
-                           "in_run_shapley"})
+    hessian_products = False
+    unoffered = frozenset({"relabel", "reoptimize"})
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
                  y_query: Arraylike | None, candidates: Arraylike | None = None, *, texts: RowTexts | None = None,

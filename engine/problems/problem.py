@@ -67,9 +67,9 @@ class Problem(ABC):
     `representations` (what similarities compare), `tangents` (gradients of single outputs
     by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints), `texts`
     (those of records);
-    `curvatures`, the matrices of its objective that solvers can be given; `unoffered`, the kinds of interventions,
-    processes and estimators, and the pairs `process/estimator`, that front ends leave out, because they have no answer
-    for it, or none in sensible time.
+    `curvatures`, the matrices of its objective that solvers can be given; `hessian_products`, whether many products
+    with its Hessian take sensible time, and second derivatives of behaviors exist; `unoffered`, the kinds of
+    interventions and processes that front ends leave out, because they have no answer for it, or none in sensible time.
     """
 
     kind: ClassVar[str]
@@ -82,9 +82,12 @@ class Problem(ABC):
     live_device: ClassVar[str]
     offers: ClassVar[frozenset[str]] = frozenset()
     curvatures: ClassVar[tuple[type[Operator], ...]] = ()
+    hessian_products: ClassVar[bool] = True
     unoffered: ClassVar[frozenset[str]] = frozenset()
 
     device: torch.device
+    checkpoints: Sequence[Any] = ()
+    """That the training kept, where there was one."""
 
     def __init__(self, examples: Examples, shared: Shared | None) -> None:
         self.x, self.y, self.queries, self.query_labels, self.candidates = examples
