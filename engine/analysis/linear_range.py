@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from math import isfinite, isinf, nan
 
 import numpy as np
@@ -31,8 +30,8 @@ from engine.basics.options import Options
 from engine.basics.values import short
 from engine.exact.replay import by_all_weights, replay
 from engine.exact.reweighted import LEAVING_OUT, reweighted
-from engine.models.knobs import Knob, advice, of_parts
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.models.knobs import Knob, advice
+from engine.problems import Problem
 from engine.question.behavior import Behavior
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import Replay
@@ -128,7 +127,7 @@ def linear_range(problem: Problem, behavior: str, epsilons: Sequence[float] = EP
     options = options or Options()
     table = reach(problem, behavior, process, epsilons, options.share(0, 2))
     return LinearRange(behavior, table, smoothness(problem, behavior, process, options.share(1, 2)),
-                       precision(problem, behavior, process, options), knobs(problem, process))
+                       precision(problem, behavior, process, options), problem.knobs(process))
 
 
 def check_one_run(problem: Problem, process: Replay) -> None:
@@ -203,20 +202,3 @@ def precision(problem: Problem, behavior: str, process: Replay, options: Options
             rates.append(_rate(held, read[0], process, options).double())
     narrow, wide = rates
     return float((narrow - wide).norm() / wide.norm())
-
-
-@singledispatch
-def knobs(problem: Problem, process: Replay) -> tuple[Knob, ...]:
-    """What of the training matters for its smoothness."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@knobs.register
-def _of_module(problem: ModuleProblem, process: Replay) -> tuple[Knob, ...]:
-    return *problem.training()[0].knobs, *of_parts(problem.network.module)
-
-
-@knobs.register
-def _of_softmax(problem: SoftmaxProblem, process: Replay) -> tuple[Knob, ...]:
-    return (Knob("learning rate", short(process.eta), "a smaller η"), Knob("batch size", f"all {problem.n:,}"),
-            Knob("steps", f"{process.steps:,}"))

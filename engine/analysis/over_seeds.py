@@ -80,7 +80,7 @@ def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most:
     options, process = options or Options(), scoring.process
     if not isinstance(process, Seeded) or not scoring.exact:
         raise InvalidInput(f"“{scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
-    if not isinstance(problem, ModuleProblem):
+    if problem.convex:
         raise InvalidInput("Softmax regression draws nothing in its training, so that all seeds are one; choose a "
                            "network.")
     if not most >= FEWEST or not -1 <= stable <= 1:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 from math import inf, isfinite, nan
 
 import pandas as pd
@@ -48,7 +48,7 @@ from engine.gradients.products import TrainingGradients
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.metrics.kendall import tau_b
 from engine.models.randomness import own_randomness
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.behavior import Behavior
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import Replay
@@ -160,13 +160,6 @@ def _tau(scores: Tensor, exact: Tensor) -> float:
     return float(tau_b(torch.stack([scores.double(), exact.double()]))[0, 1].nanmean())
 
 
-@singledispatch
-def stages(problem: Problem, process: Replay, read: Behavior, options: Options) -> Stages:
-    """(cause, scores (m, k) with this and all causes before it), from the run to SOURCE itself."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@stages.register
 def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, options: Options) -> Stages:
     parts = descent_segments(problem, process, problem.candidates, options)
     causes = [("segments", powers), ("flow", flow)] if all(part.contracts for part in parts) else [
@@ -176,7 +169,6 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, option
         yield cause, response.scores(read, problem.query_labels)
 
 
-@stages.register
 def _of_module(problem: ModuleProblem, process: Replay, read: Behavior, options: Options) -> Stages:
     def source(exact: bool = False) -> Tensor:
         response = source_response(problem, process, problem.candidates, options, exact=exact)
@@ -193,6 +185,10 @@ def _of_module(problem: ModuleProblem, process: Replay, read: Behavior, options:
     yield "batches", states(held=True, lag=False)
     yield "curvature", states(held=True, lag=False, factored=True)
     yield "segments and flow", source()
+
+
+stages = by_form(_of_softmax, _of_module)
+"""(cause, scores (m, k) with this and all causes before it), from the run to SOURCE itself."""
 
 
 def through_states(problem: ModuleProblem, read: Behavior, options: Options, *, held: bool = False, lag: bool = True,

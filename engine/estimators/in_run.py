@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -32,22 +32,13 @@ from engine.exact.step_graph import StepGraph
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.randomness import own_randomness
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.behavior import Behavior
 from engine.question.departure import STEPWISE
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay
 
 
-@singledispatch
-def over_steps(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-               options: Options, second: bool = False) -> list[Response]:
-    """One response an intervention; second: to second order. Raises `InvalidInput` where the optimizer's steps have no
-    such order that is known, and as `replay` does."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@over_steps.register
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                options: Options, second: bool = False) -> list[Response]:
     training, found = training_of(problem, problem.seed), []
@@ -61,7 +52,6 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     return found
 
 
-@over_steps.register
 def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                 options: Options, second: bool = False) -> list[Response]:
     found = []
@@ -70,6 +60,11 @@ def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], 
         part = _OverSteps(len(candidates), partial(_of_descent, problem, process, candidates, during, second, options))
         found.append(run_response([part], candidates, {STEPS: process.steps}))
     return found
+
+
+over_steps = by_form(_of_softmax, _of_module)
+"""One response an intervention; second: to second order. Raises `InvalidInput` where the optimizer's steps have no such
+order that is known, and as `replay` does."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
 from engine.models.causal.recipe import adam_update
 from engine.problems import CausalProblem
-from engine.problems.module import Checkpoint
+from engine.problems.checkpoint import Checkpoint
 from engine.question.departure import ADAM, NORMALISED
 from engine.question.interventions import Intervention
 from engine.question.processes import Trajectory

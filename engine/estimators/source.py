@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -45,7 +44,7 @@ from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models import softmax
 from engine.models.rules import Moment
 from engine.models.steps import Steps
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay
 
@@ -132,14 +131,6 @@ def through_segments(problem: Problem, interventions: Sequence[Intervention], pr
     return [response for _ in interventions]
 
 
-@singledispatch
-def source_response(problem: Problem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
-                    points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
-    """With so many segments, and states a segment. exact: with the mean Hessian itself. Raises as SOURCE does."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@source_response.register
 def _of_module(problem: ModuleProblem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
                points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
@@ -221,9 +212,8 @@ def _mean_along(problems: Sequence[ModuleProblem], candidates: Tensor, options: 
     return along
 
 
-@source_response.register
 def _of_softmax(problem: SoftmaxProblem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
-                points: int = POINTS, form: Form = flow, exact: bool = True) -> Response:
+                points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
     """Its eigenbasis is exact anyway."""
     run = kept_descent(problem, process, options)
     segments = descent_segments(problem, process, candidates, options, count, points)
@@ -234,6 +224,10 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, candidates: Tensor, op
 
     part = GradientPart(problem.outputs(problem.queries, run.end.flatten()), read, len(candidates))
     return run_response([part], candidates, {STEPS: process.steps})
+
+
+source_response = by_form(_of_softmax, _of_module)
+"""With so many segments, and states a segment. exact: with the mean Hessian itself. Raises as SOURCE does."""
 
 
 def descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tensor, options: Options,

@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -24,7 +23,7 @@ from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient, training_loss
 from engine.exact.response import LAST_DIGITS, Part
 from engine.models import softmax
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change
 from engine.question.interventions import Intervention
 
@@ -206,14 +205,8 @@ def weight_noise(queries: Tensor, weights: Tensor) -> Tensor:
     return LAST_DIGITS * torch.finfo(weights.dtype).eps * (queries.abs() @ weights.abs()).amax(1)
 
 
-@singledispatch
-def intervened(problem: Problem, damping: float, options: Options) -> Family:
-    """The family of a problem's objectives."""
-    raise TypeError(f"no objective to search is known for {problem.noun}")
-
-
-intervened.register(SoftmaxProblem, SoftmaxFamily)
-intervened.register(ModuleProblem, ModuleFamily)
+intervened: Callable[[Problem, float, Options], Family] = by_form(SoftmaxFamily, ModuleFamily)
+"""The family of a problem's objectives, for a damping."""
 
 
 def check_labels(problem: Problem, interventions: Sequence[Intervention]) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -28,7 +28,7 @@ from engine.exact.response import signal_of
 from engine.models import softmax
 from engine.models.linear_solvers import by_factor
 from engine.models.losses import differentiable
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.behavior import Behavior
 from engine.question.likelihood import slope
 
@@ -229,11 +229,5 @@ class _NetworkFamily:
         return self.problem.network.logits(self.problem.queries, theta)
 
 
-@singledispatch
-def objectives_of(problem: Problem, candidate: int) -> Family:
-    """The objectives along the path of training example `candidate`."""
-    raise TypeError(f"no path of optima is known for {problem.noun}")
-
-
-objectives_of.register(SoftmaxProblem, _SoftmaxFamily)
-objectives_of.register(ModuleProblem, _NetworkFamily)
+objectives_of: Callable[[Problem, int], Family] = by_form(_SoftmaxFamily, _NetworkFamily)
+"""The objectives along the path of a training example of a problem."""

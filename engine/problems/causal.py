@@ -221,6 +221,11 @@ class CausalProblem(ModuleProblem):
 
         return self.memo("reading answers", read)
 
+    def single_output(self, label: Tensor, x: Tensor) -> tuple[ModuleProblem, Tensor, Tensor]:
+        """f_y is the logit of token y where the answer is predicted."""
+        held = self.reading_answers()
+        return held, torch.cat([x, label.expand(len(x), 1)], 1), label.new_tensor(held.classes - 1)
+
     def raised(self) -> Tensor:
         """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""
         found = torch.zeros_like(self.query_logits)

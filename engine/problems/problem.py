@@ -21,10 +21,13 @@ from engine.basics.footprint import footprint
 from engine.basics.options import Options
 from engine.curvature.operator import Operator
 from engine.models.altered import Altered
+from engine.models.causal.row_texts import RowTexts
+from engine.models.knobs import Knob
+from engine.problems.checkpoint import Checkpoint
 from engine.problems.memory import Memory
 from engine.question.behavior import Behavior, Reads
 from engine.question.behaviors import reading
-from engine.question.processes import Trajectory
+from engine.question.processes import Replay, Trajectory
 
 T = TypeVar("T")
 Arraylike = ArrayLike | Tensor
@@ -86,8 +89,14 @@ class Problem(ABC):
     unoffered: ClassVar[frozenset[str]] = frozenset()
 
     device: torch.device
-    checkpoints: Sequence[Any] = ()
+    checkpoints: Sequence[Checkpoint] = ()
     """That the training kept, where there was one."""
+    texts: RowTexts | None = None
+    """The records of its rows, where it reads tokens of known ones."""
+    seed: int = 0
+    """Of the training."""
+    intercept: bool = False
+    """Whether the last feature of every input is a one."""
 
     def __init__(self, examples: Examples, shared: Shared | None) -> None:
         self.x, self.y, self.queries, self.query_labels, self.candidates = examples
@@ -171,6 +180,20 @@ class Problem(ABC):
     def trained_by(self) -> str:
         """A sentence on the training that `retrain` repeats; empty where training ends at the one optimum anyway."""
         return ""
+
+    @property
+    def replays_batches(self) -> bool:
+        """Whether training it again repeats the recorded batches of all of its examples, whatever the seed."""
+        return False
+
+    def knobs(self, process: Replay) -> tuple[Knob, ...]:
+        """What of its training matters for how smoothly the end moves."""
+        return ()
+
+    @property
+    def has_dense_hessian(self) -> bool:
+        """Whether its Hessian can be held as a matrix, to be factored."""
+        return False
 
     @property
     def curvature_bytes(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from engine.analysis.linear_range import EPSILONS, LinearRange, knobs, precision, reach, smoothness
+from engine.analysis.linear_range import EPSILONS, LinearRange, precision, reach, smoothness
 from engine.basics.errors import Undifferentiable
 from engine.basics.provenance import device_name
 from engine.jobs import Context, JobKind, Output
@@ -65,7 +65,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
         return Output(manifest={**facts, "refused": str(error)})
     return Output(manifest={**facts, "refused": "", "precision": off if isfinite(off) else None,
                             "smoothness": [[h, cosine if isfinite(cosine) else None] for h, cosine in turned.items()],
-                            "knobs": [vars(knob) for knob in knobs(problem, process)]})
+                            "knobs": [vars(knob) for knob in problem.knobs(process)]})
 
 
 def finish(data: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
