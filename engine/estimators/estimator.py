@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torch import Tensor
+
 from engine.basics.errors import InvalidInput
 from engine.estimators.cost import Cost
 from engine.estimators.held import NOWHERE, HeldForm
@@ -16,6 +18,7 @@ from engine.question.interventions import Intervention
 from engine.question.specification import Specification
 
 Respond = Callable[..., list[Response]]
+Pooled = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class Estimator:
     (intervention kind, process kind) -> how it answers from gradients that are held as arrays. cost: of its answers.
     named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by many
     products with the Hessian, or by second derivatives of behaviors, which not every kind of problem has in sensible
-    time.
+    time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where it
+    scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors.
     """
 
     name: str
@@ -48,6 +52,7 @@ class Estimator:
     held: Mapping[tuple[str, str], HeldForm] = field(default_factory=dict, repr=False)
     named: Sequence[Named] = ()
     by_hessian: Sequence[str] = ()
+    pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
     cost: Cost = field(kw_only=True, repr=False)
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:

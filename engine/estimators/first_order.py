@@ -76,6 +76,11 @@ def along(problem: ModuleProblem, gradients: TrainingGradients, scale: float,
                         lambda signal: scale * gradients.products(problem.queries, signal), len(gradients))
 
 
+def pooled(problem: ModuleProblem, slopes: Tensor, process: OneStep | Unrolled, options: Options) -> Tensor:
+    """−η · steps · u, (r, P)."""
+    return -process.eta * process.steps * slopes
+
+
 def last_held(features: Features, behavior: str) -> list[Term]:
     """−⟨∇B(q), ∇ℓ(z_k)⟩ at θ_D: GradSim. η, common to all, is left out."""
     return [Term(len(features.points) - 1, 1.0, features.last.queries[behavior], features.last.gradients)]
@@ -100,5 +105,5 @@ FIRST_ORDER = Estimator(
                           note="Inner product of gradients at the end of training."),
            named.trajectory("tracin", "TracIn", "Pruthi et al. 2020",
                             note="GradSim summed over checkpoints, weighted by learning rates.")),
-    cost=GRADIENTS,
+    cost=GRADIENTS, pooled={("add_occurrence", kind): pooled for kind in ("one_step", "unrolled")},
 )
