@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.func import jvp
 
 from engine.basics.options import Options
 from engine.exact.curvature_elsewhere import Product, curvature
@@ -66,6 +67,14 @@ class Family(ABC):
     @abstractmethod
     def own(self, theta: Tensor, terms: Terms) -> ValueAndGradient:
         """Σ_j c_j ℓ(x_{k_j}, y_j; θ) and its gradient (P,)."""
+
+    @abstractmethod
+    def hessian(self, objective: Objective, theta: Tensor) -> Tensor:
+        """∇²F_k(θ), (P, P); where an intercept is not penalised, made positive definite."""
+
+    @abstractmethod
+    def logits_along(self, theta: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+        """The query logits at θ and their derivative along a velocity (P,), (m, C) each."""
 
     @abstractmethod
     def changes(self, base: Tensor) -> Changes:
@@ -158,6 +167,14 @@ class ModuleFamily(Family):
 
         return product
 
+    def hessian(self, objective: Objective, theta: Tensor) -> Tensor:
+        found = self.curvature(objective, theta)(torch.eye(len(theta), dtype=theta.dtype, device=theta.device))
+        return (found + found.T) / 2
+
+    def logits_along(self, theta: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+        network, queries = self.problem.network, self.problem.queries
+        logits, change = jvp(lambda at: network.logits(queries, at), (theta,), (velocity,))[:2]
+        return logits, change
 
     def _of_data(self, theta: Tensor) -> Product:
         """Kept, with its graphs, where `data` is."""
@@ -192,6 +209,19 @@ class SoftmaxFamily(Family):
             loss, slope = self._loss(theta, self.problem.x[[row]], self.problem.y.new_tensor([label]))
             value, gradient = value + weight * loss, gradient + weight * slope
         return value, gradient
+
+    def hessian(self, objective: Objective, theta: Tensor) -> Tensor:
+        problem, weights = self.problem, theta.view(self.problem.dimension, self.problem.classes)
+        found = objective.scale * softmax.hessian((problem.x @ weights).softmax(-1), problem.x, self.unpenalised)
+        for weight, row, _ in objective.terms:
+            x = problem.x[[row]]
+            found += weight * softmax.hessian((x @ weights).softmax(-1), x, self.unpenalised)
+        found.diagonal().add_(self.penalty + self.damping)
+        return softmax.pin_intercept(found, problem.classes) if problem.intercept else found
+
+    def logits_along(self, theta: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+        queries = self.problem.queries
+        return self.problem.outputs(queries, theta), self.problem.outputs(queries, velocity)
 
     def changes(self, base: Tensor) -> Changes:
         problem = self.problem

@@ -140,8 +140,7 @@ def _settled(family: ModuleFamily, objective: Objective, found: Minimum) -> bool
 def _factor(family: ModuleFamily, objective: Objective, theta: Tensor) -> Tensor | None:
     if len(theta) > DENSE:
         return None
-    hessian = family.curvature(objective, theta)(torch.eye(len(theta), dtype=theta.dtype, device=theta.device))
-    factor, info = torch.linalg.cholesky_ex((hessian + hessian.T) / 2)
+    factor, info = torch.linalg.cholesky_ex(family.hessian(objective, theta))
     return None if info.item() else factor
 
 

@@ -9,6 +9,7 @@ over the queries gives u of all behaviors, and one over the candidates the produ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -20,34 +21,23 @@ from engine.exact.response import signal_of
 from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks
 from engine.gradients.directional import loss_derivatives
 from engine.gradients.layout import arranged
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
+from engine.problems import ModuleProblem, Problem
 from engine.question.behavior import Behavior
 from engine.scoring.aggregate import Aggregate
 from engine.scoring.compute import check, compute
 from engine.scoring.scoring import Scoring
 
 
-def _of_scores(problem: Problem, scorings: Sequence[Scoring], over: Aggregate, options: Options | None = None
+def aggregated(problem: Problem, scorings: Sequence[Scoring], over: Aggregate, options: Options | None = None
                ) -> list[np.ndarray]:
-    return [over.of(scores) for scores in compute(problem, scorings, options)]
+    """A(k) (k,) float64 of every scoring's oriented scores, in the order given; NaN where it is not known.
 
-
-def _of_closed_form(problem: SoftmaxProblem, scorings: Sequence[Scoring], over: Aggregate,
-                    options: Options | None = None) -> list[np.ndarray]:
-    return _of_scores(problem, scorings, over, options)
-
-
-def _of_network(problem: ModuleProblem, scorings: Sequence[Scoring], over: Aggregate,
-                options: Options | None = None) -> list[np.ndarray]:
-    weights = over.of_queries(len(problem.queries))
+    Pooled where all of them can be, else put together out of the scores of every query. Raises as `compute` does.
+    """
+    weights = None if problem.linear else over.of_queries(len(problem.queries))
     if weights is None or not all(map(form, scorings)):
-        return _of_scores(problem, scorings, over, options)
-    return list(pooled(problem, scorings, weights, options or Options()).double().cpu().numpy())
-
-
-aggregated = by_form(_of_closed_form, _of_network)
-"""A(k) (k,) float64 of every scoring's oriented scores, in the order given; NaN where it is not known. Pooled where all
-of them can be, else put together out of the scores of every query. Raises as `compute` does."""
+        return [over.of(scores) for scores in compute(problem, scorings, options)]
+    return list(pooled(cast(ModuleProblem, problem), scorings, weights, options or Options()).double().cpu().numpy())
 
 
 def form(scoring: Scoring) -> Pooled | None:
