@@ -14,4 +14,4 @@ def show(method: Method, behavior: str) -> None:
     row = "" if scoring is None else chips.plain(
         scoring, behavior="" if method.reads else "representation readout", estimator=method.label)
     glossary.html(f'{row}<div class="wf-question" style="margin-top:.5rem">{escape(method.asks(behavior))}</div>')
-    glossary.caption(method.note + (f" {method.source}." if method.source else ""))
+    glossary.caption(method.named.note + (f" {method.named.source}." if method.directed else ""))

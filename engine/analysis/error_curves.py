@@ -17,6 +17,7 @@ import numpy as np
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.curvature import InverseHessian, solvers_for
+from engine.estimators import ESTIMATORS
 from engine.metrics.agreement import METRICS, pairwise, summarize
 from engine.metrics.subsets import over_known
 from engine.problems import PROBLEMS, Problem, SoftmaxProblem
@@ -69,8 +70,9 @@ def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
     found = solvers_for(PROBLEMS[kind])
     if PROBLEMS[kind].convex:
         return found
-    left_out = {"cg", SEARCHED} | PROBLEMS[kind].unoffered
-    names = [SEARCHED, *(name for name in found if name not in left_out)]
+    left_out = {"cg", SEARCHED}
+    names = [SEARCHED, *(name for name in found if name not in left_out
+                         and ESTIMATORS[name].offered(PROBLEMS[kind], "local_search"))]
     return {name: found[name] for name in names}
 
 

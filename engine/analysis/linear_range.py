@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
 from math import isfinite, isinf, nan
 from typing import Annotated, ClassVar
 
@@ -33,8 +32,8 @@ from engine.basics.options import Options
 from engine.basics.values import Count, short
 from engine.exact.replay import by_all_weights, replay
 from engine.exact.reweighted import LEAVING_OUT, reweighted
-from engine.models.knobs import Knob, advice, of_parts
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.models.knobs import Knob, advice
+from engine.problems import Problem
 from engine.question.behavior import Behavior
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import Replay
@@ -169,7 +168,7 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
         first = problem.with_candidates(problem.candidates[:1])
         off = precision(first, self.behavior, self.process, options.between(0, 0.5))
         turned = smoothness(problem, self.behavior, self.process, options.between(0.5, 1))
-        return LinearRange(self.behavior, smoothness=turned, precision=off, knobs=knobs(problem, self.process))
+        return LinearRange(self.behavior, smoothness=turned, precision=off, knobs=problem.knobs(self.process))
 
     def sentences(self, answer: LinearRange) -> list[str]:
         return [answer.sentence, answer.smoothness_sentence, answer.precision_sentence]
@@ -252,20 +251,3 @@ def precision(problem: Problem, behavior: str, process: Replay, options: Options
             rates.append(_rate(held, read[0], process, options).double())
     narrow, wide = rates
     return float((narrow - wide).norm() / wide.norm())
-
-
-@singledispatch
-def knobs(problem: Problem, process: Replay) -> tuple[Knob, ...]:
-    """What of the training matters for its smoothness."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@knobs.register
-def _of_module(problem: ModuleProblem, process: Replay) -> tuple[Knob, ...]:
-    return *problem.training()[0].knobs, *of_parts(problem.network.module)
-
-
-@knobs.register
-def _of_softmax(problem: SoftmaxProblem, process: Replay) -> tuple[Knob, ...]:
-    return (Knob("learning rate", short(process.eta), "a smaller η"), Knob("batch size", f"all {problem.n:,}"),
-            Knob("steps", f"{process.steps:,}"))

@@ -112,7 +112,7 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
         return [str(index) for index in range(self.seeds)]
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SeedRuns:
-        if not isinstance(problem, ModuleProblem):
+        if problem.convex:
             raise InvalidInput(NOTHING_DRAWN)
         asked = run_of(self.scoring, int(chunk))
         scores = compute(problem, asked, options)
@@ -132,7 +132,7 @@ def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most:
     options, process = options or Options(), scoring.process
     if not isinstance(process, Seeded) or not scoring.exact:
         raise InvalidInput(f"“{scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
-    if not isinstance(problem, ModuleProblem):
+    if problem.convex:
         raise InvalidInput(NOTHING_DRAWN)
     if not most >= FEWEST or not -1 <= stable <= 1:
         raise InvalidInput(f"Give at least {FEWEST} seeds, and a τ from −1 to 1 at which a ranking counts as stable.")

@@ -27,7 +27,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.models.altered import Altered
-from engine.problems import ModuleProblem, Problem
+from engine.problems import Problem
 from engine.problems.memory import Memory
 from engine.problems.problem import Shared
 
@@ -83,7 +83,7 @@ def _each(problem: Problem, members: Tensor, later: list[int], options: Options)
     """Trained on what is a member and on nothing else, one after the other, each so many seeds after the problem's."""
     if problem.convex:
         return _in_place(problem, members, 0, 0, options)
-    if isinstance(problem, ModuleProblem) and problem.training()[0].knows_its_end:
+    if problem.replays_batches:
         raise InvalidInput("This run was recorded with the batches of all of its examples, so that the recipe does not "
                            "say how a subset alone is trained on; use the protocol `weights`.")
     found = []

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 from math import inf, isfinite, nan
 from typing import ClassVar
 
@@ -49,7 +49,7 @@ from engine.gradients.products import TrainingGradients
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.metrics.kendall import tau_b
 from engine.models.randomness import own_randomness
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question import direction
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
@@ -167,7 +167,7 @@ def _causes(problem: Problem, process: Replay, read: Behavior, exact: Tensor, op
 
 def _methods(problem: Problem, process: Replay, read: Behavior, exact: Tensor, options: Options) -> pd.DataFrame:
     names = [name for name, one in ESTIMATORS.items() if not one.exact and process.kind in one.processes
-             and name not in problem.unoffered and one.serves(problem)]
+             and one.offered(problem, process.kind)]
     rows = []
     for place, name in enumerate(names):
         route, share = ESTIMATORS[name].route(problem, process.kind), options.share(place, len(names))
@@ -201,13 +201,6 @@ def _tau(scores: Tensor, exact: Tensor) -> float:
     return float(tau_b(torch.stack([scores.double(), exact.double()]))[0, 1].nanmean())
 
 
-@singledispatch
-def stages(problem: Problem, process: Replay, read: Behavior, options: Options) -> Stages:
-    """(cause, scores (m, k) with this and all causes before it), from the run to SOURCE itself."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@stages.register
 def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, options: Options) -> Stages:
     parts = descent_segments(problem, process, problem.candidates, options)
     causes = [("segments", powers), ("flow", flow)] if all(part.contracts for part in parts) else [
@@ -217,7 +210,6 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, option
         yield cause, response.scores(read, problem.query_labels)
 
 
-@stages.register
 def _of_module(problem: ModuleProblem, process: Replay, read: Behavior, options: Options) -> Stages:
     def source(exact: bool = False) -> Tensor:
         response = source_response(problem, process, problem.candidates, options, exact=exact)
@@ -234,6 +226,10 @@ def _of_module(problem: ModuleProblem, process: Replay, read: Behavior, options:
     yield "batches", states(held=True, lag=False)
     yield "curvature", states(held=True, lag=False, factored=True)
     yield "segments and flow", source()
+
+
+stages = by_form(_of_softmax, _of_module)
+"""(cause, scores (m, k) with this and all causes before it), from the run to SOURCE itself."""
 
 
 def through_states(problem: ModuleProblem, read: Behavior, options: Options, *, held: bool = False, lag: bool = True,

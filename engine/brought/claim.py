@@ -18,6 +18,7 @@ from engine.basics.errors import InvalidInput
 from engine.brought.matching import LISTED, arranged, told_unusable, unusable_queries
 from engine.brought.table import Table
 from engine.estimators import Estimator
+from engine.estimators.cost import NOTHING
 from engine.metrics.agreement import Agreement, constant, pairwise, summarize
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
@@ -59,7 +60,7 @@ class Claim(Scoring):
 
     @property
     def route(self) -> Estimator:
-        return Estimator(ESTIMATOR, self.name, False, "Scores that were computed elsewhere.")
+        return Estimator(ESTIMATOR, self.name, False, "Scores that were computed elsewhere.", cost=NOTHING)
 
     @property
     def reference(self) -> Scoring:

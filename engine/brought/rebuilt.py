@@ -9,14 +9,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import singledispatch
 
 import numpy as np
 import torch
 from torch import nn
 
 from engine.basics.errors import InvalidInput
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 
 PROBLEM, WEIGHTS = "problem.npz", "weights.npz"
 HEAD = "head"
@@ -44,17 +43,6 @@ class Rebuilt:
         return _npz(self.weights)
 
 
-@singledispatch
-def rebuilt(problem: Problem, model: str) -> Rebuilt:
-    """The factual model of a problem. model: the name that it has in `engine.models.catalogue`, where it has one.
-
-    Raises `InvalidInput` for a model or a selection of parameters that the lines cannot say.
-    """
-    raise InvalidInput(f"The scripts rebuild classifiers, and this problem is of {problem.noun}; choose softmax "
-                       "regression or a neural network.")
-
-
-@rebuilt.register
 def _softmax(problem: SoftmaxProblem, model: str) -> Rebuilt:
     """One linear layer; an intercept is its bias."""
     weights = problem.weights.T.cpu().numpy()
@@ -64,7 +52,6 @@ def _softmax(problem: SoftmaxProblem, model: str) -> Rebuilt:
     return Rebuilt(lines, (d,), state, (HEAD,), tuple(state), problem.l2)
 
 
-@rebuilt.register
 def _module(problem: ModuleProblem, model: str) -> Rebuilt:
     module, names = problem.network.module, tuple(problem.network.names)
     children, shape = dict(module.named_children()), tuple(problem.x.shape[1:])
@@ -75,9 +62,15 @@ def _module(problem: ModuleProblem, model: str) -> Rebuilt:
     return Rebuilt(lines, shape, state, _layers(module, names), names, problem.l2)
 
 
+rebuilt = by_form(_softmax, _module)
+"""The factual model of a problem. model: the name that it has in `engine.models.catalogue`, where it has one.
+
+Raises `InvalidInput` for a model or a selection of parameters that the lines cannot say."""
+
+
 def problem_npz(problem: Problem) -> bytes:
     """The arrays of a classifier's problem as problem.npz: inputs flat, and without the ones of an intercept."""
-    d = problem.x[0].numel() - (problem.intercept if isinstance(problem, SoftmaxProblem) else 0)
+    d = problem.x[0].numel() - problem.intercept
     x, queries = (part.flatten(1)[:, :d].cpu().numpy() for part in (problem.x, problem.queries))
     return _npz({"x_train": x, "y_train": problem.y.cpu().numpy(), "x_query": queries,
                  "y_query": problem.query_labels.cpu().numpy(), "candidates": problem.candidates.cpu().numpy()})

@@ -45,7 +45,7 @@ def catalogue() -> str:
         section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
         section("language behaviors", (*((name, behavior.sentence) for name, behavior in READOUTS.items()),
                                        *((kind, f"{told[0].upper()}{told[1:]}.") for kind, told in KINDS.items()))),
-        section("language estimators", ((name, method.note) for name, method in LANGUAGE_METHODS.items())),
+        section("language estimators", ((name, method.named.note) for name, method in LANGUAGE_METHODS.items())),
         section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),
     ])

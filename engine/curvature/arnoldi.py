@@ -43,4 +43,5 @@ def solve(operator: Operator, rhs: Tensor, *, rank: int = RANK, columns: int | N
                     negative=pairs.smallest + operator.damping < -rounding.item())
 
 
-ARNOLDI = InverseHessian("arnoldi", "Arnoldi", "Schioppa et al. 2022", solve, (SoftmaxHessian, Hessian))
+ARNOLDI = InverseHessian("arnoldi", "Arnoldi", "Schioppa et al. 2022", solve, (SoftmaxHessian, Hessian), iterates=True,
+                         products=4, known=("Influence function (Arnoldi)", "Schioppa et al. 2022"))

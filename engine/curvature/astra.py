@@ -80,4 +80,5 @@ def _largest(operator: Operator, conditioned: Linear, start: Tensor) -> float:
     return found
 
 
-ASTRA = InverseHessian("astra", "ASTRA", "Wang et al. 2025", solve, (GaussNewton,))
+ASTRA = InverseHessian("astra", "ASTRA", "Wang et al. 2025", solve, (GaussNewton,), products=6,
+                       known=("Influence function (ASTRA)", "Wang et al. 2025"))

@@ -92,6 +92,8 @@ def _counted(operator: Operator, part: slice, columns: int, limit: int) -> Linea
 
 
 CG = InverseHessian("cg", "Conjugate gradients", "Hestenes & Stiefel 1952; Martens 2010", solve,
-                    (SoftmaxHessian, Hessian))
+                    (SoftmaxHessian, Hessian), iterates=True, products=ITERATIONS,
+                    known=("Influence function (CG)", "Martens 2010"))
 GAUSS_NEWTON_CG = InverseHessian("cg_gauss_newton", "Gauss–Newton CG", "Schraudolph 2002; Martens 2010", solve,
-                                 (GaussNewton,))
+                                 (GaussNewton,), iterates=True, products=ITERATIONS,
+                                 known=("Influence function (Gauss–Newton CG)", "Martens 2010"))

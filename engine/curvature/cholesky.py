@@ -24,4 +24,5 @@ def solve(operator: SoftmaxHessian, rhs: Tensor) -> Solution:
                                                operator.diagonal()))
 
 
-CHOLESKY = InverseHessian("cholesky", "Cholesky", "direct factorisation", solve, (SoftmaxHessian,), exact=True)
+CHOLESKY = InverseHessian("cholesky", "Cholesky", "direct factorisation", solve, (SoftmaxHessian,), exact=True,
+                          products=1)

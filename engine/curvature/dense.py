@@ -79,4 +79,5 @@ def _definiteness(operator: Operator, hessian: Tensor, damped: Tensor) -> dict[s
     return {"negative_curvature": float(smallest + operator.damping < -rounding), "smallest_eigenvalue": smallest}
 
 
-DENSE = InverseHessian("exact", "Dense factorisation", "direct factorisation", solve, (Hessian,), exact=True)
+DENSE = InverseHessian("exact", "Dense factorisation", "direct factorisation", solve, (Hessian,), exact=True,
+                       products=1)

@@ -230,4 +230,5 @@ def _diagonal(problem: CurvedModule, names: list[str], roots: LossRoots, options
     return {name: part.view(own[name].shape) for name, part in zip(names, total.split(sizes), strict=True)}
 
 
-EKFAC = InverseHessian("ekfac", "EK-FAC", "George et al. 2018; Grosse et al. 2023", solve, (GaussNewton,))
+EKFAC = InverseHessian("ekfac", "EK-FAC", "George et al. 2018; Grosse et al. 2023", solve, (GaussNewton,),
+                       products=2, known=("Influence function (EK-FAC)", "Grosse et al. 2023", "EK-FAC"))

@@ -59,4 +59,5 @@ def factorise(x: Tensor, probabilities: Tensor, penalty: Tensor, damping: float)
     return Factors(root[:, None] * u, v, 1.0 / (a.clamp_min(0)[:, None] * g.clamp_min(0) + 1.0))
 
 
-KFAC = InverseHessian("kfac", "K-FAC", "Martens & Grosse 2015; Grosse et al. 2023", solve, (SoftmaxHessian,))
+KFAC = InverseHessian("kfac", "K-FAC", "Martens & Grosse 2015; Grosse et al. 2023", solve, (SoftmaxHessian,),
+                      products=1)

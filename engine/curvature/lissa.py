@@ -10,6 +10,8 @@ Along negative curvature below −δ it grows, by a factor below 1 + |λ_min|/σ
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
@@ -91,4 +93,6 @@ def largest_curvature(operator: Operator, batches: list[Tensor]) -> float:
     return largest
 
 
-LISSA = InverseHessian("lissa", "LiSSA", "Agarwal et al. 2017; Koh & Liang 2017", solve, (SoftmaxHessian, Hessian))
+LISSA = InverseHessian("lissa", "LiSSA", "Agarwal et al. 2017; Koh & Liang 2017", solve, (SoftmaxHessian, Hessian),
+                       iterates=True, products=10, unmeasured=partial(solve, measure=False),
+                       known=("Influence function (LiSSA)", "Agarwal et al. 2017", "LiSSA"))

@@ -86,6 +86,10 @@ class InverseHessian:
     """A named solver: solve(operator, rhs (P, b)) -> Solution.
 
     needs: the operators that it can do with; a problem says which it has. exact: whether x is right to rounding.
+    products: what a column costs, in products with the curvature of all n examples, its residual included. iterates:
+    whether it multiplies by the operator again and again, in place of a form of its own. known: what the literature
+    calls influence functions by it, the source, and what the paper's tables call them; empty where it has no name.
+    unmeasured: the same without the residual, where that takes passes of its own.
     """
 
     name: str
@@ -94,10 +98,18 @@ class InverseHessian:
     solve: Callable[..., Solution]
     needs: tuple[type[Operator], ...]
     exact: bool = False
+    iterates: bool = False
+    known: tuple[str, ...] = ()
+    unmeasured: Callable[..., Solution] | None = None
+    products: float = field(kw_only=True)
 
     def fits(self, problem: Curves) -> bool:
         """Whether a problem, or a kind of problem, has an operator that it can do with."""
         return any(operator in self.needs for operator in problem.curvatures)
+
+    def solution(self, operator: Operator, rhs: Tensor) -> Tensor:
+        """x (P, b) alone, by what it takes and no more."""
+        return (self.unmeasured or self.solve)(operator, rhs).x
 
     def operator(self, problem: CurvedProblem, damping: float, options: Options | None = None) -> Operator:
         """What it solves with: of the operators that the problem has, the first that it can do with."""

@@ -19,7 +19,9 @@ from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.estimators.cost import NOTHING
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import baseline
 from engine.exact.response import Response
 from engine.problems import CausalProblem
 from engine.question.interventions import Intervention
@@ -67,4 +69,5 @@ def counts(split: Sequence[Sequence[str]], vocabulary: dict[str, int]) -> csr_ma
 
 
 BM25 = Estimator("bm25", "BM25", False, "How many rare words the texts of query and training record share.",
-                 "Robertson and Zaragoza 2009", routes={"one_step": respond}, needs=("texts",), implies=False)
+                 "Robertson and Zaragoza 2009", routes={"one_step": respond}, needs=("texts",), implies=False,
+                 cost=NOTHING, named=(baseline("bm25", "BM25", "Robertson and Zaragoza 2009"),))

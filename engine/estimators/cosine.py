@@ -18,9 +18,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine.basics.options import Options
+from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.first_order import along, shared_gradients
 from engine.estimators.held import Features, Undivided, normalised, products
+from engine.estimators.named import gradient, similarity
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.products import query_norms
 from engine.problems import ModuleProblem
@@ -70,4 +72,8 @@ COSINE = Estimator(
     departures={"add_occurrence": (NORMALISED,), "auxiliary": (NORMALISED,)},
     held={("auxiliary", "one_step"): Undivided(held, (
         "RepSim reads one position, the end of the prompt, so no token of the response has a part in its score."))},
+    named=(similarity("repsim_cosine", "RepSim (cosine)", "Hanawa et al. 2021", "RepSim",
+                      "Cosine of the inputs' representations."),
+           gradient("gradsim_cosine", "GradSim (cosine)", "Charpiat et al. 2019")),
+    cost=GRADIENTS,
 )

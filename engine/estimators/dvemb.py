@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.estimators.cost import Cost, through_steps
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import of_run
 from engine.exact.replay import replayed
 from engine.exact.response import Response
 from engine.exact.step_curvature import FISHER
@@ -34,4 +36,6 @@ DVEMB = Estimator(
     "The derivative of the whole training run with every step's Hessian replaced by the products of its batch's "
     "gradients.",
     "Wang et al. 2024, data value embedding", needs_gradient=True, routes={"replay": through_run}, needs=("gradients",),
+    named=(of_run("dvemb", "Data value embedding", "Wang et al. 2024"),),
+    cost=Cost(through_steps(8), for_each_behavior=True),
 )

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torch import Tensor
+
 from engine.basics.errors import InvalidInput
+from engine.estimators.cost import Cost
 from engine.estimators.held import NOWHERE, HeldForm
+from engine.estimators.named import Named
 from engine.exact.response import Response
 from engine.problems import PROBLEMS, Problem
 from engine.question.departure import Departure
@@ -14,6 +18,7 @@ from engine.question.interventions import Intervention
 from engine.question.specification import Specification
 
 Respond = Callable[..., list[Response]]
+Pooled = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
@@ -25,9 +30,12 @@ class Estimator:
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
     needs_gradient: whether it reads the behavior through its gradient. departures: of which intervention kind -> where
     the question that it answers is another one than the specification's. implies: whether it answers a counterfactual
-    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. for_each_output:
-    whether candidates are differentiated anew for each output that queries raise, which its cost depends on. held:
-    (intervention kind, process kind) -> how it answers from gradients that are held as arrays.
+    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. held:
+    (intervention kind, process kind) -> how it answers from gradients that are held as arrays. cost: of its answers.
+    named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by many
+    products with the Hessian, or by second derivatives of behaviors, which not every kind of problem has in sensible
+    time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where it
+    scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors.
     """
 
     name: str
@@ -41,8 +49,11 @@ class Estimator:
     unfit_interventions: Sequence[str] = ()
     departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict, repr=False)
     implies: bool = True
-    for_each_output: bool = False
     held: Mapping[tuple[str, str], HeldForm] = field(default_factory=dict, repr=False)
+    named: Sequence[Named] = ()
+    by_hessian: Sequence[str] = ()
+    pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
+    cost: Cost = field(kw_only=True, repr=False)
 
     @property
     def short_title(self) -> str:
@@ -86,6 +97,10 @@ class Estimator:
     def serves(self, problem: Problem | type[Problem]) -> bool:
         """Whether a problem, or a kind of problem, offers what it needs."""
         return set(self.needs) <= problem.offers
+
+    def offered(self, problem: Problem | type[Problem], process_kind: str) -> bool:
+        """Whether a problem, or a kind of problem, has its answer to a process in sensible time."""
+        return self.serves(problem) and (problem.hessian_products or process_kind not in self.by_hessian)
 
     def route(self, problem: Problem, process_kind: str) -> Respond:
         """How it answers on this kind of problem. Raises `InvalidInput` where it cannot."""

@@ -6,18 +6,19 @@ regression K(q, k) = x_qᵀx_k; for a network the inner products of the gradient
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import singledispatch
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.estimators import named
+from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term
 from engine.exact.response import GradientPart, Part, Response
 from engine.exact.steps import accumulated_signal, kernel_noise
 from engine.gradients.products import TrainingGradients
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep, Trajectory, Unrolled
 
@@ -39,14 +40,6 @@ def trajectory(problem: Problem, interventions: Sequence[Intervention], process:
     return [Response.closed_form(*parts) for _ in interventions]
 
 
-@singledispatch
-def linearised(problem: Problem, candidates: Tensor, eta: float, theta: Tensor | None,
-               options: Options) -> Part | GradientPart:
-    """−η ⟨J_qᵀ s_B, ∇ℓ(z_k)⟩ at θ (P,), by default θ_D, for candidates (b,)."""
-    raise TypeError(f"no first-order term is known for {problem.noun}")
-
-
-@linearised.register
 def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, theta: Tensor | None,
                options: Options) -> GradientPart:
     if theta is None:
@@ -55,7 +48,6 @@ def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, theta: Te
     return along(problem, gradients, -eta, problem.outputs(problem.queries, theta))
 
 
-@linearised.register
 def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, theta: Tensor | None,
                 options: Options) -> Part:
     """δf(q) = −η K(q, k) s_ℓ(z_k): a linear part (m, b, C)."""
@@ -64,6 +56,10 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, theta: 
     change = -eta * problem.kernel(candidates)[:, :, None] * signal
     return Part(change, problem.outputs(problem.queries, theta), linear=True,
                 noise=kernel_noise(problem, candidates, theta, eta, signal))
+
+
+linearised: Callable[..., Part | GradientPart] = by_form(_of_softmax, _of_module)
+"""−η ⟨J_qᵀ s_B, ∇ℓ(z_k)⟩ of a problem, at θ (P,), by default θ_D, for candidates (b,)."""
 
 
 def shared_gradients(problem: ModuleProblem, candidates: Tensor, options: Options) -> TrainingGradients:
@@ -78,6 +74,11 @@ def along(problem: ModuleProblem, gradients: TrainingGradients, scale: float,
     """scale · ⟨J_qᵀ s_B, ∇ℓ(z_k)⟩ at the θ of `gradients`; baseline (m, C) are the query logits there."""
     return GradientPart(problem.query_logits if baseline is None else baseline,
                         lambda signal: scale * gradients.products(problem.queries, signal), len(gradients))
+
+
+def pooled(problem: ModuleProblem, slopes: Tensor, process: OneStep | Unrolled, options: Options) -> Tensor:
+    """−η · steps · u, (r, P)."""
+    return -process.eta * process.steps * slopes
 
 
 def last_held(features: Features, behavior: str) -> list[Term]:
@@ -100,4 +101,9 @@ FIRST_ORDER = Estimator(
     needs=("gradients",),
     unfit_interventions=("auxiliary",),
     held={("add_occurrence", "one_step"): Linear(last_held), ("add_occurrence", "trajectory"): Linear(all_held)},
+    named=(named.gradient("gradsim", "GradSim", "Charpiat et al. 2019",
+                          note="Inner product of gradients at the end of training."),
+           named.trajectory("tracin", "TracIn", "Pruthi et al. 2020",
+                            note="GradSim summed over checkpoints, weighted by learning rates.")),
+    cost=GRADIENTS, pooled={("add_occurrence", kind): pooled for kind in ("one_step", "unrolled")},
 )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -22,7 +22,9 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.curvature.graphs import flat, pulled_back
 from engine.curvature.second_order import twice_differentiable
+from engine.estimators.cost import Cost, through_steps
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of, weighed
 from engine.exact.response import Response, signal_of
 from engine.exact.step_curvature import NOTHING
@@ -30,22 +32,13 @@ from engine.exact.step_graph import StepGraph
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.randomness import own_randomness
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.behavior import Behavior
 from engine.question.departure import STEPWISE
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay
 
 
-@singledispatch
-def over_steps(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-               options: Options, second: bool = False) -> list[Response]:
-    """One response an intervention; second: to second order. Raises `InvalidInput` where the optimizer's steps have no
-    such order that is known, and as `replay` does."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@over_steps.register
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                options: Options, second: bool = False) -> list[Response]:
     training, found = training_of(problem, problem.seed), []
@@ -59,7 +52,6 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     return found
 
 
-@over_steps.register
 def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                 options: Options, second: bool = False) -> list[Response]:
     found = []
@@ -68,6 +60,11 @@ def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], 
         part = _OverSteps(len(candidates), partial(_of_descent, problem, process, candidates, during, second, options))
         found.append(run_response([part], candidates, {STEPS: process.steps}))
     return found
+
+
+over_steps = by_form(_of_softmax, _of_module)
+"""One response an intervention; second: to second order. Raises `InvalidInput` where the optimizer's steps have no such
+order that is known, and as `replay` does."""
 
 
 @dataclass(frozen=True)
@@ -173,10 +170,13 @@ TRACIN_RUN = Estimator(
     "Shapley to first order.",
     "Pruthi et al. 2020; Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": first},
     needs=("gradients",), departures=DEPARTURES,
+    named=(of_run("tracin_run", "TracIn over all steps", "Pruthi et al. 2020"),),
+    cost=Cost(through_steps(8), for_each_behavior=True),
 )
 IN_RUN_SHAPLEY = Estimator(
     "in_run_shapley", "in-run data Shapley", False,
     "The example's Shapley value in what each step does to the behavior, to second order in the step.",
     "Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": second}, needs=("gradients",),
-    departures=DEPARTURES,
+    departures=DEPARTURES, named=(of_run("in_run_shapley", "In-run data Shapley", "Wang et al. 2024"),),
+    cost=Cost(through_steps(20), for_each_behavior=True), by_hessian=("replay",),
 )

@@ -10,10 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from engine.curvature import SOLVERS, InverseHessian
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.curvature import SOLVERS, GaussNewton, InverseHessian
+from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import INFLUENCE, Named
 from engine.exact.local_response import linear_responses
-from engine.problems import Problem
+from engine.problems import ModuleProblem, Problem
+from engine.question.processes import LocalResponse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +46,19 @@ def influence_function(solver: InverseHessian) -> InfluenceFunction:
         solver.name, f"inverse Hessian ({solver.title})", False,
         f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
         solver.source, needs_gradient=True, routes=routes, solver=solver,
+        named=[Named(f"influence_function_{solver.name}", title, INFLUENCE, source, "infinitesimal", "local_response",
+                     label="".join(label)) for title, source, *label in filter(None, [solver.known])],
+        by_hessian=tuple(routes) if solver.iterates and GaussNewton not in solver.needs else (),
+        pooled={} if solver.exact else {("infinitesimal", "local_response"): partial(pooled, solver)},
+        cost=Cost(products(solver.products)),
     )
+
+
+def pooled(solver: InverseHessian, problem: ModuleProblem, slopes: Tensor, process: LocalResponse, options: Options
+           ) -> Tensor:
+    """−(H + damping·I)⁻¹ u, (r, P): a solve a behavior in place of one a candidate. The scores are those of solves for
+    candidates up to a solver's tolerance, and to the order in which it takes mini-batches."""
+    return -solver.solution(solver.operator(problem, process.damping, options), slopes.T.contiguous()).T
 
 
 INFLUENCE_FUNCTIONS = tuple(influence_function(solver) for solver in SOLVERS.values())

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.estimators import named
+from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term, normalised
 from engine.exact.response import GradientPart, Response
@@ -22,7 +24,7 @@ from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
 from engine.models.causal.recipe import adam_update
 from engine.problems import CausalProblem
-from engine.problems.module import Checkpoint
+from engine.problems.checkpoint import Checkpoint
 from engine.question.departure import ADAM, NORMALISED
 from engine.question.interventions import Intervention
 from engine.question.processes import Trajectory
@@ -73,4 +75,5 @@ LESS = Estimator(
     "Xia et al. 2024", needs_gradient=True, needs=("moments",), routes={"trajectory": trajectory},
     departures={"add_occurrence": (ADAM, NORMALISED)},
     held={("add_occurrence", "trajectory"): Linear(held, conditioned=True)},
+    named=(named.trajectory("less", "LESS", "Xia et al. 2024", behavior="response_loss"),), cost=GRADIENTS,
 )

@@ -10,18 +10,18 @@ predicted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 
-import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from engine.basics.options import Options
+from engine.estimators.cost import GRADIENTS, Cost, gradients
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import similarity
 from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
-from engine.problems import CausalProblem, ModuleProblem
+from engine.problems import ModuleProblem
 from engine.question.departure import ALL_PARAMETERS
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
@@ -45,18 +45,11 @@ def full(problem: ModuleProblem, interventions: Sequence[Intervention], process:
             for _ in interventions]
 
 
-@singledispatch
 def tangents(problem: ModuleProblem, label: Tensor, candidates: Tensor, options: Options) -> Tensor:
     """∇_θ f_y(x_k) of candidates (b,) for y = `label`: (b, P)."""
-    raised = one_hot(label.expand(len(candidates)), problem.classes).to(problem.theta)
-    return behavior_gradients(problem, problem.x[candidates], raised, budget=options.budget // 4)
-
-
-@tangents.register
-def _of_token(problem: CausalProblem, label: Tensor, candidates: Tensor, options: Options) -> Tensor:
-    asked, x = problem.reading_answers(), problem.x[candidates]
-    raised = one_hot(x.new_full((len(x),), asked.classes - 1), asked.classes).to(problem.theta)
-    return behavior_gradients(asked, torch.cat([x, label.expand(len(x), 1)], 1), raised, budget=options.budget // 4)
+    held, x, output = problem.single_output(label, problem.x[candidates])
+    raised = one_hot(output.expand(len(x)), held.classes).to(problem.theta)
+    return behavior_gradients(held, x, raised, budget=options.budget // 4)
 
 
 def last_layer(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
@@ -76,11 +69,14 @@ NTK = Estimator(
     "ntk", "tangent kernel", False,
     "First order of the auxiliary step in all selected parameters: the neural tangent kernel.",
     "Jacot et al. 2018", needs_gradient=True, routes={"one_step": full}, needs=("tangents",),
-    unfit_interventions=("add_occurrence",), departures={"auxiliary": (ALL_PARAMETERS,)}, for_each_output=True,
+    unfit_interventions=("add_occurrence",), departures={"auxiliary": (ALL_PARAMETERS,)},
+    named=(similarity("ntk", "Neural tangent kernel", "Jacot et al. 2018", "NTK"),),
+    cost=Cost(gradients, for_each_output=True),
 )
 NTK_LAST_LAYER = Estimator(
     "ntk_last_layer", "tangent kernel, last layer", False,
     "The tangent kernel of the last linear layer alone.",
     "Jacot et al. 2018; Hanawa et al. 2021", needs_gradient=True, routes={"one_step": last_layer}, needs=("features",),
-    unfit_interventions=("add_occurrence",),
+    unfit_interventions=("add_occurrence",), cost=GRADIENTS,
+    named=(similarity("ntk_last_layer", "Tangent kernel, last layer", "Hanawa et al. 2021", "NTK"),),
 )

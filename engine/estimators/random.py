@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.estimators.cost import NOTHING
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import NOWHERE, Features, Undivided
+from engine.estimators.named import baseline
 from engine.exact.response import Response
 from engine.problems import Problem
 from engine.question.interventions import Intervention
@@ -39,5 +41,6 @@ def held(features: Features, behavior: str) -> np.ndarray:
 
 
 RANDOM = Estimator("random", "random", False, "A random number for each query and training example.",
-                   routes={"one_step": respond}, implies=False,
+                   routes={"one_step": respond}, implies=False, cost=NOTHING,
+                   named=(baseline("random", "Random", asks="Which training records does chance pick?"),),
                    held={NOWHERE: Undivided(held, "Chance reads no token.")})

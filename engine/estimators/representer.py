@@ -14,15 +14,16 @@ head shares its weights with the embedding, the embedding stays as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.estimators import named
+from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.last_layer import products_in
-from engine.problems import CausalProblem, ModuleProblem
+from engine.problems import ModuleProblem
 from engine.question.departure import LAST_LAYER
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
@@ -34,16 +35,13 @@ def one_step(problem: ModuleProblem, interventions: Sequence[Intervention], proc
     return [Response.closed_form(expanded(problem, process.eta, candidates, options)) for _ in interventions]
 
 
-@singledispatch
 def expanded(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> Part | GradientPart:
-    """δf(q) = −η φ(x_k)ᵀφ(q) s_ℓ(z_k), a linear part (m, b, C)."""
-    network = problem.network
-    kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
-    return Part(-eta * kernel[:, :, None] * problem.training_signal(candidates), problem.query_logits, linear=True)
+    """δf(q) = −η φ(x_k)ᵀφ(q) s_ℓ(z_k), a linear part (m, b, C); of tokens, by the products in their head."""
+    if "features" in problem.offers:
+        network = problem.network
+        kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
+        return Part(-eta * kernel[:, :, None] * problem.training_signal(candidates), problem.query_logits, linear=True)
 
-
-@expanded.register
-def _of_tokens(problem: CausalProblem, eta: float, candidates: Tensor, options: Options) -> GradientPart:
     def products(signal: Tensor) -> Tensor:
         return -eta * products_in(problem, problem.head, problem.queries, signal, candidates, options.budget // 4,
                                   check=options.check)
@@ -55,5 +53,6 @@ REPRESENTER = Estimator(
     "representer", "representer points", False,
     "The example's term in the last layer's expansion over the training set.",
     "Yeh et al. 2018", needs_gradient=True, routes={"one_step": one_step}, needs=("last_layer",),
-    unfit_interventions=("auxiliary",), departures={"add_occurrence": (LAST_LAYER,)},
+    unfit_interventions=("auxiliary",), departures={"add_occurrence": (LAST_LAYER,)}, cost=GRADIENTS,
+    named=(named.gradient("representer", "Representer points", "Yeh et al. 2018", behavior="query_logit"),),
 )

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -35,7 +34,9 @@ from engine.basics.options import Options
 from engine.curvature.ekfac import factors_over
 from engine.curvature.hessian import Hessian
 from engine.estimators.averaged import Averaged, Eigenbasis, Factored, Krylov, Read, scaled
+from engine.estimators.cost import BATCH, FORWARD_AND_BACKWARD, Cost, Passes, Work
 from engine.estimators.estimator import Estimator
+from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of
 from engine.exact.response import GradientPart, Response
 from engine.gradients.products import TrainingGradients
@@ -43,7 +44,7 @@ from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models import softmax
 from engine.models.rules import Moment
 from engine.models.steps import Steps
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay
 
@@ -130,14 +131,6 @@ def through_segments(problem: Problem, interventions: Sequence[Intervention], pr
     return [response for _ in interventions]
 
 
-@singledispatch
-def source_response(problem: Problem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
-                    points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
-    """With so many segments, and states a segment. exact: with the mean Hessian itself. Raises as SOURCE does."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@source_response.register
 def _of_module(problem: ModuleProblem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
                points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
@@ -219,9 +212,8 @@ def _mean_along(problems: Sequence[ModuleProblem], candidates: Tensor, options: 
     return along
 
 
-@source_response.register
 def _of_softmax(problem: SoftmaxProblem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
-                points: int = POINTS, form: Form = flow, exact: bool = True) -> Response:
+                points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
     """Its eigenbasis is exact anyway."""
     run = kept_descent(problem, process, options)
     segments = descent_segments(problem, process, candidates, options, count, points)
@@ -232,6 +224,10 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, candidates: Tensor, op
 
     part = GradientPart(problem.outputs(problem.queries, run.end.flatten()), read, len(candidates))
     return run_response([part], candidates, {STEPS: process.steps})
+
+
+source_response = by_form(_of_softmax, _of_module)
+"""With so many segments, and states a segment. exact: with the mean Hessian itself. Raises as SOURCE does."""
 
 
 def descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tensor, options: Options,
@@ -267,10 +263,22 @@ def _descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tens
     return found
 
 
+FACTORS = 25
+"""Gradients' work an example for EK-FAC's factors, with ten classes."""
+
+
+def passes(work: Work) -> Passes:
+    """A training, and at the states of the segments factors of all n examples with a column each."""
+    states = work.process.seeds * SEGMENTS * POINTS if isinstance(work.process, Replay) else 0
+    return Passes(FORWARD_AND_BACKWARD * (BATCH * work.steps + states * work.n * (FACTORS + work.columns)),
+                  2 * work.steps + states * work.n / 64)
+
+
 SOURCE = Estimator(
     "source", "SOURCE", False,
     "The training followed through a few segments, each with one averaged curvature and averaged gradients, as a "
     "gradient flow.",
     "Bae et al. 2024", needs_gradient=True, routes={"replay": through_segments}, needs=("gradients",),
-    unfit_interventions=("infinitesimal_during",),
+    unfit_interventions=("infinitesimal_during",), named=(of_run("source", "SOURCE", "Bae et al. 2024"),),
+    cost=Cost(passes, eigenbases=SEGMENTS),
 )

@@ -20,8 +20,10 @@ import torch
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term
+from engine.estimators.named import LEFT_OUT, Named
 from engine.estimators.projectors import PROJECTORS, Map, checked_dimension
 from engine.estimators.ridge import regularised_inverse
 from engine.exact.response import GradientPart, Response
@@ -96,5 +98,6 @@ TRAK = Estimator(
     "Leave-one-out of a logistic regression on randomly projected gradients.",
     "Park et al. 2023", needs_gradient=True, needs=("margins",), unfit_interventions=("upweight", "relabel"),
     routes={"retrain": respond, "reoptimize": respond, "local_search": respond},
-    held={("remove", "retrain"): Linear(held)},
+    held={("remove", "retrain"): Linear(held)}, cost=Cost(products(1)),
+    named=(Named("trak", "TRAK", LEFT_OUT, "Park et al. 2023", "remove", "retrain", "soft_margin"),),
 )

@@ -1,8 +1,1 @@
-"""Counterfactuals computed, one process a file; each kind of problem has its route, chosen by its type.
-
-Importing the room registers the routes of `reoptimize` and `retrain`.
-"""
-
-from engine.exact import network_optima, optima
-
-__all__ = ["network_optima", "optima"]
+"""Counterfactuals computed, one process a file: in closed forms, or by automatic differentiation of a network."""

@@ -23,7 +23,7 @@ from engine.exact.network_optima import optima_of_groups
 from engine.exact.response import Average, Part, Response
 from engine.exact.steps import stepped_groups
 from engine.models.altered import Altered
-from engine.problems import ModuleProblem, Problem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.processes import LocalSearch, OneStep, Process, Reoptimize, Retrain, Trajectory, Unrolled
 
@@ -94,11 +94,14 @@ def _trajectory(problem: Problem, intervention: Intervention, process: Trajector
                                   for place, (theta, eta) in enumerate(points)))
 
 
-def _reoptimised(problem: Problem, intervention: Intervention, process: Reoptimize, groups: Groups, options: Options
-                 ) -> Response:
-    if isinstance(problem, ModuleProblem):
-        return optima_of_groups(problem, [intervention], process, groups, options)[0]
+def _at_the_optimum(problem: SoftmaxProblem, intervention: Intervention, process: Reoptimize, groups: Groups,
+                    options: Options) -> Response:
     return _trained(problem, intervention, ONE_OPTIMUM, groups, options)
+
+
+def _searched_optima(problem: ModuleProblem, intervention: Intervention, process: Reoptimize, groups: Groups,
+                     options: Options) -> Response:
+    return optima_of_groups(problem, [intervention], process, groups, options)[0]
 
 
 def _searched(problem: Problem, intervention: Intervention, process: LocalSearch, groups: Groups, options: Options
@@ -127,6 +130,6 @@ def _trained(problem: Problem, intervention: Intervention, runs: Sequence[int], 
 
 
 ROUTES: dict[str, Callable[..., Response]] = {
-    "one_step": _steps, "unrolled": _steps, "trajectory": _trajectory, "reoptimize": _reoptimised,
-    "local_search": _searched, "retrain": _retrained}
+    "one_step": _steps, "unrolled": _steps, "trajectory": _trajectory, "local_search": _searched, "retrain": _retrained,
+    "reoptimize": by_form(_at_the_optimum, _searched_optima)}
 """By the kind of process: how a group is answered."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 
 import torch
 from torch import Tensor
+from torch.func import jvp
 
 from engine.basics.options import Options
 from engine.exact.curvature_elsewhere import Product, curvature
@@ -24,7 +24,7 @@ from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient, training_loss
 from engine.exact.response import LAST_DIGITS, Part
 from engine.models import softmax
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change
 from engine.question.interventions import Intervention
 
@@ -67,6 +67,14 @@ class Family(ABC):
     @abstractmethod
     def own(self, theta: Tensor, terms: Terms) -> ValueAndGradient:
         """Σ_j c_j ℓ(x_{k_j}, y_j; θ) and its gradient (P,)."""
+
+    @abstractmethod
+    def hessian(self, objective: Objective, theta: Tensor) -> Tensor:
+        """∇²F_k(θ), (P, P); where an intercept is not penalised, made positive definite."""
+
+    @abstractmethod
+    def logits_along(self, theta: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+        """The query logits at θ and their derivative along a velocity (P,), (m, C) each."""
 
     @abstractmethod
     def changes(self, base: Tensor) -> Changes:
@@ -159,6 +167,14 @@ class ModuleFamily(Family):
 
         return product
 
+    def hessian(self, objective: Objective, theta: Tensor) -> Tensor:
+        found = self.curvature(objective, theta)(torch.eye(len(theta), dtype=theta.dtype, device=theta.device))
+        return (found + found.T) / 2
+
+    def logits_along(self, theta: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+        network, queries = self.problem.network, self.problem.queries
+        logits, change = jvp(lambda at: network.logits(queries, at), (theta,), (velocity,))[:2]
+        return logits, change
 
     def _of_data(self, theta: Tensor) -> Product:
         """Kept, with its graphs, where `data` is."""
@@ -194,6 +210,19 @@ class SoftmaxFamily(Family):
             value, gradient = value + weight * loss, gradient + weight * slope
         return value, gradient
 
+    def hessian(self, objective: Objective, theta: Tensor) -> Tensor:
+        problem, weights = self.problem, theta.view(self.problem.dimension, self.problem.classes)
+        found = objective.scale * softmax.hessian((problem.x @ weights).softmax(-1), problem.x, self.unpenalised)
+        for weight, row, _ in objective.terms:
+            x = problem.x[[row]]
+            found += weight * softmax.hessian((x @ weights).softmax(-1), x, self.unpenalised)
+        found.diagonal().add_(self.penalty + self.damping)
+        return softmax.pin_intercept(found, problem.classes) if problem.intercept else found
+
+    def logits_along(self, theta: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
+        queries = self.problem.queries
+        return self.problem.outputs(queries, theta), self.problem.outputs(queries, velocity)
+
     def changes(self, base: Tensor) -> Changes:
         problem = self.problem
         noise = weight_noise(problem.queries, base.view(problem.dimension, problem.classes))
@@ -206,14 +235,8 @@ def weight_noise(queries: Tensor, weights: Tensor) -> Tensor:
     return LAST_DIGITS * torch.finfo(weights.dtype).eps * (queries.abs() @ weights.abs()).amax(1)
 
 
-@singledispatch
-def intervened(problem: Problem, damping: float, options: Options) -> Family:
-    """The family of a problem's objectives."""
-    raise TypeError(f"no objective to search is known for {problem.noun}")
-
-
-intervened.register(SoftmaxProblem, SoftmaxFamily)
-intervened.register(ModuleProblem, ModuleFamily)
+intervened: Callable[[Problem, float, Options], Family] = by_form(SoftmaxFamily, ModuleFamily)
+"""The family of a problem's objectives, for a damping."""
 
 
 def check_labels(problem: Problem, interventions: Sequence[Intervention]) -> None:

@@ -13,9 +13,9 @@ relabelling, it is the inverse-Hessian approximation (Koh and Liang, 2017).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import Protocol
 
 import torch
@@ -28,7 +28,7 @@ from engine.curvature.solution import InverseHessian, Rounding
 from engine.exact.response import LAST_DIGITS, GradientPart, Part, Response
 from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change
 from engine.question.interventions import Intervention
 from engine.question.likelihood import slope_at
@@ -131,12 +131,6 @@ def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change
     return Solved(changes, rounding, torch.cat(converged), torch.cat(residuals), info)
 
 
-@singledispatch
-def linearised(problem: Problem, candidates: Tensor, options: Options) -> Linearised:
-    """The problem as its linear responses to interventions on `candidates` (b,) need it."""
-    raise TypeError(f"no linear response is known for {problem.noun}")
-
-
 class _Softmax:
     """Closed forms: ∇ℓ(z_k) = x_k ⊗ (p − e_y), and the query logits move by xᵀq. At the optimum ∇L_data = −λ∘θ_D."""
 
@@ -219,5 +213,5 @@ class _Module:
         return GradientPart(problem.query_logits, products, len(directions), bound if rounding else None)
 
 
-linearised.register(SoftmaxProblem, _Softmax)
-linearised.register(ModuleProblem, _Module)
+linearised: Callable[[Problem, Tensor, Options], Linearised] = by_form(_Softmax, _Module)
+"""A problem as its linear responses to interventions on candidates (b,) need it."""

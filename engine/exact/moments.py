@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
-
 import torch
 from torch import Tensor
 
@@ -11,7 +9,7 @@ from engine.basics.options import Options
 from engine.exact.replay import kept_descent, kept_run, training_of
 from engine.exact.response import signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, SoftmaxProblem, by_form
 from engine.question.behavior import Behavior
 from engine.question.processes import Replay
 
@@ -19,15 +17,6 @@ STRETCHES = 50
 """Of a descent at most."""
 
 
-@singledispatch
-def by_parts(problem: Problem, process: Replay, behavior: Behavior, options: Options) -> tuple[list[range], Tensor]:
-    """(the steps of each part, from 1; dB̄/dα (parts, n) by the weight of every example in that part alone) of the mean
-    behavior of the queries, in the one run of the process. They add up to the derivative by the weight in all of
-    the training. Raises as `replay` does."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@by_parts.register
 def _of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, options: Options
                ) -> tuple[list[range], Tensor]:
     seed = process.run(problem.seed)
@@ -39,13 +28,18 @@ def _of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, opti
     return parts, run.adjoint(slope, options, _marks(parts, training.updates))[0]
 
 
-@by_parts.register
 def _of_softmax(problem: SoftmaxProblem, process: Replay, behavior: Behavior, options: Options
                 ) -> tuple[list[range], Tensor]:
     parts, run = _parts(process.steps, min(STRETCHES, process.steps)), kept_descent(problem, process, options)
     signal = signal_of(behavior, problem.outputs(problem.queries, run.end.flatten()), problem.query_labels)
     slope = (problem.queries.T @ signal / len(signal))[:, :, None]
     return parts, run.pulled(slope, options, _marks(parts, process.steps))[0]
+
+
+by_parts = by_form(_of_softmax, _of_module)
+"""(the steps of each part, from 1; dB̄/dα (parts, n) by the weight of every example in that part alone) of the mean
+behavior of the queries, in the one run of the process. They add up to the derivative by the weight in all of the
+training. Raises as `replay` does."""
 
 
 def _parts(steps: int, count: int) -> list[range]:

@@ -26,8 +26,8 @@ from engine.basics.options import Options
 from engine.exact.intervened import Changes, ModuleFamily, Objective, check_labels
 from engine.exact.lbfgs import Minimum
 from engine.exact.newton_cg import FORCING, PRODUCTS, descend
-from engine.exact.reoptimize import SMALLEST_TOLERANCE, gradient_tolerance, reoptimize
 from engine.exact.response import Response
+from engine.exact.tolerance import SMALLEST_TOLERANCE, gradient_tolerance
 from engine.models.linear_solvers import Linear, by_factor, conjugate_gradients
 from engine.problems import ModuleProblem
 from engine.question.change import Change
@@ -60,7 +60,6 @@ class Origin:
         return None if factor is None else lambda vectors: by_factor(factor, vectors)
 
 
-@reoptimize.register
 def network_optima(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize,
                    candidates: Tensor, options: Options) -> list[Response]:
     """One response an intervention, a column for each candidate, as `optima_of_groups` finds it."""
@@ -141,8 +140,7 @@ def _settled(family: ModuleFamily, objective: Objective, found: Minimum) -> bool
 def _factor(family: ModuleFamily, objective: Objective, theta: Tensor) -> Tensor | None:
     if len(theta) > DENSE:
         return None
-    hessian = family.curvature(objective, theta)(torch.eye(len(theta), dtype=theta.dtype, device=theta.device))
-    factor, info = torch.linalg.cholesky_ex((hessian + hessian.T) / 2)
+    factor, info = torch.linalg.cholesky_ex(family.hessian(objective, theta))
     return None if info.item() else factor
 
 

@@ -20,9 +20,7 @@ from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_c
 from engine.exact.objectives import objectives
 from engine.exact.polish import polished, remainder
 from engine.exact.preconditioner import CandidateTerms, Inverse, block_inverse, dense_inverse
-from engine.exact.reoptimize import prepare, reoptimize
 from engine.exact.response import LAST_DIGITS, Part, Response
-from engine.exact.retrain import retrain
 from engine.problems import SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -52,9 +50,8 @@ def training_data(problem: SoftmaxProblem, damping: float = 0.0) -> TrainingData
     return problem.memo("training_data", build, damping)
 
 
-@prepare.register
-def _prepare(problem: SoftmaxProblem) -> None:
-    """The Hessian and its inverse, where they can be held."""
+def hold_inverse(problem: SoftmaxProblem) -> None:
+    """Compute the Hessian and its inverse, where they can be held."""
     if problem.has_dense_hessian:
         training_data(problem)
 
@@ -69,8 +66,6 @@ def batch_size(problem: SoftmaxProblem, budget: int) -> int:
     return max(8, min(256, int((budget - shared) / one)))
 
 
-@reoptimize.register
-@retrain.register
 def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Reoptimize | Retrain,
            candidates: Tensor, options: Options) -> list[Response]:
     """One response an intervention; the candidates' preconditioner terms are shared between them."""

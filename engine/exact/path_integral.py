@@ -14,29 +14,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, singledispatch
-from typing import Protocol
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import grad, jacrev, jvp
-from torch.nn.functional import cross_entropy
 
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.exact.intervened import Family, Objective, intervened
 from engine.exact.response import signal_of
-from engine.models import softmax
 from engine.models.linear_solvers import by_factor
-from engine.models.losses import differentiable
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import Problem
 from engine.question.behavior import Behavior
-from engine.question.likelihood import slope
+from engine.question.change import Change
 
 LIMIT = 4_000
 """Parameters up to which the Hessian is built."""
 TOLERANCE, ITERATIONS = 1e-14, 50
-COLUMNS = 64
-"""Rows of a network's Hessian that are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +57,18 @@ class PathIntegral:
         return (self.integral - self.difference).abs().max().item()
 
 
-class Family(Protocol):
+@dataclass(frozen=True)
+class _Family:
     """The objectives L_D + a·ℓ_k of one candidate, as functions of one flat θ (P,)."""
 
-    start: Tensor
+    all: Family
+    candidate: int
 
-    def value(self, theta: Tensor, a: float) -> Tensor: ...
-    def own_gradient(self, theta: Tensor) -> Tensor: ...
-    def gradient(self, theta: Tensor, a: float) -> Tensor: ...
-    def hessian(self, theta: Tensor, a: float) -> Tensor: ...
-    def query_logits(self, theta: Tensor) -> Tensor: ...
+    def objective(self, a: float) -> Objective:
+        return self.all.objective([self.candidate], Change(own=a))
+
+    def own_gradient(self, theta: Tensor) -> Tensor:
+        return self.all.own(theta, [(1.0, self.candidate, self.all.label(self.candidate))])[1]
 
 
 def path_integral(problem: Problem, candidate: int, alpha: float, behavior: Behavior, *, nodes: int = 8,
@@ -87,7 +84,7 @@ def path_integral(problem: Problem, candidate: int, alpha: float, behavior: Beha
         raise InvalidInput(f"The path integral needs the Hessian of {problem.parameters:,} parameters; select at most "
                            f"{LIMIT:,} of them.")
     problem, (behavior,) = problem.double().asking([behavior])
-    family = objectives_of(problem, candidate)
+    family = _Family(intervened(problem, 0.0, Options()), candidate)
     read = partial(_read, behavior, problem.query_labels)
     here = _follow(family, None, 0.0)
     start, first = read(family, here)
@@ -130,25 +127,26 @@ class _Station:
         return 1.0 / leverage if 0 < leverage < np.inf else 1.0
 
 
-def _follow(family: Family, before: _Station | None, a: float) -> _Station:
+def _follow(family: _Family, before: _Station | None, a: float) -> _Station:
     """The optimum at `a`, looked for where the last one was heading."""
-    guess = family.start if before is None else before.theta + (a - before.a) * before.velocity
+    guess = family.all.start if before is None else before.theta + (a - before.a) * before.velocity
     theta, norm, factor = _optimum(family, guess, a)
     force = family.own_gradient(theta)
     return _Station(a, theta, -by_factor(factor, force[:, None])[:, 0], force, norm)
 
 
-def _read(behavior: Behavior, labels: Tensor, family: Family, here: _Station) -> tuple[Tensor, Tensor]:
+def _read(behavior: Behavior, labels: Tensor, family: _Family, here: _Station) -> tuple[Tensor, Tensor]:
     """(B (m,), dB/da (m,)) at a point of the path."""
-    logits, change = jvp(family.query_logits, (here.theta,), (here.velocity,))[:2]
+    logits, change = family.all.logits_along(here.theta, here.velocity)
     return behavior.value(logits, labels), (signal_of(behavior, logits, labels) * change).sum(-1)
 
 
-def _optimum(family: Family, theta: Tensor, a: float) -> tuple[Tensor, float, Tensor]:
+def _optimum(family: _Family, theta: Tensor, a: float) -> tuple[Tensor, float, Tensor]:
     """Newton with halved steps: (θ_k(a), ‖∇F‖, the Cholesky factor of H_a there)."""
-    gradient = family.gradient(theta, a)
+    objective = family.objective(a)
+    value, gradient = objective.evaluate(theta)
     for _ in range(ITERATIONS):
-        factor, info = torch.linalg.cholesky_ex(family.hessian(theta, a))
+        factor, info = torch.linalg.cholesky_ex(family.all.hessian(objective, theta))
         if info.item():
             raise InvalidInput("The Hessian is not positive definite on the path; raise l2, or select fewer "
                                "parameters, such as the last layer.")
@@ -156,84 +154,14 @@ def _optimum(family: Family, theta: Tensor, a: float) -> tuple[Tensor, float, Te
         if norm <= TOLERANCE:
             return theta, norm, factor
         step = by_factor(factor, gradient[:, None])[:, 0]
-        length, value = 1.0, family.value(theta, a).item()
-        rounding = 1e-14 * abs(value)
-        while length > 1e-6 and not family.value(theta - length * step, a).item() <= value + rounding:
+        length, rounding = 1.0, 1e-14 * abs(value)
+        moved = theta - step
+        there, fresh = objective.evaluate(moved)
+        while length > 1e-6 and not there <= value + rounding:
             length /= 2
-        moved = theta - length * step
-        fresh = family.gradient(moved, a)
+            moved = theta - length * step
+            there, fresh = objective.evaluate(moved)
         if norm < 1e-9 and not fresh.norm().item() < 0.5 * norm:
             return theta, norm, factor
-        theta, gradient = moved, fresh
+        theta, value, gradient = moved, there, fresh
     raise InvalidInput(f"No optimum was found on the path within {ITERATIONS} Newton steps; raise l2.")
-
-
-class _SoftmaxFamily:
-    """Softmax regression; θ is W (D, C) in the order (feature, class)."""
-
-    def __init__(self, problem: SoftmaxProblem, candidate: int) -> None:
-        self.problem, self.start = problem, problem.weights.flatten()
-        self.x, self.y = problem.x[candidate:candidate + 1], problem.y[candidate:candidate + 1]
-
-    def _weights(self, theta: Tensor) -> Tensor:
-        return theta.view(self.problem.dimension, self.problem.classes)
-
-    def value(self, theta: Tensor, a: float) -> Tensor:
-        weights, problem = self._weights(theta), self.problem
-        return softmax.objective(weights, problem.x, problem.y, problem.penalty) + a * cross_entropy(
-            self.x @ weights, self.y)
-
-    def own_gradient(self, theta: Tensor) -> Tensor:
-        return -(self.x.T @ slope(self.x @ self._weights(theta), self.y)).flatten()
-
-    def gradient(self, theta: Tensor, a: float) -> Tensor:
-        problem = self.problem
-        whole = softmax.gradient(self._weights(theta), problem.x, problem.y, problem.penalty).flatten()
-        return whole + a * self.own_gradient(theta)
-
-    def hessian(self, theta: Tensor, a: float) -> Tensor:
-        problem, weights = self.problem, self._weights(theta)
-        whole = softmax.hessian((problem.x @ weights).softmax(-1), problem.x, problem.penalty)
-        whole += a * softmax.hessian((self.x @ weights).softmax(-1), self.x, torch.zeros_like(problem.penalty))
-        return softmax.pin_intercept(whole, problem.classes) if problem.intercept else whole
-
-    def query_logits(self, theta: Tensor) -> Tensor:
-        return self.problem.queries @ self._weights(theta)
-
-
-class _NetworkFamily:
-    """A network; derivatives by automatic differentiation of the flat θ."""
-
-    def __init__(self, problem: ModuleProblem, candidate: int) -> None:
-        self.problem, self.start, self.loss = problem, problem.theta, differentiable(problem.loss)
-        self.x, self.y = problem.x[candidate:candidate + 1], problem.y[candidate:candidate + 1]
-
-    def _own(self, theta: Tensor) -> Tensor:
-        return self.loss(self.problem.network.logits(self.x, theta), self.y)[0]
-
-    def value(self, theta: Tensor, a: float) -> Tensor:
-        problem = self.problem
-        data = self.loss(problem.network.logits(problem.x, theta), problem.y).mean()
-        return data + 0.5 * problem.l2 * theta.square().sum() + a * self._own(theta)
-
-    def own_gradient(self, theta: Tensor) -> Tensor:
-        return grad(self._own)(theta)
-
-    def gradient(self, theta: Tensor, a: float) -> Tensor:
-        return grad(self.value)(theta, a)
-
-    def hessian(self, theta: Tensor, a: float) -> Tensor:
-        return jacrev(grad(self.value), chunk_size=COLUMNS)(theta, a)
-
-    def query_logits(self, theta: Tensor) -> Tensor:
-        return self.problem.network.logits(self.problem.queries, theta)
-
-
-@singledispatch
-def objectives_of(problem: Problem, candidate: int) -> Family:
-    """The objectives along the path of training example `candidate`."""
-    raise TypeError(f"no path of optima is known for {problem.noun}")
-
-
-objectives_of.register(SoftmaxProblem, _SoftmaxFamily)
-objectives_of.register(ModuleProblem, _NetworkFamily)

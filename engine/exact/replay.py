@@ -12,7 +12,6 @@ the work of the response says which.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -27,7 +26,7 @@ from engine.gradients.directional import derivatives_of, logits_alone
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.training import Training
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.behavior import Behavior
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay
@@ -50,14 +49,6 @@ def replay(problem: Problem, interventions: Sequence[Intervention], process: Rep
     return replayed(problem, interventions, process, candidates, options, HESSIAN)
 
 
-@singledispatch
-def replayed(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-             options: Options, curvature: StepCurvature) -> list[Response]:
-    """The same with another matrix in place of every step's Hessian. Raises as `replay` does."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@replayed.register
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                options: Options, curvature: StepCurvature) -> list[Response]:
     """The mean over the seeds of the process, each at the end of its own run."""
@@ -148,15 +139,6 @@ def kept_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Diffe
     return problem.memo("replayed", build, seed)
 
 
-@singledispatch
-def by_all_weights(problem: Problem, process: Replay, behavior: Behavior, weights: Tensor, options: Options) -> Tensor:
-    """dB̄/dα (n,) of the mean behavior of the queries by the weight of every example, of the one run of the
-    process with weights (n,); not finite where that run diverges. The behavior is one with a gradient. Raises
-    `InvalidInput` for a process of several runs."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@by_all_weights.register
 def _all_of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, weights: Tensor,
                    options: Options) -> Tensor:
     run = run_of(problem, process.run(problem.seed), options, weights)
@@ -183,7 +165,6 @@ def kept_descent(problem: SoftmaxProblem, process: Replay, options: Options) -> 
     return run
 
 
-@replayed.register
 def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                 options: Options, curvature: StepCurvature) -> list[Response]:
     run = kept_descent(problem, process, options)
@@ -217,9 +198,16 @@ def _descended(problem: SoftmaxProblem, run: DifferentiatedDescent, candidates: 
         :, candidates], len(candidates))
 
 
-@by_all_weights.register
 def _all_of_softmax(problem: SoftmaxProblem, process: Replay, behavior: Behavior, weights: Tensor,
                     options: Options) -> Tensor:
     run = DifferentiatedDescent(problem, process.eta, process.steps, options, weights)
     signal = signal_of(behavior, problem.outputs(problem.queries, run.end.flatten()), problem.query_labels)
     return run.pulled((problem.queries.T @ signal / len(signal))[:, :, None], options)[0]
+
+
+replayed = by_form(_of_softmax, _of_module)
+"""`replay` with another matrix in place of every step's Hessian. Raises as it does."""
+by_all_weights = by_form(_all_of_softmax, _all_of_module)
+"""dB̄/dα (n,) of the mean behavior of the queries by the weight of every example, of the one run of the process with
+weights (n,); not finite where that run diverges. The behavior is one with a gradient. Raises `InvalidInput` for a
+process of several runs."""

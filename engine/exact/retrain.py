@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -23,9 +23,10 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.differences import SAFETY, neighbouring
 from engine.exact.intervened import check_labels
+from engine.exact.optima import optima
 from engine.exact.response import Average, Part, Response
 from engine.models.training import Diverged, train
-from engine.problems import ModuleProblem, Problem
+from engine.problems import ModuleProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.processes import Retrain
 
@@ -35,14 +36,6 @@ NEIGHBOUR: Literal["neighbour"] = "neighbour"
 """Instead of an intervention: initial weights that are neighbouring floating-point numbers."""
 
 
-@singledispatch
-def retrain(problem: Problem, interventions: Sequence[Intervention], process: Retrain, candidates: Tensor,
-            options: Options) -> list[Response]:
-    """One response an intervention, for training examples `candidates` (b,)."""
-    raise TypeError(f"no retraining is known for {problem.noun}")
-
-
-@retrain.register
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Retrain, candidates: Tensor,
                options: Options) -> list[Response]:
     """Over the seeds of the process.
@@ -63,6 +56,10 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
              for seed, logits in zip(seeds, baselines, strict=True)]
     return [_response([[runs.query_logits((intervention, row), seed) for row in rows] for seed in seeds], baselines,
                       noise) for intervention in interventions]
+
+
+retrain = by_form(optima, _of_module)
+"""One response an intervention, for training examples `candidates` (b,)."""
 
 
 def factual_logits(problem: ModuleProblem, seeds: Sequence[int], options: Options) -> list[Tensor]:

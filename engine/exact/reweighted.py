@@ -13,7 +13,6 @@ What rounding does to that is measured at w = 1, by two orders of summation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -23,7 +22,7 @@ from engine.exact.differences import SAFETY
 from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention, Remove, Upweight
 from engine.question.likelihood import slope
 from engine.question.processes import Replay, Retrain
@@ -31,14 +30,6 @@ from engine.question.processes import Replay, Retrain
 LEAVING_OUT = -1.0
 
 
-@singledispatch
-def reweighted(problem: Problem, epsilons: Sequence[float], process: Replay, candidates: Tensor,
-               options: Options) -> list[Response]:
-    """One response an ε, for training examples `candidates` (b,); `converged` is False where a training diverged."""
-    raise TypeError(f"no training run is known for {problem.noun}")
-
-
-@reweighted.register
 def _of_module(problem: ModuleProblem, epsilons: Sequence[float], process: Replay, candidates: Tensor,
                options: Options) -> list[Response]:
     changes = [_weighted(epsilon, problem.n) for epsilon in epsilons]
@@ -50,7 +41,6 @@ def _weighted(epsilon: float, n: int) -> Intervention:
     return Remove(normalization="n") if epsilon == LEAVING_OUT else Upweight(alpha=epsilon / n)
 
 
-@reweighted.register
 def _of_softmax(problem: SoftmaxProblem, epsilons: Sequence[float], process: Replay, candidates: Tensor,
                 options: Options) -> list[Response]:
     rows = candidates.repeat(len(epsilons))
@@ -70,6 +60,10 @@ def _of_softmax(problem: SoftmaxProblem, epsilons: Sequence[float], process: Rep
     changes = torch.cat(found, 1).split(len(candidates), 1)
     return [Response((Part(change, alone, noise=noise[:, None].expand(change.shape[:2])),),
                      change.isfinite().all(-1).all(0), noise.new_zeros(len(candidates))) for change in changes]
+
+
+reweighted = by_form(_of_softmax, _of_module)
+"""One response an ε, for training examples `candidates` (b,); `converged` is False where a training diverged."""
 
 
 def _descended(problem: SoftmaxProblem, process: Replay, rows: Tensor, weights: Tensor, options: Options) -> Tensor:

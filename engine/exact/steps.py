@@ -19,7 +19,6 @@ regression.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -28,7 +27,7 @@ from engine.basics.options import Options
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient
 from engine.exact.response import LAST_DIGITS, Part, Response
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.likelihood import slope
 from engine.question.processes import OneStep, Trajectory, Unrolled
@@ -61,32 +60,13 @@ def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response
     return Response.closed_form(Part(eta * similarity[:, :, None] * problem.raised()[:, None], baseline))
 
 
-@singledispatch
-def stepped(problem: Problem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-            share: tuple[float, float] = (0.0, 1.0)) -> Part:
-    """What `steps` steps of size η on each candidate (b,) alone, from θ (P,), do to the query logits: a finite part.
-
-    share: from where to where the progress goes that is told.
-    """
-    raise TypeError(f"no steps are known for {problem.noun}")
-
-
-@stepped.register
 def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
                share: tuple[float, float] = (0.0, 1.0)) -> Part:
-    return groups_of_module(problem, candidates.split(1), eta, steps, theta, options, share)
+    return _groups_of_module(problem, candidates.split(1), eta, steps, theta, options, share)
 
 
-@singledispatch
-def stepped_groups(problem: Problem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor, options: Options,
-                   share: tuple[float, float] = (0.0, 1.0)) -> Part:
-    """The same with steps on all examples of a group (b,) at once, θ − η Σ_{k ∈ G} ∇ℓ(z_k; θ): a column a group."""
-    raise TypeError(f"no steps are known for {problem.noun}")
-
-
-@stepped_groups.register
-def groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                     options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
+def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
+                      options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
     """By one pass over a group's examples a step, and what `engine.exact.differences` makes of where it ends."""
     origin = _origin(problem, theta)
     change = origin.logits.new_empty(len(origin.logits), len(groups), problem.classes)
@@ -110,7 +90,6 @@ def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
     return Origin.at(problem, theta)
 
 
-@stepped.register
 def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
                 share: tuple[float, float] = (0.0, 1.0)) -> Part:
     x = problem.x[candidates]
@@ -131,7 +110,6 @@ def kernel_noise(problem: SoftmaxProblem, candidates: Tensor, theta: Tensor | No
     return abs(eta) * problem.queries.norm(dim=1)[:, None] * (lengths * size * off)
 
 
-@stepped_groups.register
 def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
                        options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
     """The logits of a group move each other: f_G falls by η X_G X_Gᵀ S in a step, S the signals of its examples."""
@@ -146,6 +124,13 @@ def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: f
             logits = logits - eta * gram @ signal
         changes.append(-eta * problem.kernel(rows) @ total)
     return Part(torch.stack(changes, 1), baseline)
+
+
+stepped = by_form(_of_softmax, _of_module)
+"""What `steps` steps of size η on each candidate (b,) alone, from θ (P,), do to the query logits: a finite part. share:
+from where to where the progress goes that is told."""
+stepped_groups = by_form(_groups_of_softmax, _groups_of_module)
+"""The same with steps on all examples of a group (b,) at once, θ − η Σ_{k ∈ G} ∇ℓ(z_k; θ): a column a group."""
 
 
 def accumulated_signal(logits: Tensor, labels: Tensor, squared_norms: Tensor, eta: float, steps: int) -> Tensor:

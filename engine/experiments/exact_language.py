@@ -52,10 +52,9 @@ BASELINES = {NAMED[name].title: NAMED[name].implied() for name in ("gradient_nor
 """By its usual name, what ranks as it is: an estimator that implies no specification."""
 SHARE = 0.5
 
-METHODS = {
-    "GradSim": "gradsim", "GradSim (cosine)": "gradsim_cosine", "RepSim": "repsim_cosine", "NTK": "ntk",
-    "Representer points": "representer", "TracIn": "tracin", "LESS": "less", "TRAK": "trak",
-    "EK-FAC": "influence_function_ekfac", "DataInf": "influence_function_datainf"}
+METHODS = {NAMED[name].label: name for name in (
+    "gradsim", "gradsim_cosine", "repsim_cosine", "ntk", "representer", "tracin", "less", "trak",
+    "influence_function_ekfac", "influence_function_datainf")}
 """What the tables call a named method -> its name in `engine.scoring.named`.
 
 Conjugate gradients are left out: for 400 right-hand sides (100 queries × 4 behaviors) a single iteration takes a core

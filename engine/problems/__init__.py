@@ -2,7 +2,9 @@
 
 from engine.basics.registry import Registry
 from engine.problems.causal import CausalProblem
-from engine.problems.module import Checkpoint, ModuleProblem
+from engine.problems.checkpoint import Checkpoint
+from engine.problems.forms import by_form
+from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
 from engine.problems.softmax import SoftmaxProblem
 from engine.problems.source import DrawnProblem, ProblemSource, build_kept
@@ -12,4 +14,4 @@ for _problem in (SoftmaxProblem, ModuleProblem, CausalProblem):
     PROBLEMS.add(_problem.kind, _problem)
 
 __all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "DrawnProblem", "ModuleProblem", "Problem", "ProblemSource",
-           "SoftmaxProblem", "build_kept"]
+           "SoftmaxProblem", "build_kept", "by_form"]

@@ -54,8 +54,8 @@ class CausalProblem(ModuleProblem):
     offers = frozenset({"gradients", "last_layer", "representations", "margins", "tangents", "moments", "texts"})
     curvatures = (Hessian, GaussNewton)
     stacks = False
-    unoffered = frozenset({"relabel", "reoptimize", "cg", "lissa", "arnoldi", "local_response/exact",
-                           "in_run_shapley"})
+    hessian_products = False
+    unoffered = frozenset({"relabel", "reoptimize"})
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
                  y_query: Arraylike | None, candidates: Arraylike | None = None, *, texts: RowTexts | None = None,
@@ -220,6 +220,11 @@ class CausalProblem(ModuleProblem):
             return type(self)(network, *self.examples, **self._made, shared=Shared(self.shared.model, Memory()))
 
         return self.memo("reading answers", read)
+
+    def single_output(self, label: Tensor, x: Tensor) -> tuple[ModuleProblem, Tensor, Tensor]:
+        """f_y is the logit of token y where the answer is predicted."""
+        held = self.reading_answers()
+        return held, torch.cat([x, label.expand(len(x), 1)], 1), label.new_tensor(held.classes - 1)
 
     def raised(self) -> Tensor:
         """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""

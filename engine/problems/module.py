@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -25,40 +25,23 @@ from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
 from engine.models.altered import Altered
 from engine.models.double import keep_double
+from engine.models.knobs import Knob, of_parts
 from engine.models.link import ClassLink, Link
 from engine.models.losses import Loss, differentiable, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
 from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
+from engine.problems.checkpoint import Checkpoint
 from engine.problems.memory import Memory
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.problems.rounding import rounded
 from engine.question.class_behaviors import soft_margin_signal
 from engine.question.likelihood import doubt
-from engine.question.processes import Trajectory
+from engine.question.processes import Replay, Trajectory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 BATCH = 512
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A point of the training run: the selected parameters θ_t (P,) and the learning rate there.
-
-    first, second (P,): the optimizer's moments after so many `steps`, where the training kept them.
-    """
-
-    theta: Tensor
-    learning_rate: float
-    first: Tensor | None = None
-    second: Tensor | None = None
-    steps: int = 0
-
-    def double(self) -> Checkpoint:
-        """The same in float64."""
-        first, second = (None if part is None else part.double() for part in (self.first, self.second))
-        return Checkpoint(self.theta.double(), self.learning_rate, first, second, self.steps)
 
 
 class ModuleProblem(Problem):
@@ -155,9 +138,13 @@ class ModuleProblem(Problem):
         return self.memo("double", self._double).with_candidates(self.candidates)
 
     def _double(self) -> ModuleProblem:
-        made = {**self._made, "checkpoints": [point.double() for point in self.checkpoints]}
-        return type(self)(self.network.module, *self.examples, parameters=self.network.selection, **made,
-                          dtype="float64")
+        return self.with_module(self.network.module, self.examples, dtype="float64",
+                                checkpoints=[point.double() for point in self.checkpoints])
+
+    def with_module(self, module: nn.Module, examples: Examples, **changed: Any) -> ModuleProblem:
+        """Another module and other examples, everything else alike but for what is `changed`; without checkpoints."""
+        made = {**self._made, "checkpoints": (), "parameters": self.network.selection, "dtype": self.precision}
+        return type(self)(module, *examples, **{**made, **changed})
 
     @property
     def input_dtype(self) -> torch.dtype:
@@ -310,12 +297,29 @@ class ModuleProblem(Problem):
         """Which output the label-free loss raises for each query, (m,): its class."""
         return self.query_labels
 
+    def single_output(self, label: Tensor, x: Tensor) -> tuple[ModuleProblem, Tensor, Tensor]:
+        """Where f_y of inputs x (b, …) is read, y = `label` of `raised_labels`: a problem, its inputs, which output."""
+        return self, x, label
+
+    @property
+    def head(self) -> str:
+        """The name of the linear layer whose output the logits are. Raises `InvalidInput` where there is none."""
+        layer = self.network.head(self.queries)
+        return next(name for name, own in self.network.module.named_modules() if own is layer)
+
     def training(self) -> tuple[TrainingRecipe, Callable[[], nn.Module]]:
         """How the model was trained: recipe, and what builds it untrained. Raises `InvalidInput` where unknown."""
         if self.recipe is None or self.build is None:
             raise InvalidInput("How this model was trained is not known, so it cannot be trained again; "
                                "give its `recipe` (in Python its `build` too), or use the process `local_search`.")
         return self.recipe, self.build
+
+    @property
+    def replays_batches(self) -> bool:
+        return self.training()[0].knows_its_end
+
+    def knobs(self, process: Replay) -> tuple[Knob, ...]:
+        return *self.training()[0].knobs, *of_parts(self.network.module)
 
     @property
     def trained_by(self) -> str:

@@ -21,10 +21,13 @@ from engine.basics.footprint import footprint
 from engine.basics.options import Options
 from engine.curvature.operator import Operator
 from engine.models.altered import Altered
+from engine.models.causal.row_texts import RowTexts
+from engine.models.knobs import Knob
+from engine.problems.checkpoint import Checkpoint
 from engine.problems.memory import Memory
 from engine.question.behavior import Behavior, Reads
 from engine.question.behaviors import reading
-from engine.question.processes import Trajectory
+from engine.question.processes import Replay, Trajectory
 
 T = TypeVar("T")
 Arraylike = ArrayLike | Tensor
@@ -67,9 +70,9 @@ class Problem(ABC):
     `representations` (what similarities compare), `tangents` (gradients of single outputs
     by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints), `texts`
     (those of records);
-    `curvatures`, the matrices of its objective that solvers can be given; `unoffered`, the kinds of interventions,
-    processes and estimators, and the pairs `process/estimator`, that front ends leave out, because they have no answer
-    for it, or none in sensible time.
+    `curvatures`, the matrices of its objective that solvers can be given; `hessian_products`, whether many products
+    with its Hessian take sensible time, and second derivatives of behaviors exist; `unoffered`, the kinds of
+    interventions and processes that front ends leave out, because they have no answer for it, or none in sensible time.
     """
 
     kind: ClassVar[str]
@@ -82,9 +85,18 @@ class Problem(ABC):
     live_device: ClassVar[str]
     offers: ClassVar[frozenset[str]] = frozenset()
     curvatures: ClassVar[tuple[type[Operator], ...]] = ()
+    hessian_products: ClassVar[bool] = True
     unoffered: ClassVar[frozenset[str]] = frozenset()
 
     device: torch.device
+    checkpoints: Sequence[Checkpoint] = ()
+    """That the training kept, where there was one."""
+    texts: RowTexts | None = None
+    """The records of its rows, where it reads tokens of known ones."""
+    seed: int = 0
+    """Of the training."""
+    intercept: bool = False
+    """Whether the last feature of every input is a one."""
 
     def __init__(self, examples: Examples, shared: Shared | None) -> None:
         self.x, self.y, self.queries, self.query_labels, self.candidates = examples
@@ -168,6 +180,20 @@ class Problem(ABC):
     def trained_by(self) -> str:
         """A sentence on the training that `retrain` repeats; empty where training ends at the one optimum anyway."""
         return ""
+
+    @property
+    def replays_batches(self) -> bool:
+        """Whether training it again repeats the recorded batches of all of its examples, whatever the seed."""
+        return False
+
+    def knobs(self, process: Replay) -> tuple[Knob, ...]:
+        """What of its training matters for how smoothly the end moves."""
+        return ()
+
+    @property
+    def has_dense_hessian(self) -> bool:
+        """Whether its Hessian can be held as a matrix, to be factored."""
+        return False
 
     @property
     def curvature_bytes(self) -> int:

@@ -16,15 +16,17 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.values import short
 from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.data import Arrays, Sample
 from engine.models import softmax
 from engine.models.altered import Altered
+from engine.models.knobs import Knob
 from engine.models.linear_solvers import by_factor
 from engine.models.softmax_many import Sets, fit_many, fits_dense
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.question.likelihood import slope_at
-from engine.question.processes import Trajectory
+from engine.question.processes import Replay, Trajectory
 
 
 class SoftmaxProblem(Problem):
@@ -186,6 +188,10 @@ class SoftmaxProblem(Problem):
                 shares=sets.shares[place, counted]).weights
             options.progress((place + 1) / len(sets))
         return found
+
+    def knobs(self, process: Replay) -> tuple[Knob, ...]:
+        return (Knob("learning rate", short(process.eta), "a smaller η"), Knob("batch size", f"all {self.n:,}"),
+                Knob("steps", f"{process.steps:,}"))
 
     @property
     def has_dense_hessian(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, singledispatch
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
 import torch
 from torch import nn
@@ -13,26 +13,13 @@ from engine.basics.options import Options
 from engine.models.randomness import own_randomness, seed_generators
 from engine.models.softmax import Fit
 from engine.models.training import train
-from engine.problems.causal import CausalProblem
+from engine.problems.forms import by_form
 from engine.problems.memory import Memory
 from engine.problems.module import ModuleProblem
-from engine.problems.problem import Examples, Problem, Shared
+from engine.problems.problem import Examples, Shared
 from engine.problems.softmax import SoftmaxProblem
 
 
-@singledispatch
-def trained_on(problem: Problem, examples: Examples, options: Options, later: int = 0,
-               classes: int | None = None) -> Problem:
-    """The problem whose model is trained on other examples, which are as this one holds them.
-
-    later: how many seeds after the problem's own. classes: how many outputs it has, by default as many as this one's.
-    Raises `InvalidInput` where it is not known how the model was trained, where the training diverges, and where a
-    model whose logits come from no linear layer is asked for another number of classes.
-    """
-    raise TypeError(f"no training is known for {problem.noun}")
-
-
-@trained_on.register
 def _softmax_on(problem: SoftmaxProblem, examples: Examples, options: Options, later: int = 0,
                 classes: int | None = None) -> SoftmaxProblem:
     """At its one optimum, whatever the seed."""
@@ -40,25 +27,18 @@ def _softmax_on(problem: SoftmaxProblem, examples: Examples, options: Options, l
                           device=str(problem.device), shared=Shared(Memory(), Memory()))
 
 
-@trained_on.register
 def _module_on(problem: ModuleProblem, examples: Examples, options: Options, later: int = 0,
                classes: int | None = None) -> ModuleProblem:
     """By the problem's own recipe, with its checkpoints."""
     recipe, build = problem.training()
     if classes not in (None, problem.classes):
-        build = partial(_with_outputs, build, _head_name(problem), classes)
+        build = partial(_with_outputs, build, problem.head, classes)
     seed = problem.seed + later
     made = train(build, examples.x, examples.y, recipe, seed, loss=problem.loss, device=problem.device,
                  dtype=problem.network.dtype, check=options.check, progress=options.progress)
-    found = _with_module(problem, made.module, examples, seed, build=build, **_texts(problem))
+    found = problem.with_module(made.module, examples, seed=seed, build=build)
     found.keep_checkpoints(made.checkpoints)
     return found
-
-
-def _head_name(problem: ModuleProblem) -> str:
-    """Where the linear layer stands whose output the logits are. Raises `InvalidInput` where there is none."""
-    head = problem.network.head(problem.queries)
-    return next(name for name, layer in problem.network.module.named_modules() if layer is head)
 
 
 def _with_outputs(build: Callable[[], nn.Module], head: str, classes: int) -> nn.Module:
@@ -73,13 +53,6 @@ def _with_outputs(build: Callable[[], nn.Module], head: str, classes: int) -> nn
     return module
 
 
-@singledispatch
-def with_random_weights(problem: Problem, seed: int) -> Problem:
-    """The problem with a model that was never trained, its weights drawn with a seed."""
-    raise TypeError(f"no random weights are known for {problem.noun}")
-
-
-@with_random_weights.register
 def _random_softmax(problem: SoftmaxProblem, seed: int) -> SoftmaxProblem:
     """Normal weights of the spread of the trained ones, which add to zero over classes as they do."""
     trained = problem.weights
@@ -91,7 +64,6 @@ def _random_softmax(problem: SoftmaxProblem, seed: int) -> SoftmaxProblem:
     return problem.holding(problem.examples, Shared(memory, Memory()))
 
 
-@with_random_weights.register
 def _random_module(problem: ModuleProblem, seed: int) -> ModuleProblem:
     """The initial weights of a training with that seed; checkpoints are all there, with the rates of the problem's, and
     an optimizer that has seen nothing."""
@@ -100,25 +72,17 @@ def _random_module(problem: ModuleProblem, seed: int) -> ModuleProblem:
         seed_generators(problem.device, seed)
         module = build().to(device=problem.device, dtype=problem.network.dtype)
     recipe.free(module)
-    found = _with_module(problem, module, problem.examples, problem.seed, **_texts(problem))
+    found = problem.with_module(module, problem.examples)
     state = module.state_dict() | recipe.no_moments(module.named_parameters())
     found.keep_checkpoints([(state, point.learning_rate) for point in problem.checkpoints])
     return found
 
 
-@singledispatch
-def _texts(problem: ModuleProblem) -> dict[str, Any]:
-    """What else a problem is made with."""
-    return {}
+trained_on = by_form(_softmax_on, _module_on)
+"""The problem whose model is trained on other examples, which are as this one holds them.
 
-
-@_texts.register
-def _of_records(problem: CausalProblem) -> dict[str, Any]:
-    return {"texts": problem.texts}
-
-
-def _with_module(problem: ModuleProblem, module: nn.Module, examples: Examples, seed: int, **more: Any
-                 ) -> ModuleProblem:
-    made = {"build": problem.build, **more}
-    return type(problem)(module, *examples, parameters=problem.network.selection, loss=problem.loss, l2=problem.l2,
-                         recipe=problem.recipe, seed=seed, device=str(problem.device), dtype=problem.precision, **made)
+later: how many seeds after the problem's own. classes: how many outputs it has, by default as many as this one's.
+Raises `InvalidInput` where it is not known how the model was trained, where the training diverges, and where a model
+whose logits come from no linear layer is asked for another number of classes."""
+with_random_weights = by_form(_random_softmax, _random_module)
+"""The problem with a model that was never trained, its weights drawn with a seed."""

@@ -11,6 +11,7 @@ query the weight 1, `Weighted` its own, and `One` takes a single query.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,10 @@ class Aggregate(ABC):
         bound = np.where((np.isnan(scores.error) & scores.usable).any(0), np.nan, self.over(off))
         return np.where(has_position(found[None], bound[None])[0], found, np.nan)
 
+    def of_queries(self, count: int) -> Sequence[float] | None:
+        """The weights of so many queries, where they are the same for all candidates; else None."""
+        return None
+
     @abstractmethod
     def over(self, values: np.ndarray) -> np.ndarray:
         """A (k,) float64 of oriented scores (m, k), where NaN stands for one that is unknown."""
@@ -44,6 +49,9 @@ class Aggregate(ABC):
 @dataclass(frozen=True)
 class Mean(Aggregate):
     """Every query counts the same: w = 1."""
+
+    def of_queries(self, count: int) -> Sequence[float]:
+        return [1.0] * count
 
     def over(self, values: np.ndarray) -> np.ndarray:
         known = ~np.isnan(values)
@@ -68,6 +76,10 @@ class Weighted(Aggregate):
         if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
             raise InvalidInput("A weight of a query is negative or not finite, or all are zero; give numbers from 0 "
                                "up, at least one of them positive.")
+
+    def of_queries(self, count: int) -> Sequence[float] | None:
+        weights = np.asarray(self.weights, np.float64)
+        return weights.tolist() if weights.shape == (count,) else None
 
     def over(self, values: np.ndarray) -> np.ndarray:
         weights = np.asarray(self.weights, np.float64)

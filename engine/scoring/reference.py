@@ -23,8 +23,8 @@ from math import ceil, floor, inf, log10
 
 from engine.estimators.influence_function import InfluenceFunction
 from engine.exact.local_search import SHARE_LEFT
-from engine.exact.reoptimize import SHARE_OF_FORCE
 from engine.exact.replay import STEEPNESS
+from engine.exact.tolerance import SHARE_OF_FORCE
 from engine.question.processes import LocalSearch, Process, Reoptimize
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts

@@ -18,6 +18,9 @@ FOREIGN: dict[str, dict[str, str]] = {
         "engine/data/archive.py": "only errors of the operating system have it",
         "engine/gradients/chunks.py": "a module may return what is no tensor",
     },
+    "dispatch_on_types": {
+        "engine/cli/recording.py": "what a user gives may be any problem, and a recorded network alone is checked",
+    },
 }
 
 PRESENT: dict[str, set[str]] = {

@@ -141,6 +141,26 @@ def dispatch_on_kinds(sources: Iterable[Source]) -> Iterator[Fault]:
                                                       "answer by a method")
 
 
+def dispatch_on_types(sources: Iterable[Source]) -> Iterator[Fault]:
+    """Nothing in engine and app chooses by the class of a problem; an assertion that narrows a type does not choose."""
+    for source in _below(sources, "engine", "app"):
+        asserted = {id(part) for node in source.nodes if isinstance(node, ast.Assert) for part in ast.walk(node)}
+        for node in source.nodes:
+            names: list[ast.AST | None] = []
+            if isinstance(node, ast.FunctionDef) and any(_is_register(one) for one in node.decorator_list):
+                names = [argument.annotation for argument in node.args.args[:1]]
+            elif isinstance(node, ast.Call) and _is_register(node.func):
+                names = [*node.args]
+            elif isinstance(node, ast.Call) and dotted(node.func) in ("isinstance", "issubclass") \
+                    and id(node) not in asserted:
+                names = [*ast.walk(node.args[1])]
+            found = sorted({name for part in names if part is not None and (name := dotted(part)).endswith("Problem")
+                            and name != "Problem"})
+            if found:
+                yield Fault(source.path, node.lineno, f"chooses by the class {', '.join(found)}; let the problem "
+                                                      "answer by a method, or by a property that it declares")
+
+
 def long_files(sources: Iterable[Source]) -> Iterator[Fault]:
     """A file holds one concept."""
     for source in sources:
@@ -170,7 +190,7 @@ def loose_modules(sources: Iterable[Source]) -> Iterator[Fault]:
 
 
 RULES = (room_order, forbidden_imports, page_rooms, widget_order, circles, private_names, copies_without_init,
-         hidden_misspellings, dispatch_on_kinds, long_files, long_functions, loose_modules)
+         hidden_misspellings, dispatch_on_kinds, dispatch_on_types, long_files, long_functions, loose_modules)
 
 
 def _below(sources: Iterable[Source], *tops: str) -> list[Source]:
@@ -198,6 +218,10 @@ def _rooms_of(entry: Import) -> set[str]:
     if entry.target == "engine":
         return set(entry.names)
     return {_room(entry.target)} - {None} if entry.target.startswith("engine.") else set()
+
+
+def _is_register(node: ast.AST) -> bool:
+    return dotted(node.func if isinstance(node, ast.Call) else node).endswith(".register")
 
 
 def _is_private(name: str) -> bool:

@@ -37,7 +37,8 @@ def _named() -> tuple[Scoring, ...]:
     for method in NAMED.values():
         scoring = method.implied(OF_TOKENS.get(method.behavior, method.behavior), damping=network.DAMPING)
         asked = {scoring.process.kind, scoring.estimator, f"{scoring.process.kind}/{scoring.estimator}"}
-        if method.implies and method.answers(CausalProblem.kind) and not asked & LONG:
+        if method.implies and method.answers(CausalProblem.kind) and not asked & LONG and scoring.route.offered(
+                CausalProblem, scoring.process.kind):
             found.append(scoring)
     return (*found, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))
 

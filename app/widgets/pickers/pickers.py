@@ -275,8 +275,8 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         st.error(sentence(error), icon=":material/error:")
         return None
     kind = problem_class().kind
-    routes = _sensible(route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
-                       and f"{trained}/{route}" not in problem_class().unoffered)
+    routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
+              and estimator.offered(problem_class(), trained)]
     with columns[3]:
         estimator = _select(name, "E", "answered by", routes, default.estimator,
                             lambda route: ESTIMATORS[route].title)

@@ -13,10 +13,10 @@ from engine.analysis.groups import effects
 from engine.analysis.self_influence import self_influence
 from engine.basics.options import Options
 from engine.basics.registry import Registry
-from engine.problems import ModuleProblem, Problem
+from engine.problems import PROBLEMS, Problem
 from engine.problems.causal import ANSWERS
 from engine.question.behaviors import BEHAVIORS
-from engine.question.processes import Trajectory
+from engine.question.processes import LocalResponse, Trajectory
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
@@ -75,7 +75,7 @@ class Asked(Method):
     def asked_of(self, problem: Problem, behavior: str) -> Scoring:
         """Over every checkpoint that a network kept, where the process visits them."""
         scoring = self.ask(behavior)
-        if not isinstance(problem, ModuleProblem) or not isinstance(scoring.process, Trajectory):
+        if not problem.kept_checkpoints or not isinstance(scoring.process, Trajectory):
             return scoring
         kept = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
         return Scoring.of(scoring.behavior, scoring.intervention, kept, scoring.estimator)
@@ -122,7 +122,7 @@ class Nearest(Method):
         return (0.0 - apart).cpu().numpy()
 
     def fits(self, kind: str) -> bool:
-        return kind != "causal"
+        return PROBLEMS[kind].reads != "tokens"
 
     @property
     def reads_weights(self) -> bool:
@@ -151,15 +151,16 @@ for _method in (
         Nearest(), *(_named(name) for name in ("bm25", "gradient_norm", "random"))):
     METHODS.add(_method.name, _method)
 
-CONTROLS = ("nearest", "bm25", "gradient_norm", "random")
+CONTROLS = tuple(name for name, method in METHODS.items()
+                 if (scoring := method.scoring("query_loss")) is None or not scoring.route.implies)
 
 
 def fitting(problem: type[Problem]) -> list[str]:
-    """The methods that have an answer, in sensible time, on problems of a class."""
-    left_out = {"local_response/exact"} if not problem.convex else {"local_response/ekfac", "local_response/datainf"}
-    return [name for name, method in METHODS.items() if method.fits(problem.kind) and not _slow(method, left_out)]
+    """The methods that have an answer on problems of a class: local responses exactly where the problem is convex, and
+    by their approximations, which are quicker, where it is not."""
+    return [name for name, method in METHODS.items() if method.fits(problem.kind)
+            and not _left_out(method.scoring("query_loss"), problem.convex)]
 
 
-def _slow(method: Method, left_out: set[str]) -> bool:
-    scoring = method.scoring("query_loss")
-    return scoring is not None and f"{scoring.process.kind}/{scoring.estimator}" in left_out
+def _left_out(scoring: Scoring | None, convex: bool) -> bool:
+    return scoring is not None and isinstance(scoring.process, LocalResponse) and scoring.exact != convex

@@ -9,7 +9,6 @@ import numpy as np
 from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured, removal
 from engine.analysis.scorecard.method import METHODS
 from engine.basics.errors import InvalidInput
-from engine.problems.causal import CausalProblem
 
 CLEAN = "clean"
 """The flag of a record that was left as it is; one without flags was too."""
@@ -34,7 +33,7 @@ def _planted(case: Case) -> dict[str, Measured]:
 def _changes(case: Case) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
     """What was changed -> (which candidates were (k,), which of them take part (k,)): those and the unchanged ones."""
     problem = case.problem
-    if not isinstance(problem, CausalProblem) or problem.texts is None:
+    if problem.texts is None:
         raise InvalidInput("Which records were changed is known of a dataset's own alone; draw the records from one.")
     flags = [record.flags for record in problem.texts.of(problem.x[problem.candidates])]
     clean = np.array([set(own) <= {CLEAN} for own in flags])

@@ -23,7 +23,7 @@ from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.metrics.agreement import top_size
-from engine.problems import ModuleProblem, Problem
+from engine.problems import Problem
 from engine.problems.variants import trained_on
 from engine.question.behaviors import BEHAVIORS
 
@@ -34,8 +34,7 @@ ENTRIES = 4_000_000
 def seeds_of(problem: Problem, sizes: Sizes) -> int:
     """R, how many training seeds make a difference: one, where training has one optimum, or where a recorded run says
     what its batches were."""
-    recorded = isinstance(problem, ModuleProblem) and problem.training()[0].knows_its_end
-    return 1 if problem.convex or recorded else sizes.seeds
+    return 1 if problem.convex or problem.replays_batches else sizes.seeds
 
 
 def _lds(case: Case) -> dict[str, Measured]:

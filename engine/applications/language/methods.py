@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.basics.registry import Registry
 from engine.estimators.held import HeldForm
-from engine.scoring.named import NAMED
+from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
 
 NONE = "none"
@@ -20,61 +20,49 @@ READOUT = "a readout of the prompt's representation"
 
 @dataclass(frozen=True)
 class Method:
-    """A way to rank training records.
-
-    label: its name in the paper's tables. named: the method of `engine.scoring.named` that it is; `alone`: what a
-    baseline asks, which implies no specification. directed: whether its sign says if a record helps or harms; one that
-    is not directed is ranked as it is.
-    """
+    """A way to rank training records: a method of `engine.scoring.named`, under the name that addresses and payloads
+    have of it."""
 
     name: str
-    label: str
-    note: str
-    source: str
-    named: str
-    directed: bool = True
-    alone: str = ""
+    named: NamedMethod
+
+    @property
+    def label(self) -> str:
+        """Its name in the paper's tables."""
+        return self.named.label
 
     @property
     def reads(self) -> bool:
         """Whether it reads the behavior."""
-        return NAMED[self.named].reads
+        return self.named.reads
+
+    @property
+    def directed(self) -> bool:
+        """Whether its sign says if a record helps or harms; one that is not directed is ranked as it is."""
+        return self.named.implies
 
     def scoring(self, behavior: str = NONE) -> Scoring | None:
         """The specification that it implies with a behavior, with its estimator; None where it implies none."""
-        if not NAMED[self.named].implies:
+        if not self.directed:
             return None
-        return NAMED[self.named].implied(behavior if self.reads and behavior != NONE else ANSWER)
+        return self.named.implied(behavior if self.reads and behavior != NONE else ANSWER)
 
     @property
     def form(self) -> HeldForm:
         """How it scores from gradients that are held."""
-        scoring = NAMED[self.named].implied(ANSWER)
+        scoring = self.named.implied(ANSWER)
         return scoring.route.held_form(scoring.specification)
 
     def asks(self, behavior: str = NONE) -> str:
         """What it asks about a behavior, in a sentence: the question of its specification, where it implies one."""
         scoring = self.scoring(behavior)
-        return self.alone if scoring is None else scoring.plain_question("" if self.reads else READOUT)
+        return self.named.asks if scoring is None else scoring.plain_question("" if self.reads else READOUT)
 
 
 METHODS: Registry[Method] = Registry("method")
-for _method in (
-    Method("gradient_norm", "Grad. norm", "Length of a record's training gradient.", "", "gradient_norm",
-           directed=False, alone="Which training records pull hardest on the model, whatever they teach it?"),
-    Method("repsim", "RepSim", "Cosine of the prompts' representations.", "Hanawa et al. 2021", "repsim_cosine"),
-    Method("random", "Random", "Chance.", "", "random", directed=False,
-           alone="Which training records does chance pick?"),
-    Method("gradsim", "GradSim", "Inner product of gradients at the end of training.", "Charpiat et al. 2019",
-           "gradsim"),
-    Method("tracin", "TracIn", "GradSim summed over checkpoints, weighted by learning rates.", "Pruthi et al. 2020",
-           "tracin"),
-    Method("trak", "TRAK", "Leave-one-out of a logistic regression on projected gradients.", "Park et al. 2023",
-           "trak"),
-    Method("less", "LESS", "Cosine of query gradients and Adam's updates, over checkpoints.", "Xia et al. 2024",
-           "less"),
-):
-    METHODS.add(_method.name, _method)
+for _name, _named in {"gradient_norm": "gradient_norm", "repsim": "repsim_cosine", "random": "random",
+                      "gradsim": "gradsim", "tracin": "tracin", "trak": "trak", "less": "less"}.items():
+    METHODS.add(_name, Method(_name, NAMED[_named]))
 REPSIM = METHODS["repsim"]
 """The one that reads a layer."""
 

@@ -1,9 +1,9 @@
 r"""Suspicion by any scoring: minus its oriented scores, put together over the trusted examples.
 
-    suspicion(k) = −A_q s(q, k),   s by `engine.scoring.compute`, A an aggregate over queries (the mean)
+    suspicion(k) = −A_q s(q, k),   s the scores, A an aggregate over queries (the mean)
 
-What `gradient_scores` finds without the gradient of any single example is this for GradSim, TracIn and LiSSA, up to a
-positive factor; here every example has its gradient, so that any scoring answers, and large networks take long.
+What `gradient_scores` finds is this for GradSim, TracIn and LiSSA, up to a positive factor. What cannot be pooled
+(`engine.scoring.pooled`) forms the gradient of every example, so that large networks take long.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from engine.applications.noisy_labels.over import MEAN, Over
 from engine.applications.noisy_labels.source import TrainedModel
 from engine.basics.options import Options
-from engine.scoring.compute import compute
+from engine.scoring.pooled import aggregated
 from engine.scoring.scoring import Scoring
 
 
@@ -26,4 +26,4 @@ def suspicion(model: TrainedModel, scoring: Scoring, over: Over = MEAN, options:
     problem = model.problem.with_candidates(np.arange(model.problem.n))
     if model.checkpoints:
         problem.keep_checkpoints(model.checkpoints)
-    return -over.aggregate(model.evidence).of(compute(problem, scoring, options)[0])
+    return -aggregated(problem, [scoring], over.aggregate(model.evidence), options)[0]

@@ -4,26 +4,23 @@ r"""GradSim, TracIn and LiSSA against a mean trusted gradient, without the gradi
     TracIn    Σ_t η_t ⟨∇B̄, ∇ℓ_k⟩ at the checkpoints θ_t
     LiSSA     ⟨(H + δI)⁻¹∇B̄, ∇ℓ_k⟩ at θ_D
 
-Larger is more suspicious: by Eq. 5 a step on z_k changes the trusted behavior by −η times the product. At a checkpoint
-one pass over the trusted set gives ∇B̄ of all behaviors, and one over the training set the products with all of them.
-The last checkpoint is θ_D, so that GradSim, LiSSA and TracIn's last term share their pass.
+Larger is more suspicious: by Eq. 5 a step on z_k changes the trusted behavior by −η times the product. They are minus
+the pooled scores of what they imply (`engine.scoring.pooled`), with η = 1, and of TracIn with the learning rates of the
+run. The last checkpoint is θ_D, so that GradSim, LiSSA and TracIn's last term share their passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair
 from engine.applications.noisy_labels.source import TrainedModel
-from engine.applications.noisy_labels.trusted import trusted_gradients
 from engine.basics.options import Options
-from engine.curvature import Hessian, lissa
-from engine.gradients.directional import loss_derivatives
 from engine.problems.module import ModuleProblem
+from engine.scoring.pooled import pooled
 
 NAMES = ("gradsim", "tracin", "lissa")
 
@@ -34,34 +31,21 @@ def score(model: TrainedModel, wanted: Collection[str], options: Options) -> dic
     if not wanted:
         return {}
     earlier = model.checkpoints[:-1] if "tracin" in wanted else ()
-    final = _at_the_end(model.problem, "lissa" in wanted, options.share(0, len(earlier) + 1))
-    found = {name: final[name] for name in wanted if name in final}
+    at_the_end = ["gradsim", *(["lissa"] if "lissa" in wanted else [])]
+    found = _suspicion(model.problem, at_the_end, options.share(0, len(earlier) + 1))
     if "tracin" in wanted:
-        total = (model.checkpoints[-1][1] if model.checkpoints else 1.0) * final["gradsim"]
+        total = (model.checkpoints[-1][1] if model.checkpoints else 1.0) * found["gradsim"]
         for place, (state, rate) in enumerate(earlier):
             options.progress((place + 1) / (len(earlier) + 1))
-            total += rate * _products(model.at(state), options)
+            total += rate * _suspicion(model.at(state), ["gradsim"], options)["gradsim"]
         found["tracin"] = total
     return {Pair(METHODS[name].title, title): row.double().cpu().numpy()
-            for name, rows in found.items() for title, row in zip(BEHAVIOR_TITLES.values(), rows, strict=True)}
+            for name in wanted for title, row in zip(BEHAVIOR_TITLES.values(), found[name], strict=True)}
 
 
-def _at_the_end(problem: ModuleProblem, with_lissa: bool, options: Options) -> Mapping[str, Tensor]:
-    """name -> (behaviors, n) at θ_D, from one pass over the training set."""
-    directions = trusted_gradients(problem, tuple(BEHAVIOR_TITLES), options.budget, check=options.check)
-    if not with_lissa:
-        return {"gradsim": along(problem, directions, options)}
-    solved = lissa.solve(Hessian(problem, options=options), directions.T.contiguous(), measure=False).x.T
-    rows = along(problem, torch.cat([directions, solved]), options)
-    return {"gradsim": rows[:len(directions)], "lissa": rows[len(directions):]}
-
-
-def _products(problem: ModuleProblem, options: Options) -> Tensor:
-    return along(problem, trusted_gradients(problem, tuple(BEHAVIOR_TITLES), options.budget, check=options.check),
-                 options)
-
-
-def along(problem: ModuleProblem, directions: Tensor, options: Options) -> Tensor:
-    """⟨∇ℓ_k, v⟩ of every training example for directions (r, P): shape (r, n)."""
-    return loss_derivatives(problem, torch.arange(problem.n, device=problem.device), directions, budget=options.budget,
-                            check=options.check)
+def _suspicion(problem: ModuleProblem, names: list[str], options: Options) -> dict[str, Tensor]:
+    """name -> (behaviors, n), from one pass over the training set."""
+    scorings = [method.implied(behavior, eta=1.0) for name in names if (method := METHODS[name].named)
+                for behavior in BEHAVIOR_TITLES]
+    scores = pooled(problem, scorings, [1.0] * len(problem.queries), options)
+    return dict(zip(names, -scores.view(len(names), len(BEHAVIOR_TITLES), -1), strict=True))

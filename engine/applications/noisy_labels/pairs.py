@@ -9,7 +9,7 @@ from engine.applications.noisy_labels.over import MEAN, OF_ITS_LABEL, Over
 from engine.basics.registry import Registry
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
-from engine.scoring.named import NAMED
+from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
 
 BEHAVIOR_TITLES = {"query_loss": "Trusted loss", "query_logit": "Target logit", "hard_margin": "Hard margin"}
@@ -33,16 +33,23 @@ class Pair(NamedTuple):
 class Method:
     """A way to rank training examples by how suspicious their label is.
 
-    reads: whether it reads a trusted behavior. named: the method of `engine.scoring.named` whose specification it
-    implies, and over: how the scores of the trusted examples are put together; empty and None where it implies none.
-    instead: what it does, where it implies no specification.
+    named: the method of `engine.scoring.named` whose specification it implies; None where it implies none. instead:
+    what it does then.
     """
 
     title: str
-    reads: bool
-    named: str = ""
-    over: Over | None = None
+    named: NamedMethod | None = None
     instead: str = ""
+
+    @property
+    def reads(self) -> bool:
+        """Whether it reads a trusted behavior."""
+        return self.named is not None and self.named.reads
+
+    @property
+    def over(self) -> Over | None:
+        """How the scores of the trusted examples are put together; None where it implies no specification."""
+        return None if self.named is None else OF_ITS_LABEL if self.named.of_own_class else MEAN
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -51,10 +58,8 @@ class Method:
 
     def scoring(self, behavior: str = NONE) -> Scoring | None:
         """The specification that it implies with a trusted behavior, given by its title; None where there is none."""
-        if not self.named:
-            return None
         names = {title: name for name, title in BEHAVIOR_TITLES.items()}
-        return NAMED[self.named].implied(names.get(behavior))
+        return self.named.implied(names.get(behavior)) if self.named else None
 
     def asks(self, behavior: str = NONE) -> str:
         """What it asks, in a sentence or two: the question of its specification, and how the scores of the trusted
@@ -64,19 +69,14 @@ class Method:
 
 
 METHODS: Registry[Method] = Registry("method")
-for _name, _method in {
-    "random": Method("Random", False, instead="A shuffled order: what chance finds."),
-    "repsim": Method("RepSim", False, "repsim_cosine", OF_ITS_LABEL),
-    "ntk": Method("NTK", False, "ntk_last_layer", OF_ITS_LABEL),
-    "gradsim": Method("GradSim", True, "gradsim", MEAN),
-    "tracin": Method("TracIn", True, "tracin", MEAN),
-    "lissa": Method("LiSSA", True, "influence_function_lissa", MEAN),
-    "confident": Method("Confident learning", False, instead="Does a model that never saw this example doubt its "
-                        "label? (cleanlab; no influence is estimated)"),
-}.items():
-    METHODS.add(_name, _method)
+METHODS.add("random", Method("Random", instead="A shuffled order: what chance finds."))
+for _name, _named in {"repsim": "repsim_cosine", "ntk": "ntk_last_layer", "gradsim": "gradsim", "tracin": "tracin",
+                      "lissa": "influence_function_lissa"}.items():
+    METHODS.add(_name, Method(NAMED[_named].label, NAMED[_named]))
+METHODS.add("confident", Method("Confident learning", instead="Does a model that never saw this example doubt its "
+                                "label? (cleanlab; no influence is estimated)"))
 
-CONSENSUS_METHOD = Method("Consensus", False, instead="The mean of the ranks that the methods give, each with a "
+CONSENSUS_METHOD = Method("Consensus", instead="The mean of the ranks that the methods give, each with a "
                           "trusted behavior that suits the training: what most of them find suspicious. It implies no "
                           "specification of its own.")
 CONSENSUS = Pair(CONSENSUS_METHOD.title)

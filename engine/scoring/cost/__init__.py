@@ -1,15 +1,14 @@
 """How long a set of scorings will take, roughly: to decide between answering at once and queueing a job.
 
-The guess counts floating-point operations; it only has to be right within a factor of two or so. A kind of problem
-registers its own.
+The guess counts floating-point operations; it only has to be right within a factor of two or so. Softmax
+regression and networks count differently.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem
+from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.scoring.cost import network, softmax
 from engine.scoring.cost.kinds import is_optimum, is_searched, is_slow
 from engine.scoring.scoring import Scoring
@@ -26,35 +25,21 @@ def guess(scorings: Sequence[Scoring], problem: Problem, candidates: int) -> flo
 def preparation(scorings: Sequence[Scoring], problem: Problem) -> tuple[str, float]:
     """(what the problem has to hold, as `Problem.holds` names it, estimated seconds until it does), before the first of
     these scorings; ("", 0) where nothing is missing."""
-    needed, seconds = _preparation(problem, scorings)
+    if not problem.has_dense_hessian:
+        return "", 0.0
+    needed, seconds = softmax.preparation(scorings, problem.n, problem.parameters)
     return ("", 0.0) if not needed or problem.holds(needed) else (needed, seconds)
 
 
-@singledispatch
-def _preparation(problem: Problem, scorings: Sequence[Scoring]) -> tuple[str, float]:
-    return "", 0.0
-
-
-@_preparation.register
-def _of_a_hessian(problem: SoftmaxProblem, scorings: Sequence[Scoring]) -> tuple[str, float]:
-    return softmax.preparation(scorings, problem.n, problem.parameters) if problem.has_dense_hessian else ("", 0.0)
-
-
-@singledispatch
-def _seconds(problem: Problem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
-    raise TypeError(f"no cost is known for {problem.noun}")
-
-
-@_seconds.register
 def _of_softmax(problem: SoftmaxProblem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
     return softmax.seconds(scorings, **sizes)
 
 
-@_seconds.register
 def _of_module(problem: ModuleProblem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
     epochs = problem.recipe.epochs if problem.recipe else 0
     return network.seconds(scorings, flops=network.forward_flops(problem), epochs=epochs,
                            outputs=len(problem.raised_labels.unique()), **sizes)
 
 
+_seconds = by_form(_of_softmax, _of_module)
 __all__ = ["guess", "is_optimum", "is_searched", "is_slow", "preparation"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine import data
 from engine.basics.options import Options
-from engine.problems import ProblemSource, SoftmaxProblem
+from engine.problems import ProblemSource
 from engine.scoring.cost.kinds import is_optimum
 from engine.scoring.scoring import Scoring
 
@@ -26,7 +26,7 @@ def held(source: ProblemSource, scorings: Sequence[Scoring], candidates: int) ->
     dataset, parameters = data.load(source.dataset), source.parameters()
     drawn = min(len(dataset.y_train), source.n_train or len(dataset.y_train))
     features = COPIES * 8 * drawn * dataset.n_features // source.pool ** 2
-    if not issubclass(source.problem_class, SoftmaxProblem):
+    if not source.problem_class.linear:
         return PROCESS + features + min(Options.budget, PASSES + GRADIENT * parameters * candidates)
     squares = MORE_SQUARES if any(map(is_optimum, scorings)) else SQUARES
     return PROCESS + features + squares * 8 * parameters ** 2

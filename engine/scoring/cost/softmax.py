@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from engine.estimators.source import SEGMENTS, SOURCE
 from engine.question.interventions import Upweight
 from engine.question.processes import LocalSearch, Replay
 from engine.scoring.cost.kinds import is_searched
@@ -36,7 +35,7 @@ def seconds(scorings: Sequence[Scoring], *, n: int, parameters: int, queries: in
             total += candidates * _passes(scoring) * (one_pass + dense) / SINGLE
         elif isinstance(scoring.process, Replay):
             total += scoring.process.steps * (STEP + COLUMN * min(candidates, queries) * one_pass / DOUBLE)
-            total += SEGMENTS * EIGENBASIS * parameters ** 3 / DOUBLE if scoring.estimator == SOURCE.name else 0.0
+            total += scoring.route.cost.eigenbases * EIGENBASIS * parameters ** 3 / DOUBLE
         elif scoring.process.linear and key not in seen:
             total += candidates * (one_pass + dense) / DOUBLE
         total += 300.0 * queries * candidates / DOUBLE

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.analysis.linear_range import LinearRange, LinearRangeRequest, knobs, reach
+from engine.analysis.linear_range import LinearRange, LinearRangeRequest, reach
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.differentiated_descent import DifferentiatedDescent
@@ -168,14 +168,14 @@ def test_a_training_that_diverges_counts_as_an_error(errors, said):
 
 def test_advice_names_what_this_training_has():
     recipe = RECIPE.model_copy(update={"batch_size": 4})
-    found = {knob.name: knob for knob in knobs(network(kinked, recipe), Replay())}
+    found = {knob.name: knob for knob in network(kinked, recipe).knobs(Replay())}
     assert found["batch size"].here == "4" and found["activations with a kink"].here == "2 layers"
     assert found["max-pooling"].here == "none" and not found["max-pooling"].smoother
     assert advice(tuple(found.values())) == (
         "A smaller learning rate, larger batches and GELU for ReLU may make this training smoother; try it, and check "
         "again.")
-    assert {"warm-up", "Adam's ε"} <= {knob.name for knob in knobs(language_cases.problem("adapters"), Replay())}
-    assert advice(knobs(naive.problem(), Replay())).startswith("A smaller η may make this training smoother;")
+    assert {"warm-up", "Adam's ε"} <= {knob.name for knob in language_cases.problem("adapters").knobs(Replay())}
+    assert advice(naive.problem().knobs(Replay())).startswith("A smaller η may make this training smoother;")
     assert advice([Knob("dropout", "none")]) == ""
 
 

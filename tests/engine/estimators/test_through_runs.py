@@ -214,7 +214,8 @@ def test_what_no_optimizer_of_its_own_scale_allows_is_refused():
     trained = language_cases.problem("adapters")
     with pytest.raises(InvalidInput, match="use `"):
         scores(trained, "in_run_shapley", behavior=BEHAVIORS["answer_margin"])
-    assert "in_run_shapley" in trained.unoffered
+    assert not ESTIMATORS["in_run_shapley"].offered(trained, "replay")
+    assert ESTIMATORS["tracin_run"].offered(trained, "replay")
 
 
 @pytest.mark.slow

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from engine.curvature import InverseHessian
+from engine.estimators import ESTIMATORS, Estimator
+from engine.estimators.named import ROWS
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
 from engine.scoring.verdict import verdict
@@ -99,3 +102,18 @@ def test_values_of_the_process_can_be_chosen_where_it_has_them():
 def test_similarities_and_baselines_read_no_behavior_that_is_asked_about():
     assert {name for name, method in NAMED.items() if not method.reads} == BASELINES | {
         name for name, row in TABLE_1.items() if row[-1] == "Feature similarity"}
+
+
+def test_an_estimator_that_forgets_its_cost_cannot_be_made():
+    with pytest.raises(TypeError, match="cost"):
+        Estimator("free", "free of charge", False, "Never asked what it takes.")
+    with pytest.raises(TypeError, match="products"):
+        InverseHessian("free", "Free of charge", "nobody", lambda operator, rhs: None, ())
+
+
+def test_names_are_those_that_the_estimators_state():
+    stated = [(one.name, estimator.name) for estimator in ESTIMATORS.values() for one in estimator.named]
+    assert sorted(stated) == sorted((name, method.estimator) for name, method in NAMED.items())
+    rows = [ROWS.index(method.row) for method in NAMED.values()]
+    assert rows == sorted(rows)
+    assert all(method.label and method.note for method in NAMED.values())

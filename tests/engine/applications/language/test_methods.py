@@ -5,10 +5,9 @@ import pytest
 from engine.applications.language.methods import METHODS, READOUT, pairs
 from engine.estimators import ESTIMATORS
 from engine.models.causal.readouts import READOUTS
-from engine.scoring.named import NAMED
 from engine.scoring.verdict import verdict
 
-IMPLYING = [name for name, method in METHODS.items() if NAMED[method.named].implies]
+IMPLYING = [name for name, method in METHODS.items() if method.named.implies]
 
 
 @pytest.mark.parametrize("name", IMPLYING)
@@ -16,7 +15,7 @@ def test_a_method_asks_what_its_named_method_implies(name):
     method = METHODS[name]
     for behavior in READOUTS if method.reads else ("none",):
         scoring = method.scoring(behavior)
-        assert scoring == NAMED[method.named].implied(scoring.behavior) and method.asks(behavior).endswith("?")
+        assert scoring == method.named.implied(scoring.behavior) and method.asks(behavior).endswith("?")
         assert method.form is ESTIMATORS[scoring.estimator].held_form(scoring.specification)
         assert READOUTS[behavior].clause in method.asks(behavior) if method.reads else READOUT in method.asks()
 
@@ -37,7 +36,7 @@ def test_verdicts_between_methods_are_derived():
 def test_baselines_imply_no_specification_and_say_what_they_do():
     for name in set(METHODS) - set(IMPLYING):
         assert METHODS[name].scoring("answer_logit") is None
-        assert METHODS[name].asks("answer_logit") == METHODS[name].alone
+        assert METHODS[name].asks("answer_logit") == METHODS[name].named.asks
         assert METHODS[name].form in ESTIMATORS[name].held.values()
     assert {name for name in METHODS if name not in IMPLYING} == {"gradient_norm", "random"}
     assert len(list(pairs(tuple(READOUTS)))) == 3 + 4 * 4

@@ -20,6 +20,7 @@ from engine.problems.module import ModuleProblem
 from engine.scoring.aggregate import Mean
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
+from engine.scoring.pooled import pooled
 from engine.scoring.scoring import Scoring
 from tests.engine.applications.noisy_labels.sources import model
 
@@ -68,6 +69,7 @@ def same(found, expected):
 def test_gradsim_times_the_step_size(double, fast, behavior):
     scoring = METHODS["gradsim"].scoring(behavior)
     same(ETA * fast[Pair("GradSim", behavior)], suspicion(double, scoring, MEAN))
+    same(ETA * fast[Pair("GradSim", behavior)], -Mean().of(compute(double.problem, scoring)[0]))
 
 
 @pytest.mark.parametrize("behavior", BEHAVIOR_TITLES.values())
@@ -83,7 +85,9 @@ def test_lissa_on_the_same_batches():
     trained = Double(model(model="linear", **SMALL))
     fast = gradient_scores.score(trained, ["lissa"], Options())
     for behavior in BEHAVIOR_TITLES.values():
-        same(fast[Pair("LiSSA", behavior)], suspicion(trained, METHODS["lissa"].scoring(behavior)))
+        scoring = METHODS["lissa"].scoring(behavior)
+        same(fast[Pair("LiSSA", behavior)], suspicion(trained, scoring))
+        same(fast[Pair("LiSSA", behavior)], -Mean().of(compute(trained.problem, scoring)[0]))
 
 
 @pytest.mark.parametrize("behavior", BEHAVIOR_TITLES)
@@ -96,9 +100,7 @@ def test_gradsim_of_softmax_regression(behavior):
     layer.weight = nn.Parameter(problem.weights.T.contiguous())
     network = ModuleProblem(layer, x, y, queries, labels, l2=problem.l2, dtype="float64")
     found = compute(problem, NAMED["gradsim"].implied(behavior))[0]
-    directions = gradient_scores.trusted_gradients(network, (behavior,))
-    expected = gradient_scores.along(network, directions, Options())[0].numpy()
-    same(ETA * expected, -Mean().of(found))
+    same(-pooled(network, [NAMED["gradsim"].implied(behavior)], [1.0] * 9, Options())[0].numpy(), -Mean().of(found))
 
 
 def test_any_scoring_ranks_labels():

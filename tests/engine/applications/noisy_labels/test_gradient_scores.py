@@ -10,12 +10,12 @@ from torch.nn.functional import cross_entropy
 from engine.applications.noisy_labels import gradient_scores
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, Pair
 from engine.applications.noisy_labels.scoring import suspicions
-from engine.applications.noisy_labels.trusted import trusted_gradients
 from engine.basics.options import Options
 from engine.curvature import Hessian, lissa
 from engine.gradients import directional
 from engine.models.losses import differentiable
 from engine.question.behaviors import BEHAVIORS
+from engine.scoring.pooled import query_slopes
 from tests.engine.applications.noisy_labels.sources import model
 
 CASES = [{"model": "cnn"}, {"model": "mlp"}, {"model": "linear"},
@@ -117,8 +117,9 @@ def test_a_residual_block_with_batchnorm_goes_layer_by_layer():
 
 def test_the_trusted_gradient_is_the_same_at_any_budget():
     problem = model().problem
-    whole = trusted_gradients(problem, tuple(BEHAVIOR_TITLES))
-    single = trusted_gradients(problem, tuple(BEHAVIOR_TITLES), budget=1)
+    behaviors, weights = [BEHAVIORS[name] for name in BEHAVIOR_TITLES], [1.0] * len(problem.queries)
+    whole = query_slopes(problem, behaviors, weights)
+    single = query_slopes(problem, behaviors, weights, budget=1)
     torch.testing.assert_close(single, whole, rtol=1e-4, atol=1e-6)
 
 

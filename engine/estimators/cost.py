@@ -1,0 +1,79 @@
+"""What an answer costs on a network, counted in passes of examples through it. Every estimator states its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.question.processes import Process, Replay
+
+FORWARD_AND_BACKWARD, CURVATURE = 3, 5
+"""What a gradient, and a product with the Hessian, cost in forward passes of the same examples."""
+BATCH = 128
+"""Examples a step of training."""
+RUN = 15
+"""What a training with the graphs of its steps costs in forward passes of the same examples."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be answered: a process for so many training examples, queries, candidates and parameters of a network
+    whose training takes so many epochs."""
+
+    process: Process
+    n: int
+    queries: int
+    candidates: int
+    parameters: int
+    epochs: int
+
+    @property
+    def steps(self) -> float:
+        """Of the trainings that a process of several seeds repeats."""
+        return (self.process.seeds if isinstance(self.process, Replay) else 1) * self.epochs * self.n / BATCH
+
+    @property
+    def columns(self) -> int:
+        """Of a derivative through a training, by the cheaper direction."""
+        return min(self.queries, self.candidates)
+
+
+class Passes(NamedTuple):
+    """Examples passed forward, or as much work, in so many calls."""
+
+    examples: float
+    calls: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """passes: what all behaviors of a scoring share. for_each_output: candidates are differentiated anew for each
+    output that queries raise. for_each_behavior: nothing is shared by behaviors. eigenbases: how many softmax
+    regression takes of its Hessian."""
+
+    passes: Callable[[Work], Passes]
+    for_each_output: bool = False
+    for_each_behavior: bool = False
+    eigenbases: int = 0
+
+
+def gradients(work: Work) -> Passes:
+    """A gradient of every candidate and query at each model that the process visits."""
+    models = work.process.models
+    return Passes(FORWARD_AND_BACKWARD * models * (work.candidates + work.queries), 2.0 * models)
+
+
+def products(each: float) -> Callable[[Work], Passes]:
+    """So many products with the curvature of all n examples a candidate."""
+    return lambda work: Passes(CURVATURE * work.n * (work.candidates * each + 4), work.candidates * each / 4)
+
+
+def through_steps(each: float) -> Callable[[Work], Passes]:
+    """A column through every step of a training, which costs `each` forward passes of the step's examples."""
+    return lambda work: Passes(BATCH * work.steps * (RUN + each * work.columns), work.steps * (20 + work.columns / 2))
+
+
+GRADIENTS = Cost(gradients)
+NOTHING = Cost(lambda work: Passes(0.0, 0.0))
+"""Of what reads no model."""

@@ -1,0 +1,86 @@
+r"""Scores put together over queries before products are taken, without the gradient of any single example.
+
+    Σ_q w_q s(q, k) / Σ_q w_q = ⟨d, ∇ℓ(z_k; θ_D)⟩,     d out of u = Σ_q w_q J_qᵀ s_B(q) / Σ_q w_q
+
+for estimators that are linear in the query's gradient and say what d is (`Estimator.pooled`). Of a network one pass
+over the queries gives u of all behaviors, and one over the candidates the products with all d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.estimators.estimator import Pooled
+from engine.exact.response import signal_of
+from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks
+from engine.gradients.directional import loss_derivatives
+from engine.gradients.layout import arranged
+from engine.problems import ModuleProblem, Problem
+from engine.question.behavior import Behavior
+from engine.scoring.aggregate import Aggregate
+from engine.scoring.compute import check, compute
+from engine.scoring.scoring import Scoring
+
+
+def aggregated(problem: Problem, scorings: Sequence[Scoring], over: Aggregate, options: Options | None = None
+               ) -> list[np.ndarray]:
+    """A(k) (k,) float64 of every scoring's oriented scores, in the order given; NaN where it is not known.
+
+    Pooled where all of them can be, else put together out of the scores of every query. Raises as `compute` does.
+    """
+    weights = None if problem.linear else over.of_queries(len(problem.queries))
+    if weights is None or not all(map(form, scorings)):
+        return [over.of(scores) for scores in compute(problem, scorings, options)]
+    return list(pooled(cast(ModuleProblem, problem), scorings, weights, options or Options()).double().cpu().numpy())
+
+
+def form(scoring: Scoring) -> Pooled | None:
+    """What its estimator makes of the queries' slope; None where the scores of a query are not linear in it."""
+    return scoring.route.pooled.get((scoring.intervention.kind, scoring.process.kind))
+
+
+def pooled(problem: ModuleProblem, scorings: Sequence[Scoring], weights: Sequence[float], options: Options) -> Tensor:
+    """(scorings, k) oriented, of scorings that all have a `form`, over queries of weights (m,)."""
+    for scoring in scorings:
+        check(problem, scoring)
+    behaviors = list(dict.fromkeys(scoring.readout for scoring in scorings))
+    slopes = query_slopes(problem, behaviors, weights, options.budget, options)
+    shared: dict[tuple, list[int]] = {}
+    for place, scoring in enumerate(scorings):
+        shared.setdefault((scoring.intervention, scoring.counterfactual), []).append(place)
+    directions = torch.empty(len(scorings), problem.parameters, dtype=slopes.dtype, device=slopes.device)
+    for places in shared.values():
+        first, own = scorings[places[0]], slopes[[behaviors.index(scorings[place].readout) for place in places]]
+        towards = form(first)
+        assert towards is not None, "of scorings that all have one"
+        directions[places] = first.orientation * towards(problem, own, first.process, options)
+    return loss_derivatives(problem, problem.candidates, directions, budget=options.budget, check=options.check)
+
+
+def query_slopes(problem: ModuleProblem, behaviors: Sequence[Behavior], weights: Sequence[float], budget: int = BUDGET,
+                 options: Options | None = None) -> Tensor:
+    """u = Σ_q w_q J_qᵀ s_B(q) / Σ_q w_q of each behavior at θ_D, (r, P): a batch is passed forward once, and back once
+    a behavior."""
+    network, labels = problem.network, problem.query_labels
+    x, found = arranged(network, problem.queries), problem.theta.new_zeros(len(behaviors), problem.parameters)
+    leaves = {name: value.detach().requires_grad_() for name, value in network.unflatten(problem.theta).items()}
+    counted, total = problem.theta.new_tensor(weights)[:, None], float(sum(weights))
+
+    def run(part: slice) -> None:
+        with torch.enable_grad():
+            logits = network.at(x[part], leaves)
+        for row, behavior in zip(found, behaviors, strict=True):
+            signal = signal_of(behavior, logits.detach(), labels[part]) * counted[part] / total
+            slopes = torch.autograd.grad(logits, list(leaves.values()), signal, retain_graph=True,
+                                         materialize_grads=True)
+            row.add_(network.flatten(dict(zip(leaves, slopes, strict=True))))
+
+    in_chunks(run, len(x), fitting(4 * activation_bytes(network, x), budget, problem.device),
+              (options or Options()).check)
+    return found

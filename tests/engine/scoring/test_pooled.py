@@ -1,0 +1,59 @@
+"""Aggregates that are pooled before products, against the scores of every query put together afterwards."""
+
+import numpy as np
+import pytest
+
+from engine.estimators import ESTIMATORS
+from engine.scoring.aggregate import Mean, One, Weighted
+from engine.scoring.compute import compute
+from engine.scoring.pooled import aggregated, form
+from engine.scoring.scoring import Scoring
+from tests.engine import problems_for_tests as naive
+from tests.engine.exact import network_cases as cases
+
+STEP, STEPS = {"kind": "one_step", "eta": 0.3}, {"kind": "unrolled", "eta": 0.1, "steps": 4}
+ADD, RATE, RESPONSE = {"kind": "add_occurrence"}, {"kind": "infinitesimal"}, {"kind": "local_response", "damping": 2.0}
+SCORINGS = [*(Scoring.of(behavior, ADD, process, "first_order") for behavior in ("query_loss", "hard_margin")
+              for process in (STEP, STEPS)),
+            *(Scoring.of("query_logit", RATE, RESPONSE, name)
+              for name in ("arnoldi", "ekfac", "datainf", "lissa", "astra"))]
+OVERS = [Mean(), Weighted(np.array([0.0, 2.0, 0.5, 0.0, 1.0])), Weighted(np.arange(70.0).reshape(5, 14)), One(3)]
+
+
+@pytest.fixture(scope="module")
+def network():
+    return cases.problem(cases.smooth, (4,))
+
+
+@pytest.mark.parametrize("over", OVERS, ids=lambda over: type(over).__name__)
+def test_pooled_is_the_aggregate_of_every_query(network, over):
+    assert all(map(form, SCORINGS))
+    found = aggregated(network, SCORINGS, over)
+    for own, scores in zip(found, compute(network, SCORINGS), strict=True):
+        expected = over.of(scores)
+        np.testing.assert_allclose(own, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("solver", ["cg", "cg_gauss_newton"])
+def test_a_solver_with_a_tolerance_agrees_to_it(network, solver):
+    scoring = Scoring.of("query_logit", RATE, RESPONSE, solver)
+    found, expected = aggregated(network, [scoring], Mean())[0], Mean().of(compute(network, scoring)[0])
+    np.testing.assert_allclose(found, expected, atol=0.03 * np.abs(expected).max())
+
+
+def test_what_has_no_form_is_put_together_afterwards(network):
+    asked = [SCORINGS[0], Scoring.of("query_loss", ADD, STEP)]
+    assert form(asked[1]) is None
+    for problem in (network, naive.problem(n=20)):
+        for own, scores in zip(aggregated(problem, asked, Mean()), compute(problem, asked), strict=True):
+            np.testing.assert_array_equal(own, Mean().of(scores))
+
+
+def test_no_score_of_a_single_query_is_formed(network, monkeypatch):
+    monkeypatch.setattr("engine.scoring.pooled.compute", None)
+    aggregated(network, SCORINGS, Mean())
+
+
+def test_forms_belong_to_routes():
+    for estimator in ESTIMATORS.values():
+        assert {process for _, process in estimator.pooled} <= set(estimator.routes)
