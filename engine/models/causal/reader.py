@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine.models.causal.encoding import Batch
 from engine.models.causal.packed import Packing
-from engine.models.causal.passes import keeps
+from engine.models.causal.passes import causal
 from engine.models.causal.readouts import READOUTS
 from engine.question.token_behaviors import RESPONSE
 
@@ -60,15 +60,35 @@ class TokenReader(nn.Module):
         return TokenReader(self.model, self.packing, extras)
 
     def passed(self, batch: Batch, **options: Any) -> Any:
-        """The model's own answer; tokens see those before them in their record."""
-        return self.model(input_ids=batch.ids, attention_mask=_seen(batch.mask, next(self.parameters()).dtype),
-                          position_ids=batch.places, use_cache=False, **options)
+        """The model's own answer to the records, each from its first token on, with other tokens behind its last.
+
+        No token sees those behind it, so that each is read as it is alone, whatever mask, window or bias of positions
+        the model has of its own.
+        """
+        count, width = batch.ids.shape
+        behind = torch.arange(width, device=batch.ids.device) + _padding(batch)[:, None]
+        return self.model(input_ids=batch.ids.gather(1, behind.clamp_max(width - 1)), use_cache=False,
+                          attention_mask=torch.ones(count, width, dtype=torch.long, device=behind.device), **options)
 
 
 def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
-    """Where the last R tokens of a record are predicted, (b, R, V)."""
-    kept = batch.targets.shape[1] + 1
-    return reader.passed(batch, **({"logits_to_keep": kept} if keeps(reader.model) else {})).logits[:, -kept:-1]
+    """Where the last R tokens of a record are predicted, (b, R, V), and of a shorter record R tokens of it."""
+    width, tail = batch.ids.shape[1], batch.targets.shape[1]
+    columns = torch.arange(width - tail - 1, width - 1, device=batch.ids.device) - _padding(batch)[:, None]
+    columns, read = columns.clamp_min(0)[..., None], []
+
+    def select(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        read.append(True)
+        return inputs[0].gather(1, columns.expand(-1, -1, inputs[0].shape[-1])), *inputs[1:]
+
+    head = causal(reader.model).get_output_embeddings()
+    hook = head.register_forward_pre_hook(select) if head is not None else None
+    try:
+        logits = reader.passed(batch).logits
+    finally:
+        if hook is not None:
+            hook.remove()
+    return logits if read else logits.gather(1, columns.expand(-1, -1, logits.shape[-1]))
 
 
 def answer_states(reader: TokenReader, batch: Batch) -> Tensor:
@@ -76,17 +96,13 @@ def answer_states(reader: TokenReader, batch: Batch) -> Tensor:
     (b, d)."""
     states = reader.passed(batch, output_hidden_states=True).hidden_states[-1]
     answer = reader.packing.tokens - reader.packing.tail + batch.answer - 1
-    place = torch.where(batch.answer < 0, batch.prompt_end, answer)
+    place = torch.where(batch.answer < 0, batch.prompt_end, answer) - _padding(batch)
     return states[torch.arange(len(states), device=states.device), place]
 
 
-def _seen(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What every token may attend to, (b, 1, T, T): 0, or the least number there is. Padding sees itself alone."""
-    length = mask.shape[1]
-    earlier = torch.ones(length, length, dtype=torch.bool, device=mask.device).tril()
-    itself = torch.eye(length, dtype=torch.bool, device=mask.device)
-    seen = (earlier & mask[:, None, :].bool()) | itself
-    return torch.zeros_like(seen, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)[:, None]
+def _padding(batch: Batch) -> Tensor:
+    """How many columns stand before a record's first token, (b,)."""
+    return batch.ids.shape[1] - batch.mask.sum(1)
 
 
 def response_loss(outputs: Tensor, labels: Tensor) -> Tensor:
