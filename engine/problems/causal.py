@@ -188,6 +188,10 @@ class CausalProblem(ModuleProblem):
         self.facts, self.query_logits  # noqa: B018 - trains
 
     @property
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts, **(self.texts.encoder.facts if self.texts else {})}
+
+    @property
     def probabilities(self) -> Tensor:
         raise InvalidInput("A language model gives records no class probabilities; read `answer_margin`.")
 
