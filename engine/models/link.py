@@ -58,7 +58,7 @@ class ClassLink(Link):
         return differentiable(self.of_example)(outputs, y)
 
     def softmax_weights(self, x: Tensor) -> Tensor | None:
-        return x.new_ones(len(x)) if self.of_example is per_example_cross_entropy else None
+        return self.network.theta.new_ones(len(x)) if self.of_example is per_example_cross_entropy else None
 
     def present(self, x: Tensor, length: int) -> Tensor | None:
         return None
