@@ -103,8 +103,8 @@ class ModuleProblem(Problem):
         self.checkpoints, self.shared = tuple(checkpoints), shared or Shared(Memory(), Memory())
         y = self._labels(y_train)
         chosen = self._rows(range(len(y)) if candidates is None else candidates, len(y))
-        super().__init__(Examples(self._inputs(x_train), y, self._inputs(x_query), self._labels(y_query), chosen),
-                         self.shared)
+        inputs, queries = self._inputs(x_train), self._inputs(x_query)
+        super().__init__(Examples(inputs, y, queries, self._labels(y_query), chosen), self.shared)
         given = () if isinstance(module, Network) else module.parameters()
         self.rounded = self.of_model("rounded", lambda: rounded(
             [("inputs", (x_train, x_query)), ("model's parameters", given)], self.network.dtype))
@@ -166,8 +166,7 @@ class ModuleProblem(Problem):
                           dtype="float64")
 
     def _inputs(self, x: Arraylike) -> Tensor:
-        """In the precision of the parameters; whole numbers as they are, where the module takes them so, and numbers as
-        whole ones where it takes nothing else."""
+        """On the device, in the kind of numbers that the module takes."""
         held = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
         dtype = self.of_model(f"inputs of {held.dtype}", lambda: number_kind(
             self.network.module, held[:2].to(self.device), self.network.dtype))

@@ -22,9 +22,9 @@ PROBE = "qzkxwj"
 DATE, ASKS_DATE = datetime(2024, 7, 26), "strftime_now"
 """The day that a chat template writes where it asks for today's, and how it asks: of two days the same record would be
 other tokens."""
-DATED = "{%% macro %s(form) %%}{{ form%s }}{%% endmacro %%}{{ '' }}" % (ASKS_DATE, "".join(
+DATED = "".join(("{% macro ", ASKS_DATE, "(form) %}{{ form", *(
     f"|replace('{one}', '{DATE.strftime(one)}')" for one in (f"%{dash}{of}" for of in "aAbBcdDeFHIjmMpSTuUVwWxXyYzZ%"
-                                                             for dash in ("", "-"))))
+                                                             for dash in ("", "-"))), " }}{% endmacro %}{{ '' }}"))
 """What is put before such a template: functions of Python are not handed on to it."""
 
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from engine.models.causal.alone import alone, causal, logits_alone, padding
 from engine.models.causal.encoding import Batch
 from engine.models.causal.packed import Packing
-from engine.models.causal.passes import causal
 from engine.models.causal.readouts import READOUTS
 from engine.question.token_behaviors import RESPONSE
 
@@ -59,50 +59,26 @@ class TokenReader(nn.Module):
         """A reader of the same model, with other further columns."""
         return TokenReader(self.model, self.packing, extras)
 
-    def passed(self, batch: Batch, **options: Any) -> Any:
-        """The model's own answer to the records, each from its first token on, with other tokens behind its last.
-
-        No token sees those behind it, so that each is read as it is alone, whatever mask, window or bias of positions
-        the model has of its own.
-        """
-        count, width = batch.ids.shape
-        behind = torch.arange(width, device=batch.ids.device) + _padding(batch)[:, None]
-        return self.model(input_ids=batch.ids.gather(1, behind.clamp_max(width - 1)), use_cache=False,
-                          attention_mask=torch.ones(count, width, dtype=torch.long, device=behind.device), **options)
+    def to(self, *args: Any, **options: Any) -> TokenReader:
+        """As any module. In float64 experts run one after another: what runs all at once has no such precision."""
+        found, model = super().to(*args, **options), causal(self.model)
+        if next(self.parameters()).dtype == torch.float64 and getattr(model.config, "num_experts_per_tok", None):
+            model.set_experts_implementation("eager")
+        return found
 
 
 def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
-    """Where the last R tokens of a record are predicted, (b, R, V), and of a shorter record R tokens of it."""
-    width, tail = batch.ids.shape[1], batch.targets.shape[1]
-    columns = torch.arange(width - tail - 1, width - 1, device=batch.ids.device) - _padding(batch)[:, None]
-    columns, read = columns.clamp_min(0)[..., None], []
-
-    def select(_: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        read.append(True)
-        return inputs[0].gather(1, columns.expand(-1, -1, inputs[0].shape[-1])), *inputs[1:]
-
-    head = causal(reader.model).get_output_embeddings()
-    hook = head.register_forward_pre_hook(select) if head is not None else None
-    try:
-        logits = reader.passed(batch).logits
-    finally:
-        if hook is not None:
-            hook.remove()
-    return logits if read else logits.gather(1, columns.expand(-1, -1, logits.shape[-1]))
+    """Where the last R tokens of a record are predicted, (b, R, V)."""
+    return logits_alone(reader.model, batch)
 
 
 def answer_states(reader: TokenReader, batch: Batch) -> Tensor:
     """What the model's head reads where the answer is predicted, and of a record without one where its response begins:
     (b, d)."""
-    states = reader.passed(batch, output_hidden_states=True).hidden_states[-1]
+    states = alone(reader.model, batch, output_hidden_states=True).hidden_states[-1]
     answer = reader.packing.tokens - reader.packing.tail + batch.answer - 1
-    place = torch.where(batch.answer < 0, batch.prompt_end, answer) - _padding(batch)
+    place = torch.where(batch.answer < 0, batch.prompt_end, answer) - padding(batch)
     return states[torch.arange(len(states), device=states.device), place]
-
-
-def _padding(batch: Batch) -> Tensor:
-    """How many columns stand before a record's first token, (b,)."""
-    return batch.ids.shape[1] - batch.mask.sum(1)
 
 
 def response_loss(outputs: Tensor, labels: Tensor) -> Tensor:
