@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -97,7 +97,8 @@ class CausalFamily(Family):
         packing = Packing.of([item for part in encoded for item in part])
         x_train, x_test = (packing.pack(encoder, part) for part in encoded)
         texts = RowTexts(encoder, torch.cat([x_train, x_test]), [*records[0], *records[1]])
-        build = _builder(model, recipe, packing)
+        adapters = recordings.facts(source.weights).adapters if source.weights else None
+        build = _builder(model, recipe, packing, adapters and adapters.options)
         selection = recipe.selection if source.selection == ALL else source.selection
 
         def problem(module: nn.Module, **how: Any) -> CausalProblem:
@@ -162,12 +163,13 @@ def _drawn(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record],
     return zip(dataset.records, (sample.train_index, sample.test_index), strict=True)
 
 
-def _builder(model: nn.Module, recipe: FineTuning, packing: Packing) -> Callable[[], nn.Module]:
+def _builder(model: nn.Module, recipe: FineTuning, packing: Packing, options: Mapping[str, Any] | None = None
+             ) -> Callable[[], nn.Module]:
     """() -> the model with fresh adapters, drawn as the seed of torch's own generator says, or a copy of it where it
-    has none."""
+    has none. options: as `lora.attach` has them."""
     def build() -> nn.Module:
         own = copy.deepcopy(model)
-        module = LearningReader(lora.attach(own, recipe) if recipe.rank else own, packing)
+        module = LearningReader(lora.attach(own, recipe, options) if recipe.rank else own, packing)
         lora.renew(module.model, torch.initial_seed())
         recipe.free(module)
         return module

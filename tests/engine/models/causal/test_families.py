@@ -77,7 +77,7 @@ def moved(made):
 
 
 def alone(made, record):
-    """(loss, its gradient by every parameter that needs one, by name) by plain transformers, without padding or mask."""
+    """(loss, its gradient by every free parameter, by name) by plain transformers, without padding or mask."""
     ids = torch.tensor(record.ids)
     logits = made(input_ids=ids[None], use_cache=False).logits[0]
     at = torch.arange(record.response, len(ids))
