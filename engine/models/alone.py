@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -19,12 +20,12 @@ def check_alone(module: nn.Module, x: Tensor) -> None:
     """Raises `InvalidInput`, with the layer's name, where two passes of a module in evaluation mode over a few inputs
     x (b, …) differ, or a batch and its rows one by one."""
     with torch.no_grad():
-        whole = _calls(module, lambda: module(x))
-        if where := _first_apart(module, whole, _calls(module, lambda: module(x))):
+        whole = _calls(module, partial(module, x))
+        if where := _first_apart(module, whole, _calls(module, partial(module, x))):
             raise InvalidInput(f"Two passes over the same inputs differ in evaluation mode, first in {where}; switch "
                                "its randomness off there (in a forward pass, `F.dropout(x, p, self.training)`).")
         try:
-            rows = [_calls(module, lambda part=part: module(part)) for part in x.split(1)]
+            rows = [_calls(module, partial(module, part)) for part in x.split(1)]
         except (RuntimeError, ValueError) as error:
             raise InvalidInput("The model does not take one input alone "
                                f"({' '.join(str(error).split())[:120]}), so that its outputs depend on what else is in "

@@ -32,6 +32,7 @@ from engine.data import tasks
 from engine.data.records import Record, fingerprint
 from engine.estimators.held import Features, Point
 from engine.models.causal import finetune, kept, loading, lora, passes
+from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.finetune import Checkpoint
 from engine.models.causal.learning import LearningReader
@@ -168,12 +169,14 @@ class Attribution:
     def _training(self) -> Training:
         """Of the model itself, where it is, with adapters drawn anew."""
         packing, device = Packing.of(self.encoded), passes.device_of(self.model)
+        rows = packing.pack(self.encoder, self.encoded)
+        check_reading(LearningReader(self.model, packing), rows, self.encoded)
 
         def build() -> LearningReader:
             lora.renew(self.model, torch.initial_seed())
             return LearningReader(self.model, packing)
 
-        return Training(build, packing.pack(self.encoder, self.encoded).to(device),
+        return Training(build, rows.to(device),
                         torch.zeros(len(self.encoded), dtype=torch.long, device=device), self.setting.recipe, self.seed,
                         loss=response_loss, dtype=torch.float32, placed=True)
 

@@ -34,22 +34,23 @@ def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Logits, Any
     narrow, base = is_narrow(model), causal(model)
     # asked outside of autocast, which keeps what its trial rounds
     short = narrow and not hidden and can_be_short(base)
-    with _precision(model, batch):
+    with precision(model, batch):
         read = predicting(batch)
         return (read_shortly(base, batch, read), None) if short else _padded(model, batch, read, hidden)
 
 
 def hidden_states(model: Any, batch: Batch) -> tuple[Tensor, ...]:
     """What the embeddings and every layer return, (layers + 1) × (b, T, d), with the fewest logits."""
-    with _precision(model, batch):
+    with precision(model, batch):
         return _padded(model, batch, predicting(batch)[-1:], True)[1]
 
 
-def _precision(model: Any, batch: Batch) -> AbstractContextManager[Any]:
+def precision(model: Any, batch: Batch) -> AbstractContextManager[Any]:
+    """Within it the model's products are of bfloat16, where its matrices are."""
     return torch.autocast(batch.ids.device.type, torch.bfloat16) if is_narrow(model) else nullcontext()
 
 
-def _padded(model: Any, batch: Batch, read: Tensor, hidden: bool) -> tuple[Tensor, Any]:
+def _padded(model: Any, batch: Batch, read: Tensor, hidden: bool) -> tuple[Any, Any]:
     if not _heeds_padding(model, batch.ids.device):
         return (None, states_alone(model, batch)) if hidden else (logits_alone(model, batch), None)
     kept = keeps(model)

@@ -62,7 +62,7 @@ class TokenReader(nn.Module):
     def to(self, *args: Any, **options: Any) -> TokenReader:
         """As any module. In float64 experts run one after another: what runs all at once has no such precision."""
         found, model = super().to(*args, **options), causal(self.model)
-        if next(self.parameters()).dtype == torch.float64 and getattr(model.config, "num_experts_per_tok", None):
+        if next(self.parameters()).dtype == torch.float64 and hasattr(model.config, "num_experts_per_tok"):
             model.set_experts_implementation("eager")
         return found
 

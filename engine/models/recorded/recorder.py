@@ -34,8 +34,7 @@ from engine.models.recorded.optimizers import kind_of, options_of, unfit
 from engine.models.wrapped import unwrapped
 
 LIBRARIES = ("torch", "transformers", "peft")
-MOODY = nn.modules.batchnorm._NormBase | nn.modules.dropout._DropoutNd
-"""Modules of torch that compute one thing in training and another in evaluation mode."""
+DROPOUTS = nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout
 
 
 class Recorder:
@@ -80,7 +79,8 @@ class Recorder:
         self._start(frozen)
         self.hooks = [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after),
                       model.register_forward_pre_hook(self._look)]
-        self.moody = {name: part for name, part in self.model.named_modules() if isinstance(part, MOODY)}
+        self.moody = {name: part for name, part in self.model.named_modules()  # other in evaluation mode
+                      if isinstance(part, DROPOUTS) or hasattr(part, "running_mean")}
         if model is self.model:  # a compiled model's parts are not called one by one
             self.hooks += [part.register_forward_pre_hook(self._precision) for part in model.modules()
                            if next(part.parameters(recurse=False), None) is not None]

@@ -17,6 +17,7 @@ from engine.data import Dataset, Sample
 from engine.data.records import Record, fingerprint
 from engine.models.causal import finetune, kept, loading, lora
 from engine.models.causal.catalogue import is_embedded
+from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoder
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
@@ -98,10 +99,11 @@ class CausalFamily(Family):
         x_train, x_test = (packing.pack(encoder, part) for part in encoded)
         texts = RowTexts(encoder, torch.cat([x_train, x_test]), [*records[0], *records[1]])
         adapters = recordings.facts(source.weights).adapters if source.weights else None
-        build = _builder(model, recipe, packing, adapters and adapters.options)
+        build = _builder(model, recipe, packing, adapters.options if adapters else None)
         selection = recipe.selection if source.selection == ALL else source.selection
 
-        def problem(module: nn.Module, **how: Any) -> CausalProblem:
+        def problem(module: LearningReader, **how: Any) -> CausalProblem:
+            check_reading(module, x_train, encoded[0])
             return CausalProblem(module, x_train, None, x_test[:len(sample.query_index)], None, sample.candidates,
                                  parameters=selection, device=device, texts=texts, **how)
 
@@ -164,10 +166,10 @@ def _drawn(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record],
 
 
 def _builder(model: nn.Module, recipe: FineTuning, packing: Packing, options: Mapping[str, Any] | None = None
-             ) -> Callable[[], nn.Module]:
+             ) -> Callable[[], LearningReader]:
     """() -> the model with fresh adapters, drawn as the seed of torch's own generator says, or a copy of it where it
     has none. options: as `lora.attach` has them."""
-    def build() -> nn.Module:
+    def build() -> LearningReader:
         own = copy.deepcopy(model)
         module = LearningReader(lora.attach(own, recipe, options) if recipe.rank else own, packing)
         lora.renew(module.model, torch.initial_seed())

@@ -1,4 +1,4 @@
-"""Every family of causal models reads, trains on and differentiates records as plain transformers does, one at a time."""
+"""Every family of causal models reads, learns and differentiates records as plain transformers does, one by one."""
 
 import copy
 from types import SimpleNamespace
