@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from engine.models.causal.encoding import Encoder
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
 from engine.models.causal.row_texts import RowTexts
-from engine.models.network import ALL
+from engine.models.network import ALL, free_names
 from engine.problems import CausalProblem
 from whichfluence.examples import indices
 
@@ -48,20 +47,10 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     rows, asked = (packing.pack(encoder, part) for part in encoded)
     reader = LearningReader(model, packing)
     check_reading(reader, rows, encoded[0])
-    selection = _trainable(reader) if parameters == ALL else parameters
+    selection = free_names(reader) if parameters == ALL else parameters
     texts = RowTexts(encoder, torch.cat([rows, asked]), [*own[0], *own[1]])
     return CausalProblem(reader, rows, None, asked, None, indices(candidates, len(rows)), parameters=selection,
                          texts=texts, **options)
-
-
-def _trainable(reader: nn.Module) -> str:
-    """The parameters that require gradients, as a regular expression; all where none is frozen."""
-    named = dict(reader.named_parameters())
-    free = [name for name, parameter in named.items() if parameter.requires_grad]
-    if not free:
-        raise InvalidInput("No parameter of the model requires a gradient; free those that count, or name them by "
-                           "`parameters`.")
-    return ALL if len(free) == len(named) else "|".join(f"^{re.escape(name)}$" for name in free)
 
 
 def _records(source: Any, noun: str) -> tuple[Record, ...]:

@@ -141,6 +141,17 @@ def selected(module: nn.Module, which: str) -> tuple[str, ...]:
     return found
 
 
+def free_names(module: nn.Module) -> str:
+    """The parameters that require gradients, as a selection; `all` where none is frozen. Raises `InvalidInput` where
+    all are."""
+    named = dict(module.named_parameters())
+    free = [name for name, parameter in named.items() if parameter.requires_grad]
+    if not free:
+        raise InvalidInput("No parameter of the model requires a gradient; free those that count, or name them by "
+                           "`parameters`.")
+    return ALL if len(free) == len(named) else "|".join(f"^{re.escape(name)}$" for name in free)
+
+
 def _last_block(module: nn.Module, names: list[str]) -> tuple[str, ...]:
     prefix = ""
     while len(children := _trainable_children(module)) == 1:

@@ -46,6 +46,13 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}).") from None
 
 
+def check_untrained(name: str, adapters: bool, recipe: FineTuning) -> None:
+    """Raises `InvalidInput` for a recipe that would train what has its own adapters."""
+    if adapters and recipe.epochs:
+        raise InvalidInput(f"`{name}` holds trained adapters, which are attributed as they are; give the recipe "
+                           "`epochs` 0, or name the base model to train anew.")
+
+
 def renew(model: Any, seed: int) -> None:
     """Draw every A from `seed`, the same on every device, and set every B to zero."""
     generator = torch.Generator().manual_seed(seed)
