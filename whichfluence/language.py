@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from engine.basics.errors import InvalidInput
 from engine.data.records import Record, read_jsonl
-from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal.checked import check_reading
+from engine.models.causal.encoding import Encoder
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
-from engine.models.causal.reader import TokenReader
 from engine.models.causal.row_texts import RowTexts
-from engine.models.network import ALL
+from engine.models.network import ALL, free_names
 from engine.problems import CausalProblem
-from engine.question.token_behaviors import RESPONSE
 from whichfluence.examples import indices
 
 CONTEXT = 1_024
-NEAR = 1e-3
-"""By how much the log-likelihood per token of a record may differ from that of plain transformers for it alone."""
 
 
 def is_language_model(model: Any) -> TypeGuard[nn.Module]:
@@ -50,45 +46,12 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     packing = Packing.of([item for part in encoded for item in part])
     rows, asked = (packing.pack(encoder, part) for part in encoded)
     reader = LearningReader(model, packing)
-    selection = _trainable(reader) if parameters == ALL else parameters
+    selection = free_names(reader) if parameters == ALL else parameters
     texts = RowTexts(encoder, torch.cat([rows, asked]), [*own[0], *own[1]])
     problem = CausalProblem(reader, rows, None, asked, None, indices(candidates, len(rows)), parameters=selection,
                             texts=texts, **options)
-    check(problem.reader, rows, encoded[0])
+    check_reading(problem.reader, rows, encoded[0])
     return problem
-
-
-def check(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded]) -> None:
-    """The log-likelihood per token of the longest and the shortest record, packed together, against what plain
-    transformers gives for each alone. Raises `InvalidInput` with both numbers where they differ."""
-    lengths = [len(item.ids) for item in encoded]
-    chosen = sorted({lengths.index(max(lengths)), lengths.index(min(lengths))})
-    device = next(reader.parameters()).device
-    with torch.no_grad():
-        ours = reader(rows[chosen].to(device))[:, RESPONSE].tolist()
-        alone = [_alone(reader.model, encoded[row], device) for row in chosen]
-    for row, here, there in zip(chosen, ours, alone, strict=True):
-        if not abs(here - there) <= NEAR * max(1.0, abs(there)):
-            raise InvalidInput("This model reads records otherwise here than alone by plain transformers: record "
-                               f"{row} has {here:.6g} nats a token here and {there:.6g} alone. Its kind of attention "
-                               "is not supported.")
-
-
-def _alone(model: Any, record: Encoded, device: torch.device) -> float:
-    """Mean log-likelihood of the response's tokens."""
-    ids = torch.tensor(record.ids, device=device)
-    logits = model(input_ids=ids[None], use_cache=False).logits[0].double()
-    return logits[record.response - 1:-1].log_softmax(-1).gather(1, ids[record.response:, None]).mean().item()
-
-
-def _trainable(reader: nn.Module) -> str:
-    """The parameters that require gradients, as a regular expression; all where none is frozen."""
-    named = dict(reader.named_parameters())
-    free = [name for name, parameter in named.items() if parameter.requires_grad]
-    if not free:
-        raise InvalidInput("No parameter of the model requires a gradient; free those that count, or name them by "
-                           "`parameters`.")
-    return ALL if len(free) == len(named) else "|".join(f"^{re.escape(name)}$" for name in free)
 
 
 def _records(source: Any, noun: str) -> tuple[Record, ...]:

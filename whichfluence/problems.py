@@ -18,7 +18,7 @@ from engine.data.tables import load_table
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import Recording, open_recording
-from engine.models.recorded.examples import of_arrays
+from engine.models.recorded.examples import matching
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
@@ -157,7 +157,7 @@ def _recorded(recording: str | Path | Recording, build: Callable[[], nn.Module],
               ) -> ModuleProblem:
     run = recording if isinstance(recording, Recording) else open_recording(Path(recording))
     x, y, query_x, query_y, chosen = rows
-    training = opened(run, build, of_arrays(x.numpy(), y.numpy()))
+    training = opened(run, build, matching(x.numpy(), y.numpy(), run.batches.known))
     made = ModuleProblem(training.module, x, y, query_x, query_y, chosen, **{
         **options, "dtype": str(run.dtype)[6:], "l2": training.recipe.penalty, "recipe": training.recipe,
         "build": training.build, "seed": SEED})

@@ -18,6 +18,7 @@ from engine.models.catalogue import build_model
 from engine.models.checkpoint import load_checkpoint, read_state
 from engine.models.recipe import Recipe
 from engine.models.recorded import open_recording
+from engine.models.wrapped import unwrapped
 from engine.problems import ModuleProblem
 from engine.problems.families.network import NETWORK_RECIPE, of_recording
 from engine.problems.problem import pick_device
@@ -103,4 +104,4 @@ def builder(model: str, shape: tuple[int, ...], classes: int) -> Callable[[], nn
                            "classes) that returns a torch module and that Python can import from here.") from None
     if not isinstance(module, nn.Module):
         raise InvalidInput(f"--model {model} returned {type(module).__name__}; let it return a torch module.")
-    return lambda: function(shape, classes)
+    return lambda: unwrapped(function(shape, classes))

@@ -117,8 +117,7 @@ def captured(problem: CurvedModule, layers: tuple[Layer, ...], x: Tensor) -> Cap
                   for name, value in problem.network.unflatten(problem.theta).items()}
     logits, calls = recorded([(layer, layer.module) for layer in layers],
                              lambda: problem.link.outputs(x, parameters))
-    present = problem.link.present(x)
-    inputs = [[_kept(layer.positions(call.inputs), present) for call in calls if call.key is layer]
+    inputs = [[_present(layer.positions(call.inputs), problem, x) for call in calls if call.key is layer]
               for layer in layers]
 
     def pull(direction: Tensor) -> list[Tensor]:
@@ -132,8 +131,7 @@ def captured(problem: CurvedModule, layers: tuple[Layer, ...], x: Tensor) -> Cap
                     tuple(torch.cat(each, 1) if each else logits.new_empty(0) for each in inputs), pull)
 
 
-def _kept(inputs: Tensor, present: Tensor | None) -> Tensor:
-    """ā (b, t, in) with zeros where nothing is: of inputs (b, T) a layer may be given the last t positions alone."""
-    if present is None:
-        return inputs
-    return inputs * present[:, present.shape[1] - inputs.shape[1]:, None]
+def _present(inputs: Tensor, problem: CurvedModule, x: Tensor) -> Tensor:
+    """ā (b, t, in) with zeros where nothing is."""
+    present = problem.link.present(x, inputs.shape[1])
+    return inputs if present is None else inputs * present[..., None]

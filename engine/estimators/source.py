@@ -173,7 +173,8 @@ def _network_segments(problem: ModuleProblem, seed: int, candidates: Tensor, opt
         share = options.share(number, len(stretches))
         here = [problem.with_network(run.steps.trained(states[place][0])) for place in places]
         flows = [run.steps.rule.flow(run.steps.all[place].rate) for place in stretch]
-        curvature = Krylov(_mean_product(here, share)) if asked.exact else Factored(problem, factors_over(here, share))
+        curvature = (Krylov(_mean_product(here, share)) if asked.exact
+                     else Factored(here[0], factors_over(here, share)))  # of all trained parameters
         roots = [states[place][1] for place in places]
         found.append(_segment(flows, curvature, roots, _mean_along(here, candidates, share)))
     return found

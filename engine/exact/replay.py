@@ -133,7 +133,7 @@ def kept_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Diffe
         if not run.end.isfinite().all():
             raise Undifferentiable("Training without any intervention diverged; choose a smaller learning rate.")
         network = run.steps.trained(run.end)
-        run.steps.training.recipe.verify(network.module)
+        run.steps.training.recipe.verify(network.module, run.steps.training, options.check)
         return run, network
 
     return problem.memo("replayed", build, seed)

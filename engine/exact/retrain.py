@@ -25,7 +25,7 @@ from engine.exact.differences import SAFETY, neighbouring
 from engine.exact.intervened import check_labels
 from engine.exact.optima import optima
 from engine.exact.response import Average, Part, Response
-from engine.models.training import Diverged, train
+from engine.models.training import Diverged, Training, train
 from engine.problems import ModuleProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.processes import Retrain
@@ -104,7 +104,7 @@ class _Runs:
         except Diverged:
             return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
         if not change:
-            recipe.verify(module)
+            recipe.verify(module, Training(build, problem.x, problem.y, recipe, seed, loss=problem.loss), options.check)
         with torch.no_grad():
             return torch.cat([module(part) for part in problem.queries.split(BATCH)])
 

@@ -97,7 +97,7 @@ def _planned(network: Network, x: Tensor) -> Plan:
 
 def _reproduced(network: Network, layers: Sequence[Layer], x: Tensor) -> Plan:
     """Which layers' factors give the gradients that plain autograd gives, for a random signal."""
-    signal = torch.randn(network.predict(x).shape, generator=torch.Generator().manual_seed(0)).to(x)
+    signal = torch.randn(network.predict(x).shape, generator=torch.Generator().manual_seed(0)).to(network.theta)
     factors = captured(network, layers, x, signal, along_signal)
     expected = one_by_one(network.at, network.unflatten(network.theta), {}, x, signal, along_signal)
     sound = [layer for layer in layers if layer.name in factors

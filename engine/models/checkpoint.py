@@ -12,11 +12,13 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write
+from engine.models.wrapped import by_names
 
-NESTED = ("state_dict", "model")
+NESTED = ("state_dict", "model", "model_state_dict")
 """Keys under which trainers save the weights beside their own notes."""
 MOST_NESTED = 4
 """How deep weights may lie under those keys; a file can hold a dictionary that holds itself."""
@@ -28,13 +30,14 @@ NAMED = 3
 def load_checkpoint(module: nn.Module, path: Path | str) -> nn.Module:
     """Put the weights in the file `path` into `module`, all of them or none, and return it.
 
-    The file is safetensors or a state dict of `torch.save`, alone or under `state_dict` or `model`. Tensors are
+    The file is safetensors or a state dict of `torch.save`, alone or as a trainer keeps it beside its notes; what
+    wrappers put into all names (`module.`, `_orig_mod.`, `model.`) is left out. Tensors are
     cast to the module's precision and device, and the module to float64 where the file's are, so that whoever narrows
     them knows what they were. Raises MissingData if there is no such file, InvalidInput if it is
     damaged, holds anything but tensors, or does not fit the module.
     """
-    state = read_state(path)
     own = module.state_dict()
+    state = by_names(read_state(path), own)
     _check_fit(own, state, Path(path).name)
     if any(state[key].dtype == torch.float64 and own[key].dtype == torch.float32 for key in own if key in state):
         own = module.double().state_dict()
@@ -116,7 +119,8 @@ def _check_fit(own: Mapping[str, Tensor], state: Mapping[str, Tensor], name: str
         "lacks": [key for key in own if key not in state and not key.endswith(OPTIONAL)],
         "has the unknown": sorted(key for key in state if key not in own),
         "has other shapes for": [f"{key} {tuple(state[key].shape)} instead of {tuple(own[key].shape)}"
-                                 for key in own if key in state and state[key].shape != own[key].shape],
+                                 for key in own if key in state and not is_lazy(own[key])
+                                 and state[key].shape != own[key].shape],
         "has complex numbers for": [key for key in own if key in state and state[key].is_complex()
                                     and not own[key].is_complex()],
     }

@@ -39,8 +39,9 @@ class Link(ABC):
         """w (b, …) where c is Σ_t w_t · the cross-entropy of the logits u_t (C,); None where it is another loss."""
 
     @abstractmethod
-    def present(self, x: Tensor) -> Tensor | None:
-        """Which positions of the inputs are there, (b, T) bool, where others only fill them up; None where all are."""
+    def present(self, x: Tensor, length: int) -> Tensor | None:
+        """Which of the `length` positions that a layer reads are there, (b, length) bool, where others only fill them
+        up; None where all are."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class ClassLink(Link):
         return differentiable(self.of_example)(outputs, y)
 
     def softmax_weights(self, x: Tensor) -> Tensor | None:
-        return x.new_ones(len(x)) if self.of_example is per_example_cross_entropy else None
+        return self.network.theta.new_ones(len(x)) if self.of_example is per_example_cross_entropy else None
 
-    def present(self, x: Tensor) -> Tensor | None:
+    def present(self, x: Tensor, length: int) -> Tensor | None:
         return None

@@ -7,7 +7,6 @@ factual model and are not moved by any intervention; a model that is trained ane
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import re
 import threading
@@ -22,6 +21,7 @@ from torch.func import functional_call
 
 from engine.basics.errors import InvalidInput
 from engine.models.readout import readout
+from engine.models.wrapped import copied
 
 ALL, LAST_BLOCK, LAST_LAYER = "all", "last_block", "last_layer"
 
@@ -35,12 +35,12 @@ class Network:
     user's own is left alone, unless it belongs to a network that it is `sharing` everything with. lock: to be held by
     whoever shares the network with other threads, because calls with other parameters change the module for a moment.
 
-    Raises `InvalidInput` where nothing is selected or the expression is not one.
+    Raises `InvalidInput` where nothing is selected or the expression is not one, and as `copied` does.
     """
 
     def __init__(self, module: nn.Module, parameters: str = ALL, *, device: torch.device | str = "cpu",
                  dtype: torch.dtype = torch.float32, sharing: Network | None = None) -> None:
-        own = module if sharing else copy.deepcopy(module)
+        own = module if sharing else copied(module)
         self.module = own.to(device=device, dtype=dtype).eval().requires_grad_(False)
         self.device, self.dtype = torch.device(device), dtype
         self.lock: AbstractContextManager = sharing.lock if sharing else threading.RLock()
@@ -137,6 +137,17 @@ def selected(module: nn.Module, which: str) -> tuple[str, ...]:
     if not found:
         raise InvalidInput(f"No parameter's name matches `{which}`; the names are {_listed(names)}.")
     return found
+
+
+def free_names(module: nn.Module) -> str:
+    """The parameters that require gradients, as a selection; `all` where none is frozen. Raises `InvalidInput` where
+    all are."""
+    named = dict(module.named_parameters())
+    free = [name for name, parameter in named.items() if parameter.requires_grad]
+    if not free:
+        raise InvalidInput("No parameter of the model requires a gradient; free those that count, or name them by "
+                           "`parameters`.")
+    return ALL if len(free) == len(named) else "|".join(f"^{re.escape(name)}$" for name in free)
 
 
 def _last_block(module: nn.Module, names: list[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -101,8 +101,9 @@ class TrainingRecipe(Value, ABC):
         """Whether `verify` has something to compare with."""
         return False
 
-    def verify(self, module: nn.Module) -> None:
-        """Raises `InvalidInput` where training without an intervention is known to end elsewhere than at `module`."""
+    def verify(self, module: nn.Module, training: Any, check: Callable[[], None] = lambda: None) -> None:
+        """Raises `InvalidInput` where `training`, without an intervention, is known to end elsewhere than at `module`.
+        """
 
     @abstractmethod
     def kept_steps(self, per_epoch: int) -> tuple[int, ...]:

@@ -128,7 +128,7 @@ class Training:
         """Raises `InvalidInput` where its recipe knows where it ends, and it ends elsewhere; see
         `TrainingRecipe.verify`."""
         if self.recipe.knows_its_end:
-            self.recipe.verify(replay(self, check=check).module)
+            self.recipe.verify(replay(self, check=check).module, self, check)
 
     def passes(self, module: nn.Module) -> Passes:
         """In which precision passes through the module run."""

@@ -74,10 +74,12 @@ class CausalProblem(ModuleProblem):
         """J, and a column for what else is asked."""
         return len(READOUTS) + len(self.reader.extras)
 
-    @property
-    def input_dtype(self) -> torch.dtype:
+    def _inputs(self, x: Arraylike) -> Tensor:
         """Tokens are whole numbers."""
-        return torch.int64
+        return torch.as_tensor(x).to(device=self.device, dtype=torch.int64)
+
+    def _check_alone(self) -> None:
+        """Records are read as `reader.passed` says, which whoever opens a model checks."""
 
     @property
     def reader(self) -> TokenReader:
@@ -186,6 +188,10 @@ class CausalProblem(ModuleProblem):
 
     def prepare(self) -> None:
         self.facts, self.query_logits  # noqa: B018 - trains
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts, **(self.texts.encoder.facts if self.texts else {})}
 
     @property
     def probabilities(self) -> Tensor:

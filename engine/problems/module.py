@@ -23,15 +23,18 @@ from engine.basics.options import Options
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
+from engine.models.alone import check_alone
 from engine.models.altered import Altered
 from engine.models.double import keep_double
 from engine.models.knobs import Knob, of_parts
 from engine.models.link import ClassLink, Link
 from engine.models.losses import Loss, differentiable, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
+from engine.models.numbers import number_kind
 from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
+from engine.models.wrapped import by_names
 from engine.problems.checkpoint import Checkpoint
 from engine.problems.memory import Memory
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
@@ -80,17 +83,19 @@ class ModuleProblem(Problem):
                                                                           dtype=DTYPES[dtype])
         self.l2, self.loss = float(l2), loss
         self.recipe, self.build, self.seed = recipe, build, seed
-        self.checkpoints = tuple(checkpoints)
+        self.checkpoints, self.shared = tuple(checkpoints), shared or Shared(Memory(), Memory())
         y = self._labels(y_train)
-        chosen = self._labels(range(len(y)) if candidates is None else candidates)
-        super().__init__(Examples(self._inputs(x_train), y, self._inputs(x_query), self._labels(y_query), chosen),
-                         shared)
+        chosen = self._rows(range(len(y)) if candidates is None else candidates, len(y))
+        inputs, queries = self._inputs(x_train), self._inputs(x_query)
+        super().__init__(Examples(inputs, y, queries, self._labels(y_query), chosen), self.shared)
         given = () if isinstance(module, Network) else module.parameters()
         self.rounded = self.of_model("rounded", lambda: rounded(
             [("inputs", (x_train, x_query)), ("model's parameters", given)], self.network.dtype))
         if self.network.dtype == torch.float64:
             keep_double(self.network.module, self.queries[:2])
         self._classes = self.of_model("classes", self._checked_classes)
+        if not isinstance(module, Network):
+            self._check_alone()
         self.of_model("selection", self._check_selection)
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
@@ -99,7 +104,8 @@ class ModuleProblem(Problem):
         Only the selected parameters are taken: everything else stays as in the factual model.
         """
         vars(self).pop("fingerprint", None)
-        self.checkpoints = tuple(Checkpoint(self._flat(state), rate) for state, rate in states)
+        self.checkpoints = tuple(Checkpoint(self._flat(by_names(state, self.network.names)), rate)
+                                 for state, rate in states)
 
     def _flat(self, state: Mapping[str, Tensor], prefix: str = "") -> Tensor:
         """The selected parameters, or what is kept of each under a prefix: (P,)."""
@@ -115,7 +121,7 @@ class ModuleProblem(Problem):
                 "build": self.build, "seed": self.seed, "device": str(self.device)}
 
     def with_candidates(self, candidates: Arraylike) -> ModuleProblem:
-        return self.holding(self.examples._replace(candidates=self._labels(candidates)), self.shared)
+        return self.holding(self.examples._replace(candidates=self._rows(candidates, self.n)), self.shared)
 
     def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
         """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""
@@ -146,14 +152,16 @@ class ModuleProblem(Problem):
         made = {**self._made, "checkpoints": (), "parameters": self.network.selection, "dtype": self.precision}
         return type(self)(module, *examples, **{**made, **changed})
 
-    @property
-    def input_dtype(self) -> torch.dtype:
-        """What inputs are held as: the precision of the parameters."""
-        return self.network.dtype
-
     def _inputs(self, x: Arraylike) -> Tensor:
+        """On the device, in the kind of numbers that the module takes."""
         held = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
-        return held.to(device=self.device, dtype=self.input_dtype)
+        dtype = self.of_model(f"inputs of {held.dtype}", lambda: number_kind(
+            self.network.module, held[:2].to(self.device), self.network.dtype))
+        return held.to(device=self.device, dtype=dtype)
+
+    def _check_alone(self) -> None:
+        """Raises `InvalidInput` where an example's outputs depend on more than the example."""
+        check_alone(self.network.module, torch.cat([self.queries[:2], self.x[:2].to(self.queries)]))
 
     def _checked_classes(self) -> int:
         """C, as the model's logits for two queries show it."""

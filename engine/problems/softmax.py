@@ -55,7 +55,7 @@ class SoftmaxProblem(Problem):
         y, labels = self._labels(y_train), self._labels(y_query)
         held = torch.as_tensor if shared else self._inputs
         x, queries = held(x_train), held(x_query)
-        chosen = self._labels(range(len(y)) if candidates is None else candidates)
+        chosen = self._rows(range(len(y)) if candidates is None else candidates, len(y))
         super().__init__(Examples(x, y, queries, labels, chosen), shared)
         self._classes = classes or int(self.y.max()) + 1
         if int(torch.cat([self.y, self.query_labels]).max()) >= self.classes:

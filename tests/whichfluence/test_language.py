@@ -50,13 +50,12 @@ def test_adapters_alone_count_where_the_rest_is_frozen(language_model):
 
 
 def test_a_model_that_reads_otherwise_is_refused():
-    """A window of two tokens, which our mask does not know."""
-    from transformers import MistralConfig, MistralForCausalLM
+    """Every token of which sees those behind it."""
+    from transformers import BertConfig, BertLMHeadModel
 
     _, tokenizer = loading.load("World-0.4M")
     torch.manual_seed(0)
-    model = MistralForCausalLM(MistralConfig(vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32,
-                                             num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1,
-                                             sliding_window=2, initializer_range=0.5)).eval()
+    model = BertLMHeadModel(BertConfig(vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32,
+                                       num_hidden_layers=2, num_attention_heads=2, initializer_range=0.5)).eval()
     with pytest.raises(wf.InvalidInput, match="nats a token here and"):
         wf.problem(model, RECORDS, RECORDS, tokenizer=tokenizer)

@@ -27,11 +27,13 @@ from engine.applications.language.projection import (
     group_gradients,
 )
 from engine.basics import heap
+from engine.basics.errors import InvalidInput
 from engine.basics.values import Value
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
 from engine.estimators.held import Features, Point
 from engine.models.causal import finetune, kept, loading, lora, passes
+from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.finetune import Checkpoint
 from engine.models.causal.learning import LearningReader
@@ -67,7 +69,7 @@ class Setting(Value):
 def _loaded(name: str, device: str, narrow: bool, adapters: tuple, root: Path, files: str):
     """A model with adapters and its tokenizer; the last one stays in memory, while its files are what they were."""
     model, tokenizer = loading.load(name, device, narrow=narrow)
-    return lora.attach(model, FineTuning(**dict(adapters))), tokenizer
+    return model if lora.layers(model) else lora.attach(model, FineTuning(**dict(adapters))), tokenizer
 
 
 class Attribution:
@@ -155,6 +157,11 @@ class Attribution:
     def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
         """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
         lives, so that nobody removes it. progress: as `finetune.finetune` has it."""
+        own = bool(loading.find(self.setting.model).base)
+        lora.check_untrained(self.setting.model, own, self.setting.recipe)
+        if not own and not self.setting.recipe.rank:
+            raise InvalidInput("Records are attributed by gradients of adapters, and `rank` is 0; give at least 1, and "
+                               "`epochs` 0 for a model as it is; `influence` reads all parameters.")
         self._both  # noqa: B018 - what has to be fetched has no revision, and so no digest, before
         self._hold = kept.Hold(self.digest)
         kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
@@ -168,12 +175,15 @@ class Attribution:
     def _training(self) -> Training:
         """Of the model itself, where it is, with adapters drawn anew."""
         packing, device = Packing.of(self.encoded), passes.device_of(self.model)
+        rows = packing.pack(self.encoder, self.encoded)
+        check_reading(LearningReader(self.model, packing), rows, self.encoded)
 
         def build() -> LearningReader:
-            lora.renew(self.model, torch.initial_seed())
+            if not loading.find(self.setting.model).base:
+                lora.renew(self.model, torch.initial_seed())
             return LearningReader(self.model, packing)
 
-        return Training(build, packing.pack(self.encoder, self.encoded).to(device),
+        return Training(build, rows.to(device),
                         torch.zeros(len(self.encoded), dtype=torch.long, device=device), self.setting.recipe, self.seed,
                         loss=response_loss, dtype=torch.float32, placed=True)
 

@@ -33,13 +33,16 @@ class Tap:
     def __init__(self) -> None:
         self.receiver: Receiver | None = None
         self.padding = Padding((), torch.device("cpu"))
+        self.shape = torch.Size((0, 0))
 
     def arrived(self, name: str, x: Tensor, g: Tensor) -> None:
         """The inputs (b, T, in) and output gradients (b, T, out) of an adapter's call, or (1, N, …) of the tokens of
-        all records one after another.
+        all records one after another; (b·T, …) of a model that flattens them.
 
         Raises `InvalidInput` for a layer whose tokens are not those of its records.
         """
+        if x.dim() == 2 and len(x) == self.shape.numel():
+            x, g = x.unflatten(0, self.shape), g.unflatten(0, self.shape)
         if x.dim() != 3:
             raise InvalidInput(f"The layer `{name}` takes tokens out of their records, as experts do; adapt only "
                                "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
@@ -97,7 +100,7 @@ def record_gradients(model, tap: Tap, batch: Batch, readers, receivers) -> Tenso
     readers: functions (logits, batch) -> (b,). receivers: one for each, given the gradients layer by layer.
     Returns the values, (b, len(readers)).
     """
-    tap.padding = Padding(batch.mask.sum(1).tolist(), batch.mask.device)
+    tap.padding, tap.shape = Padding(batch.mask.sum(1).tolist(), batch.mask.device), batch.mask.shape
     values = _read(model, batch, readers)
     for place, (value, receiver) in enumerate(zip(values, receivers, strict=True)):
         tap.receiver = receiver

@@ -118,7 +118,7 @@ def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Con
         facts = {"losses": losses, "steps": found.points[-1].step, "records": len(found.encoded),
                  "tokens": sum(len(item.ids) for item in found.encoded), "truncated": int(np.count_nonzero(cut)),
                  "tokens_cut": int(sum(cut)), "trained_parameters": sum(found.sizes.values()),
-                 **finetune.facts_of(found.points)}
+                 **found.encoder.facts, **finetune.facts_of(found.points)}
         return Output(manifest={"facts": facts, "device": device_name(found.device), "run": found.identity})
     part, place, *shard = key.split("/")
     if int(place) >= len(found.points):  # a training with fewer steps than checkpoints

@@ -88,13 +88,35 @@ def contributions(model, encoder: Encoder, records: Sequence[Encoded],
 
 
 def _slopes(model, batch: Batch, towards: Direction) -> Tensor:
-    """∂/∂ε log p of every target, (b, R)."""
+    """∂/∂ε log p of every target, (b, R): in forward mode, or where an operation has none backwards, twice."""
+    try:
+        tangent = _forward(model, batch, towards)
+    except NotImplementedError:
+        tangent = _backward(model, batch, towards)
+    return torch.zeros_like(batch.response, dtype=torch.float32) if tangent is None else tangent.float()
+
+
+def _forward(model, batch: Batch, towards: Direction) -> Tensor | None:
     with (warnings.catch_warnings(), torch.no_grad(), forward_ad.dual_level(), sdpa_kernel(SDPBackend.MATH),
           pushed(model, towards)):
         warnings.simplefilter("ignore", FutureWarning)  # torch's own use of an old name, the first time
         logits, _ = passes.forward(model, batch)
-        tangent = forward_ad.unpack_dual(token_log_probabilities(logits, batch)).tangent
-    return torch.zeros_like(batch.response, dtype=torch.float32) if tangent is None else tangent.float()
+        return forward_ad.unpack_dual(token_log_probabilities(logits, batch)).tangent
+
+
+def _backward(model, batch: Batch, towards: Direction) -> Tensor:
+    """Of Σ_t u_t log p_t(θ + ε d) the derivative by ε, and of that the one by u, which is the same for every u."""
+    epsilon = torch.zeros((), device=batch.ids.device, requires_grad=True)
+
+    def push(name: str, _module, inputs: Tensor, output: Tensor) -> Tensor:
+        return output + epsilon * (inputs.detach() @ towards[name].to(inputs).transpose(-1, -2))
+
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), tapped(gradients.adapters(model), push):
+        logits, _ = passes.forward(model, batch)
+        found = token_log_probabilities(logits, batch)
+        weights = torch.zeros_like(found, requires_grad=True)
+        slope, = torch.autograd.grad(found, epsilon, weights, create_graph=True)
+    return torch.autograd.grad(slope, weights)[0]
 
 
 class Steps:

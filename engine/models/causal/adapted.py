@@ -35,7 +35,7 @@ class Adapted(Linear):
 
     def forward(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         own, names = self.base_layer.weight, self.active_adapters
-        if args or kwargs or self.disable_adapters or self.merged or len(names) != 1:
+        if args or kwargs or self.disable_adapters or self.merged or len(names) != 1 or not self._is_plain(names[0]):
             return super().forward(x, *args, **kwargs)
         a, b, scale = self.lora_A[names[0]], self.lora_B[names[0]], self.scaling[names[0]]
         if torch.is_autocast_enabled(x.device.type):
@@ -47,6 +47,11 @@ class Adapted(Linear):
         if is_outputs_only():
             return functional.linear(x, torch.addmm(own, b.weight, a.weight, alpha=scale), self.base_layer.bias)
         return self.base_layer(x) + b(scale * a(x))
+
+    def _is_plain(self, name: str) -> bool:
+        """Whether the formula holds: of a linear map (out, in), without dropout, biases of its own or a variant."""
+        return (type(self.base_layer) is nn.Linear and isinstance(self.lora_dropout[name], nn.Identity)
+                and name not in self.lora_variant and not self.lora_bias[name])
 
 
 class _InAutocast(Function):

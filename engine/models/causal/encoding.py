@@ -7,8 +7,9 @@ needed for the last positions only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import torch
@@ -18,6 +19,13 @@ from engine.basics.errors import InvalidInput
 from engine.data.records import Record
 
 PROBE = "qzkxwj"
+DATE, ASKS_DATE = datetime(2024, 7, 26), "strftime_now"
+"""The day that a chat template writes where it asks for today's, and how it asks: of two days the same record would be
+other tokens."""
+DATED = "".join(("{% macro ", ASKS_DATE, "(form) %}{{ form", *(
+    f"|replace('{one}', '{DATE.strftime(one)}')" for one in (f"%{dash}{of}" for of in "aAbBcdDeFHIjmMpSTuUVwWxXyYzZ%"
+                                                             for dash in ("", "-"))), " }}{% endmacro %}{{ '' }}"))
+"""What is put before such a template: functions of Python are not handed on to it."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +95,17 @@ class Encoder:
         """The text before the response, as the model's template has it; thinking is off where it can be."""
         if not self.chat:
             return f"{self.tokenizer.bos_token or ''}{prompt}\n"
-        return self.tokenizer.apply_chat_template([{"role": "user", "content": prompt}], tokenize=False,
-                                                  add_generation_prompt=True, enable_thinking=False)
+        return self._turned([{"role": "user", "content": prompt}], add_generation_prompt=True)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What a manifest says of the tokens: the date, where the template writes one."""
+        return {"template_date": f"{DATE:%Y-%m-%d}"} if ASKS_DATE in str(self.tokenizer.chat_template) else {}
+
+    def _turned(self, turns: Sequence[Mapping[str, str]], **options: bool) -> str:
+        """The turns of a conversation as the model's template writes them."""
+        return self.tokenizer.apply_chat_template(turns, tokenize=False, enable_thinking=False, **options, **(
+            {"chat_template": DATED + self.tokenizer.get_chat_template()} if self.facts else {}))
 
     def encode(self, record: Record) -> Encoded:
         """Raises `InvalidInput` for a response that does not fit, or a span or letter that no token holds."""
@@ -187,7 +204,7 @@ class Encoder:
         if not self.chat:
             return eos
         turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": PROBE}]
-        text = self.tokenizer.apply_chat_template(turns, tokenize=False, enable_thinking=False)
+        text = self._turned(turns)
         return text.rpartition(PROBE)[2].strip() or eos if PROBE in text else eos
 
 

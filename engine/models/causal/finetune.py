@@ -39,6 +39,7 @@ from engine.basics.provenance import device_name
 from engine.models.causal import kept, lora
 from engine.models.causal.recipe import FIRST, SECOND, STEPS, FineTuning
 from engine.models.pauses import Keeper, Reached, State
+from engine.models.randomness import own_randomness
 from engine.models.training import Training, replay
 
 STATE, FACTS = "state.safetensors", "facts.json"
@@ -99,7 +100,7 @@ def folder_of(digest: str) -> Path:
 def schedule(recipe: FineTuning, n: int) -> tuple[int, list[int]]:
     """(number of steps, the steps after which a checkpoint is kept)."""
     per_epoch = recipe.per_epoch(n)
-    return recipe.epochs * per_epoch, [step + 1 for step in recipe.kept_steps(per_epoch)]
+    return recipe.epochs * per_epoch, [step + 1 for step in recipe.kept_steps(per_epoch)] if recipe.epochs else [0]
 
 
 def finished(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
@@ -122,6 +123,9 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str 
     if done := finished(folder, recipe, n):
         progress(1.0)
         return done
+    if not recipe.epochs:
+        _keep_start(training, folder)
+        return checkpoints(folder, recipe, n)
     total, begun = schedule(recipe, n)[0], _furthest(folder, recipe, n)
     steps, trim = count(begun.step if begun else 0), heap.trimmer()
 
@@ -133,6 +137,16 @@ def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str 
     replay(training, check=look, keeping=lambda module, optimizer: _Folder(folder, begun, module, optimizer))
     progress(1.0)
     return checkpoints(folder, recipe, n)
+
+
+def _keep_start(training: Training, folder: Path) -> None:
+    """The model as it is, as a checkpoint after no step."""
+    with own_randomness(training.device):
+        moving = {lora.short(name): own for name, own in training.start().named_parameters() if own.requires_grad}
+    state = {name: own.detach().to("cpu", torch.float32) for name, own in moving.items()}
+    none = {f"{kind}|{name}": torch.zeros_like(own) for kind in "mv" for name, own in state.items()}
+    _save(_folder_of_step(folder, 0), {**state, **none},
+          {"step": 0, "loss": 0.0, "seconds": 0.0, "device": device_name(training.device)})
 
 
 class _Folder(Keeper):
@@ -215,8 +229,9 @@ def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
         if (facts := _facts(_folder_of_step(folder, step))) is None:
             break
         told.append(facts)
+    rates = recipe.kept_rates(recipe.per_epoch(n)) if recipe.epochs else (1.0,)
     return [Checkpoint(_folder_of_step(folder, own["step"]), own["step"], rate, _since(last, own))
-            for (last, own), rate in zip(pairwise(told), recipe.kept_rates(recipe.per_epoch(n)), strict=False)]
+            for (last, own), rate in zip(pairwise(told), rates, strict=False)]
 
 
 def _furthest(folder: Path, recipe: FineTuning, n: int) -> Checkpoint | None:
@@ -243,7 +258,8 @@ def _folder_of_step(folder: Path, step: int, kind: str = KEPT) -> Path:
 def _since(last: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of the steps between two checkpoints, of which each tells of the steps since the start."""
     steps = own["step"] - last["step"]
-    return {"steps": steps, "loss": (own["loss"] * own["step"] - last["loss"] * last["step"]) / steps,
+    loss = (own["loss"] * own["step"] - last["loss"] * last["step"]) / steps if steps else None
+    return {"steps": steps, "loss": loss,
             "seconds": own["seconds"] - last["seconds"], "device": own["device"]}
 
 

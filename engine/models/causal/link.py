@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+import torch
 from torch import Tensor
 from torch.func import functional_call
 
@@ -44,5 +45,10 @@ class TokenLink(Link):
         response = self.packing.unpack(x).response.to(self.network.dtype)
         return response / response.sum(1, keepdim=True)
 
-    def present(self, x: Tensor) -> Tensor | None:
-        return self.packing.unpack(x).mask.bool()
+    def present(self, x: Tensor, length: int) -> Tensor | None:
+        """The head reads the positions that predict the last R tokens alone; every other layer a record from its first
+        token on."""
+        mask = self.packing.unpack(x).mask.bool()
+        if length < mask.shape[1]:
+            return mask[:, -length - 1:-1]
+        return torch.arange(length, device=x.device) < mask.sum(1, keepdim=True)

@@ -19,6 +19,7 @@ import torch
 from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import shared_folder
+from engine.basics.strict_json import parse_json
 from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
 from engine.models.causal.narrow import narrow_matrices, ready_passes
 
@@ -27,6 +28,8 @@ OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
 """Whose models are meant by names that the presets use without an owner."""
 FILES = (".gguf", ".safetensors", ".bin", ".json", ".jinja", ".txt", ".model")
 """The suffixes of what weights, configuration and tokenizer are read from."""
+ADAPTERS = "adapter_config.json"
+"""What a folder of PEFT's adapters holds instead of a model's configuration."""
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt")
 """The files of which a folder with a tokenizer has one at least."""
 SLACK = 1.35
@@ -45,6 +48,20 @@ class Place:
     def local(self) -> bool:
         return Path(self.source).is_dir()
 
+    @property
+    def base(self) -> str:
+        """The name of the model whose adapters these are; empty where it is a model itself. Raises `InvalidInput` for
+        adapters that do not name it."""
+        path = Path(self.source) / ADAPTERS
+        if not self.local or not path.is_file() or (Path(self.source) / "config.json").is_file():
+            return ""
+        given = parse_json(path.read_bytes(), f"`{self.name}/{ADAPTERS}`", "save the adapters again with PEFT")
+        name = given.get("base_model_name_or_path") if isinstance(given, dict) else None
+        if not isinstance(name, str) or not (Path(self.source) / "adapter_model.safetensors").is_file():
+            raise InvalidInput(f"The adapters `{self.name}` name no base model or have no `adapter_model.safetensors`; "
+                               "save them again with PEFT's `save_pretrained`.")
+        return name
+
 
 def find(name: str) -> Place:
     """The place of a model: a path, a folder under WHICHFLUENCE_MODELS, the embedded one, else the hub's name."""
@@ -59,8 +76,9 @@ def find(name: str) -> Place:
             return Place(folder.stem, str(folder.parent), folder.name)
         if folder.is_dir():
             gguf = sorted(path.name for path in folder.glob("*.gguf"))
-            if (folder / "config.json").is_file() or gguf:
-                return Place(folder.name, str(folder), "" if (folder / "config.json").is_file() else gguf[0])
+            whole = any((folder / name).is_file() for name in ("config.json", ADAPTERS))
+            if whole or gguf:
+                return Place(folder.name, str(folder), "" if whole else gguf[0])
     return Place(name, OWNERS.get(name, "") + name)
 
 
@@ -69,7 +87,7 @@ def available() -> list[str]:
     named = os.environ.get(MODELS, "").strip()
     folder = Path(named).expanduser()
     own = [path.name for path in (sorted(folder.iterdir()) if named and folder.is_dir() else ())
-           if path.is_dir() and (any(path.glob("*.gguf")) or (path / "config.json").is_file())]
+           if path.is_dir() and any(any(path.glob(kind)) for kind in ("*.gguf", "config.json", ADAPTERS))]
     there = (EMBEDDED_FOLDER / EMBEDDED_MODEL / "config.json").is_file() and EMBEDDED_MODEL not in own
     return [*own, *([EMBEDDED_MODEL] if there else ())]
 
@@ -83,9 +101,12 @@ def is_causal(name: str) -> bool:
 def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, Any]:
     """(model in evaluation mode, tokenizer). Raises one sentence for what is no causal model, too large or absent.
 
-    Weights are bfloat16 on a GPU, and on a CPU float32, but for matrices that are asked to be `narrow`.
+    Weights are bfloat16 on a GPU, and on a CPU float32, but for matrices that are asked to be `narrow`. A folder of
+    PEFT's adapters is loaded with the model that it names as its base.
     """
     place = _converted(find(name))
+    if place.base:
+        return _adapted(place, *load(place.base, device, narrow=narrow))
     config = _config(place)
     _check_causal(name, config)
     _check_tokenizer(name, place)
@@ -107,6 +128,17 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
     return model.eval(), tokenizer
 
 
+def _adapted(place: Place, model: Any, tokenizer: Any) -> tuple[Any, Any]:
+    """The model with the adapters of a folder, and their own tokenizer where it holds one."""
+    from peft import PeftModel
+    from transformers import AutoTokenizer
+
+    with _hub(place), _quiet():
+        if any((Path(place.source) / file).is_file() for file in TOKENIZERS):
+            tokenizer = AutoTokenizer.from_pretrained(place.source)
+        return PeftModel.from_pretrained(model, place.source, is_trainable=True).eval(), tokenizer
+
+
 def identity(name: str) -> dict[str, str]:
     """What tells two models of one name apart: the name, with every byte of local files or the revision on the hub.
 
@@ -117,7 +149,8 @@ def identity(name: str) -> dict[str, str]:
         revision = _revision(place)
         return {"name": place.name, "files": f"hub:{revision}" if revision else "hub"}
     files = [path for path in Path(place.source).iterdir() if path.suffix in FILES and path.is_file()]
-    return {"name": place.name, "files": contents(files)[:16]}
+    base = f"+{identity(place.base)['files']}" if place.base else ""
+    return {"name": place.name, "files": contents(files)[:16] + base}
 
 
 def _revision(place: Place) -> str | None:

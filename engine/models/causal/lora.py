@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,22 +27,32 @@ class Layer:
     b: nn.Linear
 
 
-def attach(model: Any, recipe: FineTuning) -> Any:
-    """The model with adapters, which `renew` still has to draw; its own weights are frozen."""
+def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = None) -> Any:
+    """The model with adapters, which `renew` still has to draw; its own weights are frozen. options: what else PEFT is
+    told of adapters that were trained elsewhere, whose passes are PEFT's own then, to the last bit."""
     from peft import LoraConfig, get_peft_model
 
     from engine.models.causal.adapted import Adapted
 
     targets: str | list[str] = recipe.targets if recipe.targets == "all-linear" else recipe.targets.split(",")
+    given = {"r": recipe.rank, "lora_dropout": 0.0, "target_modules": targets, "lora_alpha": recipe.scaling,
+             **(options or {})}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # what PEFT asks transformers by an old name
-            config = LoraConfig(r=recipe.rank, lora_dropout=0.0, target_modules=targets, task_type="CAUSAL_LM",
-                                lora_alpha=recipe.scaling)
-            config._register_custom_module({nn.Linear: Adapted})
+            config = LoraConfig(task_type="CAUSAL_LM", **given)
+            if options is None:
+                config._register_custom_module({nn.Linear: Adapted})
             return get_peft_model(model, config)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}).") from None
+
+
+def check_untrained(name: str, adapters: bool, recipe: FineTuning) -> None:
+    """Raises `InvalidInput` for a recipe that would train what has its own adapters."""
+    if adapters and recipe.epochs:
+        raise InvalidInput(f"`{name}` holds trained adapters, which are attributed as they are; give the recipe "
+                           "`epochs` 0, or name the base model to train anew.")
 
 
 def renew(model: Any, seed: int) -> None:

@@ -6,14 +6,16 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from engine.models.causal.alone import causal, logits_alone, predicting, states_alone
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.narrow import is_narrow
 from engine.models.causal.readouts import Logits
-from engine.models.causal.short import can_be_short, read_shortly
+from engine.models.causal.short import ROUNDING, can_be_short, read_shortly
 
 TOKENS = {"cpu": 4096, "cuda": 32768}
 """The most tokens of a batch, by the type of its device. The gradients of the longest 32 of 5,000 records, 9,523
@@ -32,37 +34,66 @@ def forward(model: Any, batch: Batch, hidden: bool = False) -> tuple[Logits, Any
     narrow, base = is_narrow(model), causal(model)
     # asked outside of autocast, which keeps what its trial rounds
     short = narrow and not hidden and can_be_short(base)
-    with _precision(model, batch):
-        read = _predicting(batch)
+    with precision(model, batch):
+        read = predicting(batch)
         return (read_shortly(base, batch, read), None) if short else _padded(model, batch, read, hidden)
 
 
 def hidden_states(model: Any, batch: Batch) -> tuple[Tensor, ...]:
     """What the embeddings and every layer return, (layers + 1) × (b, T, d), with the fewest logits."""
-    with _precision(model, batch):
-        return _padded(model, batch, _predicting(batch)[-1:], True)[1]
+    with precision(model, batch):
+        return _padded(model, batch, predicting(batch)[-1:], True)[1]
 
 
-def _precision(model: Any, batch: Batch) -> AbstractContextManager[Any]:
+def precision(model: Any, batch: Batch) -> AbstractContextManager[Any]:
+    """Within it the model's products are of bfloat16, where its matrices are."""
     return torch.autocast(batch.ids.device.type, torch.bfloat16) if is_narrow(model) else nullcontext()
 
 
-def causal(model: Any) -> Any:
-    """The causal model of transformers, without what PEFT has around it."""
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
-
-
-def _padded(model: Any, batch: Batch, read: Tensor, hidden: bool) -> tuple[Tensor, Any]:
+def _padded(model: Any, batch: Batch, read: Tensor, hidden: bool) -> tuple[Any, Any]:
+    if not _heeds_padding(model, batch.ids.device):
+        return (None, states_alone(model, batch)) if hidden else (logits_alone(model, batch), None)
     kept = keeps(model)
     found = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places, use_cache=False,
                   output_hidden_states=hidden, **({"logits_to_keep": read} if kept else {}))
     return found.logits if kept else found.logits[:, read], found.hidden_states if hidden else None
 
 
-def _predicting(batch: Batch) -> Tensor:
-    """The columns whose logits predict the last R tokens."""
-    width, tail = batch.ids.shape[1], batch.targets.shape[1]
-    return torch.arange(width - tail - 1, width - 1, device=batch.ids.device)
+def _heeds_padding(model: Any, device: torch.device) -> bool:
+    """Whether a record with columns before its first token, which a mask hides, is read as it is alone: not where a
+    model carries states from token to token, or has no number for a token that sees nothing."""
+    tried = _TRIED.setdefault(causal(model), {})
+    dtype = model.get_input_embeddings().weight.dtype
+    if dtype not in tried:
+        training = model.training
+        tried[dtype] = False  # while it is tried
+        try:
+            with torch.no_grad():
+                model.eval()
+                batch = _trial(device)
+                own, read = logits_alone(model, batch), predicting(batch)
+                tried[dtype] = True
+                found = _padded(model, batch, read, False)[0]
+            tried[dtype] = bool((found - own).norm() <= (ROUNDING if is_narrow(model) else CLOSE) * own.norm())
+        except BaseException:
+            del tried[dtype]
+            raise
+        finally:
+            model.train(training)
+    return tried[dtype]
+
+
+_TRIED: WeakKeyDictionary[nn.Module, dict[torch.dtype, bool]] = WeakKeyDictionary()
+CLOSE = 1e-3
+"""How far logits of two passes may be apart, relative to their length; those of bfloat16 passes by `ROUNDING`."""
+
+
+def _trial(device: torch.device) -> Batch:
+    """Two records of three and two tokens, of which the last one is read."""
+    ids, there = torch.tensor([[3, 1, 2], [0, 2, 3]]), torch.ones(2, 1, dtype=torch.bool)
+    mask, one = torch.tensor([[1, 1, 1], [0, 1, 1]]), torch.zeros(2, dtype=torch.long)
+    return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, 2:], there, ~there, one - 1, one[:, None] - 1,
+                 one - 1, one + 1).to(device)
 
 
 def keeps(model: Any) -> bool:

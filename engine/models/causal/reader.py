@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from engine.models.causal.alone import alone, causal, logits_alone, padding
 from engine.models.causal.encoding import Batch
 from engine.models.causal.packed import Packing
-from engine.models.causal.passes import keeps
 from engine.models.causal.readouts import READOUTS
 from engine.question.token_behaviors import RESPONSE
 
@@ -59,34 +59,26 @@ class TokenReader(nn.Module):
         """A reader of the same model, with other further columns."""
         return TokenReader(self.model, self.packing, extras)
 
-    def passed(self, batch: Batch, **options: Any) -> Any:
-        """The model's own answer; tokens see those before them in their record."""
-        return self.model(input_ids=batch.ids, attention_mask=_seen(batch.mask, next(self.parameters()).dtype),
-                          position_ids=batch.places, use_cache=False, **options)
+    def to(self, *args: Any, **options: Any) -> TokenReader:
+        """As any module. In float64 experts run one after another: what runs all at once has no such precision."""
+        found, model = super().to(*args, **options), causal(self.model)
+        if next(self.parameters()).dtype == torch.float64 and hasattr(model.config, "num_experts_per_tok"):
+            model.set_experts_implementation("eager")
+        return found
 
 
 def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
     """Where the last R tokens of a record are predicted, (b, R, V)."""
-    kept = batch.targets.shape[1] + 1
-    return reader.passed(batch, **({"logits_to_keep": kept} if keeps(reader.model) else {})).logits[:, -kept:-1]
+    return logits_alone(reader.model, batch)
 
 
 def answer_states(reader: TokenReader, batch: Batch) -> Tensor:
     """What the model's head reads where the answer is predicted, and of a record without one where its response begins:
     (b, d)."""
-    states = reader.passed(batch, output_hidden_states=True).hidden_states[-1]
+    states = alone(reader.model, batch, output_hidden_states=True).hidden_states[-1]
     answer = reader.packing.tokens - reader.packing.tail + batch.answer - 1
-    place = torch.where(batch.answer < 0, batch.prompt_end, answer)
+    place = torch.where(batch.answer < 0, batch.prompt_end, answer) - padding(batch)
     return states[torch.arange(len(states), device=states.device), place]
-
-
-def _seen(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What every token may attend to, (b, 1, T, T): 0, or the least number there is. Padding sees itself alone."""
-    length = mask.shape[1]
-    earlier = torch.ones(length, length, dtype=torch.bool, device=mask.device).tril()
-    itself = torch.eye(length, dtype=torch.bool, device=mask.device)
-    seen = (earlier & mask[:, None, :].bool()) | itself
-    return torch.zeros_like(seen, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)[:, None]
 
 
 def response_loss(outputs: Tensor, labels: Tensor) -> Tensor:

@@ -44,10 +44,10 @@ def adam_spread(gradients: Tensor, second: Tensor, steps: int) -> Tensor:
 class FineTuning(TrainingRecipe):
     """How a language model is fine-tuned by AdamW; the defaults are the paper's.
 
-    rank: of the adapters; 0 trains all parameters of the model itself. warmup: the share of the steps in which the
-    learning rate rises linearly, before it falls as a cosine. clip: the largest length of a step's gradient. context:
-    the most tokens of a record. checkpoints: how many points of the training are kept, equally spaced, the last being
-    its end; each stands for the steps since the one before.
+    rank: of the adapters; 0 trains all parameters of the model itself. epochs: 0 leaves the model as it is. warmup:
+    the share of the steps in which the learning rate rises linearly, before it falls as a cosine. clip: the largest
+    length of a step's gradient. context: the most tokens of a record. checkpoints: how many points of the training
+    are kept, equally spaced, the last being its end; each stands for the steps since the one before.
     """
 
     rank: Annotated[Count, Field(ge=0)] = 16
@@ -58,7 +58,7 @@ class FineTuning(TrainingRecipe):
     warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.03
     clip: Annotated[Number, Field(gt=0)] = 1.0
     batch: Annotated[Count, Field(ge=1)] = 8
-    epochs: Annotated[Count, Field(ge=1)] = 1
+    epochs: Annotated[Count, Field(ge=0)] = 1
     context: Annotated[Count, Field(ge=8)] = 1024
     checkpoints: Annotated[Count, Field(ge=1)] = 4
 
@@ -132,6 +132,8 @@ class FineTuning(TrainingRecipe):
 
     @property
     def sentence(self) -> str:
+        if not self.epochs:
+            return "As it is, without any training here."
         what = f"Adapters of rank {self.rank} trained" if self.rank else "All parameters trained"
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"{what} for {self.epochs:,} epochs by AdamW in batches of {self.batch:,}, learning rate "

@@ -7,21 +7,13 @@ rounding from another step, and the whole run is made again from its start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor, nn
-
-from engine.basics.provenance import versions_of
-from engine.models.pauses import OPTIMIZER, Keeper, State, load_optimizer, optimizer_state
-from engine.models.recorded.bits import trace
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.recipe import RecordedRecipe
-from engine.models.training import Diverged, Training, replay
-
-ROUNDING = 1e-3
-"""A stretch that ends within this share of its own way of the recorded one differs by rounding."""
+from engine.models.recorded.stretches import ROUNDING, made, stretches
+from engine.models.training import Training
 
 
 @dataclass(frozen=True)
@@ -66,98 +58,19 @@ def check(training: Training, look: Callable[[], None] = lambda: None,
     run = recipe.run
     if recipe.fault:
         return Checked(recipe.faulty_step, recipe.steps, causes=(recipe.fault,))
-    points = run.facts.checkpoints
-    found: list[_Stretch] = []
-    for place, (start, end) in enumerate(zip(points, points[1:], strict=False)):
-        found.append(_made(training, run, start, end, look))
-        progress((place + 1) / len(points))
+    found = stretches(training, run, look, progress)
     other = [stretch for stretch in found if stretch.first is not None]
     if not other:
         return Checked(None, recipe.steps, len(found), len(found))
-    whole = _made(training, run, 0, points[-1], look)
+    whole = made(training, run, 0, run.facts.checkpoints[-1], look)
     progress(1.0)
     off = other[0].off
     return Checked(other[0].first, recipe.steps, len(found), len(found) - len(other), off, whole.off,
                    tuple(_causes(run, training, off, len(other) < len(found))))
 
 
-class _Enough(Exception):
-    """The stretch is behind."""
-
-
-@dataclass
-class _Stretch(Keeper):
-    """The steps from one checkpoint to another, compared with the recorded ones."""
-
-    run: Recording
-    start: int
-    end: int
-    module: nn.Module
-    optimizer: torch.optim.Optimizer
-    first: int | None = None
-    off: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.moving = {name: parameter for name, parameter in self.module.named_parameters() if parameter.requires_grad}
-        self.step = self.start
-        self.hook = self.optimizer.register_step_post_hook(self._compare)
-
-    def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
-               per_epoch: int) -> int:
-        self.module.load_state_dict(self.run.state(self.start), strict=False)
-        load_optimizer(self.run.state(self.start, OPTIMIZER), self.module, self.optimizer)
-        return self.start
-
-    def _compare(self, *_: object) -> None:
-        if self.first is None and trace(self.moving.values()).cpu() != self.run.batches.traces[self.step]:
-            self.first = self.step + 1
-        self.step += 1
-        if self.step == self.end:
-            self._arrived()
-            raise _Enough
-
-    def _arrived(self) -> None:
-        before, after = self.run.state(self.start), self.run.state(self.end)
-        here = self.module.state_dict()
-        states = optimizer_state(self.moving, self.optimizer)
-        kept = self.run.state(self.end, OPTIMIZER)
-        alike = all(torch.equal(here[name].cpu(), value) for name, value in after.items()) and all(
-            torch.equal(states[OPTIMIZER + name].cpu(), value) for name, value in kept.items())
-        if self.first is None and not alike:
-            self.first = self.end
-        way = _length(after[name] - before[name] for name in self.moving)
-        self.off = _length(after[name] - here[name].cpu() for name in self.moving) / max(way, 1e-300)
-
-
-def _length(parts: Iterable[Tensor]) -> float:
-    return float(sum(part.double().square().sum() for part in parts)) ** 0.5
-
-
-def _made(training: Training, run: Recording, start: int, end: int, look: Callable[[], None]) -> _Stretch:
-    kept: list[_Stretch] = []
-
-    def keeping(module: nn.Module, optimizer: torch.optim.Optimizer) -> Keeper:
-        kept.append(_Stretch(run, start, end, module, optimizer))
-        return kept[0]
-
-    try:
-        replay(training, check=look, keeping=keeping)
-    except _Enough:
-        pass
-    except Diverged:
-        kept[0].first, kept[0].off = kept[0].first or kept[0].step, float("inf")
-    return kept[0]
-
-
 def _causes(run: Recording, training: Training, off: float, some: bool) -> list[str]:
-    facts, here = run.facts, versions_of(*run.facts.versions)
-    found = [f"It was recorded with {name} {version}, and this is {here[name]}."
-             for name, version in facts.versions.items() if here[name] != version]
-    if facts.device.split(":")[0] != training.device.type:
-        found.append(f"It was recorded on `{facts.device}`, and this is `{training.device.type}`.")
-    if facts.threads != torch.get_num_threads():
-        found.append(f"It was recorded with {facts.threads} threads and made again with {torch.get_num_threads()}, "
-                     "which add in another order.")
+    found = run.conditions(training.device)
     if off < ROUNDING:
         return [*found, "The difference is of the size of rounding: kernels that add in varying order, batches that "
                         "lie otherwise in memory, or a loss that sums in another order would do that."]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 
 import numpy as np
 from torch import Tensor
@@ -16,6 +17,15 @@ def of_arrays(x: np.ndarray, y: np.ndarray) -> list[bytes]:
     rows = np.ascontiguousarray(x.reshape(len(x), -1).astype(kind))
     labels = np.ascontiguousarray(y.astype(np.int64))
     return [_digest(row.tobytes() + label.tobytes()) for row, label in zip(rows, labels, strict=True)]
+
+
+def matching(x: np.ndarray, y: np.ndarray, known: Collection[bytes]) -> list[bytes]:
+    """The same; of numbers that are whole as whole numbers, or the other way round, where only so any is known."""
+    found = of_arrays(x, y)
+    if not set(known).isdisjoint(found) or not (x == np.rint(x)).all():
+        return found
+    other = of_arrays(x.astype(np.int64 if x.dtype.kind == "f" else np.float32), y)
+    return found if set(known).isdisjoint(other) else other
 
 
 def of_tokens(ids: Tensor, mask: Tensor, learned: Tensor) -> list[bytes]:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import read_whole
+from engine.basics.provenance import versions_of
 from engine.basics.values import Value, canonical_json
 from engine.models.checkpoint import read_state
 from engine.models.pauses import MODULE, State
@@ -135,6 +136,18 @@ class Recording:
         if self.facts.dtype not in DTYPES:
             raise InvalidInput(f"This recording holds weights in {self.facts.dtype}; scores need float32 or float64.")
         return DTYPES[self.facts.dtype]
+
+    def conditions(self, device: torch.device) -> list[str]:
+        """What is otherwise here than where it was recorded, a sentence each."""
+        facts, here = self.facts, versions_of(*self.facts.versions)
+        found = [f"It was recorded with {name} {version}, and this is {here[name]}."
+                 for name, version in facts.versions.items() if here[name] != version]
+        if facts.device.split(":")[0] != device.type:
+            found.append(f"It was recorded on `{facts.device}`, and this is `{device.type}`.")
+        if facts.threads != torch.get_num_threads():
+            found.append(f"It was recorded with {facts.threads} threads and made again with {torch.get_num_threads()}, "
+                         "which add in another order.")
+        return found
 
     @property
     def largest(self) -> int:

@@ -11,12 +11,15 @@ from pydantic import PrivateAttr
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.basics.noted import note
 from engine.basics.values import short
 from engine.models.knobs import Knob
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.optimizers import KINDS, penalty, unfit
+from engine.models.recorded.stretches import ROUNDING, stretches
 from engine.models.rules import Rule
+from engine.models.training import Training
 
 SEED = 0
 """The seed under which a recorded run is asked for: it has no other."""
@@ -135,19 +138,29 @@ class RecordedRecipe(TrainingRecipe):
     def knows_its_end(self) -> bool:
         return self._run.facts.finished
 
-    def verify(self, module: nn.Module) -> None:
-        """Raises `InvalidInput` where the run, made again, ends far from where the recorded one ended."""
-        if not self.knows_its_end:
+    def verify(self, module: nn.Module, training: Training, check: Callable[[], None] = lambda: None) -> None:
+        """Raises `InvalidInput` where the run, made again, ends far from where the recorded one ended, although
+        rounding alone does not lead it there: the stretches between its checkpoints, in the precision of the recording,
+        differ by more."""
+        if not self.knows_its_end or (off := self._distance(module)) <= FAR:
             return
+        worst = max(stretch.off for stretch in stretches(training, self._run, check, lambda share: None))
+        if not worst < ROUNDING:
+            said = [f"Made again, this recorded run ends {off:.2g} of its own way from where it ended, so that it is "
+                    f"another run; {CHECKED}.", *self._run.conditions(training.device)]
+            raise InvalidInput(" ".join(said))
+        note(f"a recorded run that ends {off:.2g} of its own way from the recorded end in {str(training.precision)[6:]}"
+             f", by rounding alone: every stretch between its checkpoints replays within {worst:.1g} of its way")
+
+    def _distance(self, module: nn.Module) -> float:
+        """How far it is from the recorded end, as a share of the way there."""
         way, off = 0.0, 0.0
         start, end = self._run.state(0), self._run.state(self._run.facts.checkpoints[-1])
         own = dict(module.named_parameters())
         for name in self._run.trained:
             way += float((end[name] - start[name]).double().square().sum())
             off += float((end[name] - own[name].detach().cpu()).double().square().sum())
-        if not off <= FAR**2 * way:
-            raise InvalidInput(f"Made again, this recorded run ends {(off / way) ** 0.5 if way else off:.2g} of its "
-                               f"own way from where it ended, so that it is another run; {CHECKED}.")
+        return (off / way) ** 0.5 if way else off
 
     @property
     def sentence(self) -> str:

@@ -31,8 +31,10 @@ from engine.models.recorded.bits import bits_of_frozen, trace
 from engine.models.recorded.examples import BYTES, of_arrays, of_tokens
 from engine.models.recorded.folder import FACTS, FORMAT, FROZEN, STEPS, Facts, Reason, file_of
 from engine.models.recorded.optimizers import kind_of, options_of, unfit
+from engine.models.wrapped import unwrapped
 
 LIBRARIES = ("torch", "transformers", "peft")
+DROPOUTS = nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout
 
 
 class Recorder:
@@ -66,13 +68,13 @@ class Recorder:
 
     def __init__(self, folder: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, *, every: int = 100,
                  clip: float | None = None, frozen: bool = True, adapters: Adapters | None = None) -> None:
-        self.folder, self.model, self.optimizer = Path(folder), model, optimizer
+        self.folder, self.model, self.optimizer = Path(folder), unwrapped(model), optimizer
         self.every, self.clip, self.adapters = every, clip, adapters
         if every < 1:
             raise InvalidInput(f"`every` is {every}; give how many steps lie between two checkpoints, 1 at least.")
         if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             raise InvalidInput(f"`{self.folder}` is there and holds something; give a new folder for the recording.")
-        self.moving = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+        self.moving = {name: parameter for name, parameter in self.model.named_parameters() if parameter.requires_grad}
         if not self.moving:
             raise InvalidInput("No parameter of this model is trained; record one whose parameters need gradients.")
         self.device = next(iter(self.moving.values())).device
@@ -91,6 +93,11 @@ class Recorder:
         self._start(frozen)
         self.hooks = [optimizer.register_step_pre_hook(self._before), optimizer.register_step_post_hook(self._after),
                       model.register_forward_pre_hook(self._look)]
+        self.moody = {name: part for name, part in self.model.named_modules()  # other in evaluation mode
+                      if isinstance(part, DROPOUTS) or hasattr(part, "running_mean")}
+        if model is self.model:  # a compiled model's parts are not called one by one
+            self.hooks += [part.register_forward_pre_hook(self._precision) for part in model.modules()
+                           if next(part.parameters(recurse=False), None) is not None]
 
     def batch(self, x: Tensor, y: Tensor) -> None:
         """Tell of the examples of the next step, before their forward pass: inputs (b, …), classes (b,)."""
@@ -143,11 +150,21 @@ class Recorder:
         self.pending = contents, generator_state(self.device)
 
     def _look(self, module: nn.Module, _: Any) -> None:
+        """A pass that begins: of a step, where its batch was told of."""
+        self._precision(module)
+        still = [name for name, part in self.moody.items() if not part.training]
+        if still and self.pending is not None and torch.is_grad_enabled():
+            self.doubt(f"parts of the model were in evaluation mode (`{still[0]}`)")
+
+    def _precision(self, module: nn.Module, *_: Any) -> None:
+        """Within the pass too: accelerate puts autocast around `forward` alone."""
         if module.training and torch.is_autocast_enabled(self.device.type):
             self.doubt("its passes ran in another precision (autocast)")
 
-    def _before(self, *_: Any) -> None:
+    def _before(self, _: Any, given: tuple, named: dict[str, Any]) -> None:
         """What decides the step, as it stands before it."""
+        if any(callable(one) for one in (*given, *named.values())):
+            self.doubt("its steps were given a closure, which passes over the batch within them")
         if self.pending is None:
             self.doubt("no batch was told of before the step")
             self.pending = [], generator_state(self.device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,13 +17,14 @@ from engine.data import Dataset, Sample
 from engine.data.records import Record, fingerprint
 from engine.models.causal import finetune, kept, loading, lora
 from engine.models.causal.catalogue import is_embedded
+from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoder
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
 from engine.models.causal.reader import response_loss
 from engine.models.causal.recipe import FineTuning
 from engine.models.causal.row_texts import RowTexts
-from engine.models.network import ALL
+from engine.models.network import ALL, free_names
 from engine.models.pauses import State
 from engine.models.recorded import Recording
 from engine.models.recorded import kept as recordings
@@ -43,6 +44,8 @@ READER = "model."
 """What a reader of records puts before the names of its model's parameters."""
 PRECISE = "cpu"
 """The kind of device whose precision a problem has wherever it is trained: float32."""
+AS_IT_IS = FineTuning(epochs=0, context=512)
+"""What is asked of a model that is adapted already."""
 RECIPE = FineTuning(epochs=2, learning_rate=5e-4, context=512, checkpoints=2)
 
 
@@ -57,10 +60,12 @@ class CausalFamily(Family):
         """The source's own; of a recorded training what its adapters are."""
         if source.weights:
             return _recorded_recipe(recordings.facts(source.weights))
-        recipe = source.recipe or (EMBEDDED_RECIPE if is_embedded(source.model) else RECIPE)
+        adapters = bool(loading.find(source.model).base)
+        recipe = source.recipe or (AS_IT_IS if adapters else EMBEDDED_RECIPE if is_embedded(source.model) else RECIPE)
         if not isinstance(recipe, FineTuning):
             raise InvalidInput(f"`{source.model}` is a language model, which a recipe fine-tunes: give `rank`, "
                                "`epochs`, `batch` and `learning_rate`, without `batch_size` and `momentum`.")
+        lora.check_untrained(source.model, adapters, recipe)
         return recipe
 
     def parameters(self, source: Asked) -> int:
@@ -78,7 +83,7 @@ class CausalFamily(Family):
                                  source.seed, PRECISE)
 
     def is_trained(self, source: Asked) -> bool:
-        if source.weights:
+        if source.weights or not self.recipe(source).epochs:
             return True
         folder = finetune.folder_of(digest_of(self.identity(source)))
         return bool(finetune.finished(folder, self.recipe(source), self._records(source)[1]))
@@ -97,16 +102,21 @@ class CausalFamily(Family):
         packing = Packing.of([item for part in encoded for item in part])
         x_train, x_test = (packing.pack(encoder, part) for part in encoded)
         texts = RowTexts(encoder, torch.cat([x_train, x_test]), [*records[0], *records[1]])
-        build = _builder(model, recipe, packing)
-        selection = recipe.selection if source.selection == ALL else source.selection
+        adapters = recordings.facts(source.weights).adapters if source.weights else None
+        build = _builder(model, recipe, packing, adapters.options if adapters else None)
 
-        def problem(module: nn.Module, **how: Any) -> CausalProblem:
+        def problem(module: LearningReader, **how: Any) -> CausalProblem:
+            check_reading(module, x_train, encoded[0])
+            selection = free_names(module) if lora.layers(model) else how.get("recipe", recipe).selection
             return CausalProblem(module, x_train, None, x_test[:len(sample.query_index)], None, sample.candidates,
-                                 parameters=selection, device=device, texts=texts, **how)
+                                 parameters=selection if source.selection == ALL else source.selection, device=device,
+                                 texts=texts, **how)
 
         if source.weights:
             return _of_recording(recordings.load(source.weights), build, packing, x_train, problem)
         module = build()
+        if not recipe.epochs:
+            return problem(module)
         states = self._trained(source, Training(
             build, x_train.to(device), torch.zeros(len(x_train), dtype=torch.long, device=device), recipe, source.seed,
             loss=response_loss, dtype=torch.float32),
@@ -162,12 +172,15 @@ def _drawn(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record],
     return zip(dataset.records, (sample.train_index, sample.test_index), strict=True)
 
 
-def _builder(model: nn.Module, recipe: FineTuning, packing: Packing) -> Callable[[], nn.Module]:
+def _builder(model: nn.Module, recipe: FineTuning, packing: Packing, options: Mapping[str, Any] | None = None
+             ) -> Callable[[], LearningReader]:
     """() -> the model with fresh adapters, drawn as the seed of torch's own generator says, or a copy of it where it
-    has none."""
-    def build() -> nn.Module:
+    is to have none, or has its own. options: as `lora.attach` has them."""
+    def build() -> LearningReader:
         own = copy.deepcopy(model)
-        module = LearningReader(lora.attach(own, recipe) if recipe.rank else own, packing)
+        if lora.layers(own):
+            return LearningReader(own, packing)
+        module = LearningReader(lora.attach(own, recipe, options) if recipe.rank else own, packing)
         lora.renew(module.model, torch.initial_seed())
         recipe.free(module)
         return module

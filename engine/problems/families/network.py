@@ -16,7 +16,7 @@ from engine.models.catalogue import build_model
 from engine.models.network import selected
 from engine.models.recipe import PAPER_CNN, Recipe, TrainingRecipe
 from engine.models.recorded import Recording, kept
-from engine.models.recorded.examples import of_arrays
+from engine.models.recorded.examples import matching
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.problems.families.asked import Asked
@@ -110,7 +110,7 @@ def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, 
     """The problem of a recorded training for training data x (n, …) and y (n,): where it ended, with its checkpoints,
     its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else a problem is made
     with) -> the problem."""
-    found = opened(run, build, of_arrays(x, y))
+    found = opened(run, build, matching(x, y, run.batches.known))
     made = problem(found.module, found.recipe, build=found.build, seed=SEED, dtype=str(run.dtype)[6:],
                    l2=found.recipe.penalty)
     made.keep_checkpoints(found.checkpoints)

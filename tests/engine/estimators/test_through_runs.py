@@ -331,3 +331,8 @@ def test_segments_cover_the_run_once():
 def test_source_has_no_part_of_the_training():
     asked = Specification.of("query_loss", InfinitesimalDuring(at=1), Replay())
     assert "does not target `infinitesimal_during`" in ESTIMATORS["source"].refusal(asked)
+
+
+def test_source_follows_the_whole_training_whichever_parameters_count():
+    everything, last = network(MOMENTUM), network(MOMENTUM, parameters="last_layer")
+    torch.testing.assert_close(scores(last, "source"), scores(everything, "source"))

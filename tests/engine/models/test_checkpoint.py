@@ -168,8 +168,18 @@ def test_keys_and_shapes_that_do_not_fit_are_named_and_nothing_is_changed(tmp_pa
     assert "has the unknown head.weight; choose" in refused({**state, "head.weight": torch.zeros(1)})
     assert "has other shapes for 0.weight (5, 4) instead of (3, 4), 0.bias (5,) instead of (3,)" in \
         refused(module(width=5).state_dict())
-    said = refused({f"net.{key}": value for key, value in state.items()})
-    assert "lacks 0.weight, 0.bias, 1.weight and 5 more and has the unknown net.0.bias, " in said
+    said = refused({f"net{key[0]}.{key}": value for key, value in state.items()})
+    assert "lacks 0.weight, 0.bias, 1.weight and 5 more and has the unknown net0.0.bias, " in said
+
+
+@pytest.mark.parametrize("name", [lambda key: f"module.{key}", lambda key: f"_orig_mod.module.{key}",
+                                  lambda key: f"model.net.{key}", lambda key: f"{key[0]}._orig_mod.{key[2:]}"])
+@pytest.mark.parametrize("under", ["", "state_dict", "model_state_dict"])
+def test_what_wrappers_put_into_all_names_is_left_out(tmp_path, name, under):
+    source = module()
+    state = {name(key): value for key, value in source.state_dict().items()}
+    torch.save({"epoch": 3, under: state} if under else state, tmp_path / "weights.pt")
+    assert same(load_checkpoint(module(), tmp_path / "weights.pt"), source)
 
 
 def test_weights_in_float64_are_not_narrowed_unsaid(tmp_path):

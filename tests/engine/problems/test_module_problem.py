@@ -144,3 +144,42 @@ def test_checkpoints_and_seed_are_part_of_the_fingerprint(change):
     assert first.fingerprint not in (told, other.fingerprint)
     other.keep_checkpoints(points)
     assert (other.fingerprint == first.fingerprint) == (change != "seed")
+
+
+class Tokens(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(20, 6), nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.head(self.table(x).mean(1))
+
+
+@pytest.mark.parametrize("kind, held", [(torch.int32, torch.int32), (torch.float64, torch.int64)])
+def test_whole_numbers_reach_a_module_that_reads_tokens(kind, held):
+    torch.manual_seed(0)
+    module, x, y = Tokens(), torch.randint(0, 20, (9, 4)), torch.arange(9) % 3
+    problem = ModuleProblem(module, x.to(kind), y.to(torch.uint8), x[:2].to(kind), y[:2], [1, 4])
+    assert problem.x.dtype == held
+    slopes = torch.autograd.grad(nn.functional.cross_entropy(module(x), y), list(module.parameters()))
+    torch.testing.assert_close(problem.factual[1], torch.cat([part.flatten() for part in slopes]))
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.float32])
+def test_bytes_stay_bytes_only_where_a_module_takes_them(kind):
+    class Pixels(nn.Linear):
+        def forward(self, x):
+            return super().forward(x.float() / 255 if x.dtype == torch.uint8 else x)
+
+    x, y = torch.arange(32).reshape(8, 4).to(kind), torch.arange(8) % 3
+    assert ModuleProblem(Pixels(4, 3), x, y, x[:2], y[:2]).x.dtype == kind
+    assert ModuleProblem(nn.Linear(4, 3), x, y, x[:2], y[:2]).x.dtype == torch.float32
+
+
+def test_candidates_are_rows_or_a_mask():
+    x, y = torch.randn(6, 4), torch.arange(6) % 3
+    made = ModuleProblem(nn.Linear(4, 3), x, y, x[:2], y[:2], torch.tensor([0, 1, 0, 0, 1, 0]).bool())
+    assert made.candidates.tolist() == [1, 4]
+    for wrong in ([True, False], [0.5], [6], [-1]):
+        with pytest.raises(InvalidInput, match="whole numbers"):
+            made.with_candidates(wrong)

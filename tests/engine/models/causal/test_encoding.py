@@ -81,3 +81,12 @@ def test_a_slow_tokenizer_is_refused(make_tokenizer):
 def test_batches_of_one_are_not_padded(encoder):
     item = encoder.encode(build(CORRUPTION).train[0])
     assert torch.equal(encoder.batch([item]).mask, torch.ones(1, len(item.ids), dtype=torch.long))
+
+
+def test_a_template_that_writes_the_date_writes_the_same_one_every_day(make_tokenizer):
+    tokenizer = make_tokenizer("chatml")
+    assert Encoder(tokenizer).facts == {}
+    tokenizer.chat_template = "{{ strftime_now('%d %b %Y') }} " + tokenizer.chat_template
+    found = Encoder(tokenizer)
+    assert found.opening("hi").startswith("26 Jul 2024 ") and found.facts == {"template_date": "2024-07-26"}
+    assert found.end == Encoder(make_tokenizer("chatml")).end

@@ -12,6 +12,7 @@ from torch.nn.functional import cross_entropy
 from engine.analysis.groups import effects, group_effect
 from engine.analysis.run_errors import RunErrorsRequest
 from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.noted import noting
 from engine.cli import main
 from engine.models.recorded import kept, open_recording
 from engine.problems import ModuleProblem, ProblemSource
@@ -118,6 +119,15 @@ def test_a_run_that_ends_elsewhere_is_not_taken_for_the_recorded_one(tmp_path):
     with pytest.raises(InvalidInput, match="so that it is another run"):
         group_effect(problem, REMOVED, [2, 7])
     assert compute(problem, TRACIN)[0].values.shape == (QUERIES, 2)
+
+
+def test_a_run_that_rounding_alone_leads_elsewhere_answers_and_says_how_far(recorded, monkeypatch):
+    """It replays bit for bit in its own precision, however far a training in float64 ends from it."""
+    monkeypatch.setattr("engine.models.recorded.recipe.FAR", -1.0)
+    for scoring in (REPLAY, REMOVED):
+        with noting() as told:
+            compute(problem_of(recorded[0], X, "cnn"), scoring)
+        assert any("by rounding alone" in one and "replays within 0 of its way" in one for one in told)
 
 
 SOURCE = {"dataset": "digits", "model": "mlp", "n_train": 40, "n_test": 20, "n_queries": 4, "n_candidates": 3}

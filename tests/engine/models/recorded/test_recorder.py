@@ -15,10 +15,10 @@ from engine.basics.errors import InvalidInput, MissingData, StoreError
 from engine.models.recorded import Recorder, open_recording
 from engine.models.recorded import recorder as module_of_recorder
 from engine.models.recorded.checking import check
-from engine.models.recorded.examples import of_arrays, of_tokens
+from engine.models.recorded.examples import matching, of_arrays, of_tokens
 from engine.models.recorded.recipe import RecordedRecipe
 from engine.models.training import Training
-from tests.engine.models.recorded.loops import MODELS, OPTIMIZERS, N, X, Y, flat, trained
+from tests.engine.models.recorded.loops import CLASSES, MODELS, OPTIMIZERS, N, X, Y, flat, trained
 
 
 def training(folder, x=X, y=Y, model="mlp"):
@@ -271,3 +271,45 @@ def test_records_are_the_same_however_they_are_padded():
     assert of_tokens(ids, torch.ones_like(ids), learned) == left
     assert of_tokens(ids, torch.ones_like(ids), 1 - learned) != left
     assert of_arrays(np.ones((1, 2)), np.ones(1)) == of_arrays(np.ones((1, 1, 2), "f"), np.ones(1, int))
+
+
+@pytest.mark.parametrize("wrap", [nn.DataParallel, lambda module: torch.compile(module, backend="eager")])
+def test_a_wrapped_module_is_recorded_as_what_it_wraps(tmp_path, wrap):
+    module = MODELS["softmax"]()
+    called, optimizer = wrap(module), descent(module)
+    with Recorder(tmp_path / "run", called, optimizer) as recorder:
+        for rows in torch.arange(N).split(16):
+            recorder.batch(X[rows], Y[rows])
+            optimizer.zero_grad()
+            cross_entropy(called(X[rows]), Y[rows]).backward()
+            optimizer.step()
+    assert check(training(tmp_path / "run", model="softmax")).exact
+
+
+def test_parts_in_evaluation_mode_and_closures_are_reasons_from_their_step(tmp_path):
+    module = nn.Sequential(nn.Flatten(), nn.Linear(36, 4), nn.BatchNorm1d(4), nn.Linear(4, CLASSES))
+    optimizer = descent(module)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = cross_entropy(module(X), Y)
+        loss.backward()
+        return loss
+
+    with Recorder(tmp_path / "run", module, optimizer) as recorder:
+        for step in range(3):
+            module[2].train(step != 1)
+            recorder.batch(X, Y)
+            closure()
+            optimizer.step(*([closure] if step == 2 else ()))
+    reasons = open_recording(tmp_path / "run").facts.reasons
+    assert [(one.step, one.why[:30]) for one in reasons] == [(2, "parts of the model were in eva"),
+                                                             (3, "its steps were given a closure")]
+
+
+def test_whole_numbers_are_known_again_as_floats_and_the_other_way_round():
+    whole, y = np.arange(12).reshape(4, 3).astype(np.uint8), np.arange(4) % 3
+    floats = whole.astype(np.float64)
+    assert matching(floats, y, of_arrays(whole, y)) == of_arrays(whole, y) != of_arrays(floats, y)
+    assert matching(whole, y, of_arrays(floats, y)) == of_arrays(floats, y)
+    assert matching(floats + 0.5, y, of_arrays(whole, y)) == of_arrays(floats + 0.5, y)

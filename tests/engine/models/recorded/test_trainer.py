@@ -46,7 +46,7 @@ def collated(batch):
             "attention_mask": torch.tensor([[1] * len(item["input_ids"]) + [0] * more for item, more in filled])}
 
 
-def tuned(folder, out, adapters, alike=True, recorded=True, **changed):
+def tuned(folder, out, adapters, alike=True, recorded=True, lora=None, **changed):
     from peft import LoraConfig, get_peft_model
     from transformers import Trainer, TrainingArguments
 
@@ -55,8 +55,8 @@ def tuned(folder, out, adapters, alike=True, recorded=True, **changed):
     model = loading.load(SOURCE.model)[0]
     if adapters:
         torch.manual_seed(0)
-        model = get_peft_model(model, LoraConfig(r=2, lora_alpha=4, target_modules="all-linear",
-                                                 task_type="CAUSAL_LM"))
+        model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", **{
+            "r": 2, "lora_alpha": 4, "target_modules": "all-linear", **(lora or {})}))
     given = {"per_device_train_batch_size": 4, "num_train_epochs": 2, "learning_rate": 1e-3, **changed}
     arguments = TrainingArguments(output_dir=str(out), report_to=[], save_strategy="no", use_cpu=True,
                                   disable_tqdm=True, logging_strategy="no", **given)
@@ -102,6 +102,26 @@ def gradient(problem, theta, row):
     values = {name: part.clone().requires_grad_() for name, part in problem.network.unflatten(theta).items()}
     loss = -problem.network.at(row, values)[0, 0]
     return torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(values.values()))])
+
+
+@pytest.mark.parametrize("lora", [
+    {"lora_dropout": 0.3}, {"target_modules": ["q_proj", "v_proj"], "layers_to_transform": [0]}, {"use_rslora": True},
+    {"exclude_modules": ["model.layers.1.self_attn.q_proj"]}, {"use_dora": True}, {"rank_pattern": {"q_proj": 3}},
+    {"modules_to_save": ["embed_tokens"]}, {"target_modules": r".*layers\.0.*\.(q|v)_proj"}], ids=str)
+def test_adapters_of_any_kind_replay_bit_for_bit(home, lora):
+    tuned(home / "run", home / "out", True, lora=lora, per_device_train_batch_size=1, max_steps=4)
+    problem = SOURCE.model_copy(update={"weights": kept.keep(home / "run")}).build().problem
+    checked = check(training_of(problem, problem.seed))
+    assert checked.exact, checked.sentence
+
+
+@pytest.mark.parametrize("changed, told", [
+    ({"bf16": True}, "autocast"), ({"lora": {"lora_dropout": 0.3}}, "dropout also drew masks for padding"),
+    ({"lora": {"init_lora_weights": "pissa"}}, "")])
+def test_what_a_fine_tuning_cannot_be_made_again_for_is_said(home, changed, told):
+    tuned(home / "run", home / "out", True, max_steps=2, **changed)
+    facts = open_recording(home / "run").facts
+    assert any(told in reason.why for reason in facts.reasons) if told else "alters the base" in facts.adapters.unlike
 
 
 def test_what_the_trainer_does_otherwise_is_said(home):

@@ -1,0 +1,57 @@
+"""Whether a model reads a record here as plain transformers reads it alone: asked of every model before its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.models.causal import passes
+from engine.models.causal.encoding import Encoded
+from engine.models.causal.narrow import is_narrow
+from engine.models.causal.reader import TokenReader
+from engine.models.causal.readouts import mean_response_likelihood
+from engine.models.outputs_only import outputs_only
+from engine.question.token_behaviors import RESPONSE
+
+NEAR, NEAR_NARROW = 1e-3, 5e-2
+"""By how much the log-likelihood per token may differ, of its size or of 1 nat: of passes in bfloat16 by more."""
+
+
+def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded]) -> None:
+    """The log-likelihood per token of the longest and the shortest record, packed together, as scores and as trainings
+    read it, against what plain transformers gives for each alone. rows (n, width): the packed records.
+
+    Raises `InvalidInput` with both numbers where they differ.
+    """
+    lengths = [len(item.ids) for item in encoded]
+    chosen = sorted({lengths.index(max(lengths)), lengths.index(min(lengths))})
+    device, training = passes.device_of(reader.model), reader.training
+    reader.eval()
+    try:
+        with outputs_only():
+            batch = reader.packing.unpack(rows[chosen].to(device))
+            ours = [mean_response_likelihood(passes.forward(reader.model, batch)[0], batch)]
+            if not is_narrow(reader.model):
+                ours.append(reader(rows[chosen].to(device))[:, RESPONSE])
+        with torch.no_grad(), passes.precision(reader.model, batch):
+            alone = [_alone(reader.model, encoded[row], device) for row in chosen]
+    finally:
+        reader.train(training)
+    near = NEAR_NARROW if is_narrow(reader.model) else NEAR
+    for way in ours:
+        for row, here, there in zip(chosen, way.tolist(), alone, strict=True):
+            if not abs(here - there) <= near * max(1.0, abs(there)):
+                raise InvalidInput("This model reads records otherwise here than alone by plain transformers: record "
+                                   f"{row} has {here:.6g} nats a token here and {there:.6g} alone. Its kind of "
+                                   "attention, or of adapters, is not supported.")
+
+
+def _alone(model: Any, record: Encoded, device: torch.device) -> float:
+    """Mean log-likelihood of the response's tokens."""
+    ids = torch.tensor(record.ids, device=device)
+    logits = model(input_ids=ids[None], use_cache=False).logits[0].double()
+    return logits[record.response - 1:-1].log_softmax(-1).gather(1, ids[record.response:, None]).mean().item()

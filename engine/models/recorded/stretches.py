@@ -1,0 +1,97 @@
+"""The steps of a recorded training from one checkpoint to another, made again under the conditions of the recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from engine.models.pauses import OPTIMIZER, Keeper, State, load_optimizer, optimizer_state
+from engine.models.recorded.bits import trace
+from engine.models.recorded.folder import Recording
+from engine.models.training import Diverged, Training, replay
+
+ROUNDING = 1e-3
+"""A stretch that ends within this share of its own way of the recorded one differs by rounding."""
+
+
+def stretches(training: Training, run: Recording, look: Callable[[], None], progress: Callable[[float], None]
+              ) -> list[Stretch]:
+    """From every checkpoint to the next."""
+    points, found = run.facts.checkpoints, []
+    for place, (start, end) in enumerate(zip(points, points[1:], strict=False)):
+        found.append(made(training, run, start, end, look))
+        progress((place + 1) / len(points))
+    return found
+
+
+class _Enough(Exception):
+    """The stretch is behind."""
+
+
+@dataclass
+class Stretch(Keeper):
+    """The steps from one checkpoint to another, compared with the recorded ones."""
+
+    run: Recording
+    start: int
+    end: int
+    module: nn.Module
+    optimizer: torch.optim.Optimizer
+    first: int | None = None
+    off: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.moving = {name: parameter for name, parameter in self.module.named_parameters() if parameter.requires_grad}
+        self.step = self.start
+        self.hook = self.optimizer.register_step_post_hook(self._compare)
+
+    def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
+               per_epoch: int) -> int:
+        self.module.load_state_dict(self.run.state(self.start), strict=False)
+        load_optimizer(self.run.state(self.start, OPTIMIZER), self.module, self.optimizer)
+        return self.start
+
+    def _compare(self, *_: object) -> None:
+        if self.first is None and trace(self.moving.values()).cpu() != self.run.batches.traces[self.step]:
+            self.first = self.step + 1
+        self.step += 1
+        if self.step == self.end:
+            self._arrived()
+            raise _Enough
+
+    def _arrived(self) -> None:
+        before, after = self.run.state(self.start), self.run.state(self.end)
+        here = self.module.state_dict()
+        states = optimizer_state(self.moving, self.optimizer)
+        kept = self.run.state(self.end, OPTIMIZER)
+        alike = all(torch.equal(here[name].cpu(), value) for name, value in after.items()) and all(
+            torch.equal(states[OPTIMIZER + name].cpu(), value) for name, value in kept.items())
+        if self.first is None and not alike:
+            self.first = self.end
+        way = _length(after[name] - before[name] for name in self.moving)
+        self.off = _length(after[name] - here[name].cpu() for name in self.moving) / max(way, 1e-300)
+
+
+def _length(parts: Iterable[Tensor]) -> float:
+    return float(sum(part.double().square().sum() for part in parts)) ** 0.5
+
+
+def made(training: Training, run: Recording, start: int, end: int, look: Callable[[], None]) -> Stretch:
+    """In the precision of the recording."""
+    x, kept = training.x, list[Stretch]()
+    training = replace(training, x=x.to(run.dtype) if x.is_floating_point() else x, dtype=run.dtype)
+
+    def keeping(module: nn.Module, optimizer: torch.optim.Optimizer) -> Keeper:
+        kept.append(Stretch(run, start, end, module, optimizer))
+        return kept[0]
+
+    try:
+        replay(training, check=look, keeping=keeping)
+    except _Enough:
+        pass
+    except Diverged:
+        kept[0].first, kept[0].off = kept[0].first or kept[0].step, float("inf")
+    return kept[0]

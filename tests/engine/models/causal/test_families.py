@@ -1,0 +1,134 @@
+"""Every family of causal models reads, learns and differentiates records as plain transformers does, one by one."""
+
+import copy
+from types import SimpleNamespace
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from engine.applications.language import gradients
+from engine.gradients.per_example import loss_gradients
+from engine.models.causal import lora
+from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal.learning import LearningReader
+from engine.models.causal.packed import Packing
+from engine.models.causal.readouts import mean_response_likelihood
+from engine.models.causal.recipe import FineTuning
+from engine.problems import CausalProblem
+from engine.question.token_behaviors import RESPONSE
+
+VOCABULARY, CLOSE, WINDOW = 40, 1e-5, 4
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "max_position_embeddings": 64}
+OLD = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+EXPERTS = {**SIZES, "num_experts_per_tok": 2, "num_experts": 4, "num_local_experts": 4, "moe_intermediate_size": 16}
+FAMILIES = {
+    "llama": SIZES, "qwen3": {**SIZES, "head_dim": 8, "tie_word_embeddings": True}, "gemma": {**SIZES, "head_dim": 8},
+    "mistral": {**SIZES, "sliding_window": WINDOW}, "starcoder2": {**SIZES, "sliding_window": WINDOW},
+    "gemma2": {**SIZES, "head_dim": 8, "sliding_window": WINDOW},
+    "gemma3_text": {**SIZES, "head_dim": 8, "sliding_window": WINDOW,
+                    "layer_types": ["sliding_attention", "full_attention"]},
+    "qwen2": {**SIZES, "use_sliding_window": True, "sliding_window": WINDOW, "max_window_layers": 1},
+    "phi3": {**SIZES, "sliding_window": WINDOW, "pad_token_id": 0}, "cohere2": {**SIZES, "sliding_window": WINDOW},
+    "phi": SIZES, "granite": SIZES, "gpt_neox": SIZES, "gpt2": OLD, "gptj": {**OLD, "rotary_dim": 4},
+    "gpt_neo": {"hidden_size": 32, "num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]],
+                "window_size": WINDOW, "max_position_embeddings": 64},
+    "opt": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 48,
+            "max_position_embeddings": 64, "word_embed_proj_dim": 16},
+    "bloom": {"hidden_size": 32, "n_layer": 2, "n_head": 4},
+    "falcon": {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "alibi": True},
+    "mpt": {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 64},
+    "mixtral": {**EXPERTS, "sliding_window": WINDOW}, "qwen2_moe": {**EXPERTS, "shared_expert_intermediate_size": 16},
+    "gpt_oss": {**EXPERTS, "head_dim": 8, "sliding_window": WINDOW},
+    "mamba": {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
+    "recurrent_gemma": {**SIZES, "attention_window_size": WINDOW, "lru_width": 32},
+    "rwkv": {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 64}}
+UNADAPTED = "mamba"
+"""PEFT refuses adapters of its maps."""
+DROPOUTS = ("p", "dropout", "attn_dropout", "attention_dropout", "hidden_dropout")
+
+
+@pytest.fixture(scope="module")
+def records():
+    generator = torch.Generator().manual_seed(1)
+    return [Encoded(tuple(torch.randint(4, VOCABULARY, (length,), generator=generator).tolist()), length - response)
+            for length, response in ((14, 3), (5, 4), (9, 2), (14, 6))]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return Encoder(SimpleNamespace(is_fast=True, pad_token_id=0, eos_token="", eos_token_id=3, chat_template=None))
+
+
+def model(family):
+    torch.manual_seed(0)
+    made = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, vocab_size=VOCABULARY, **FAMILIES[family]))
+    moved(made.eval())
+    for part in made.modules():  # of what is compared in training mode
+        vars(part).update({name: 0.0 for name in DROPOUTS if isinstance(getattr(part, name, None), float)})
+    return made
+
+
+@torch.no_grad()
+def moved(made):
+    for parameter in made.parameters():
+        parameter.add_(torch.randn_like(parameter) * 0.1)
+
+
+def alone(made, record):
+    """(loss, its gradient by every free parameter, by name) by plain transformers, without padding or mask."""
+    ids = torch.tensor(record.ids)
+    logits = made(input_ids=ids[None], use_cache=False).logits[0]
+    at = torch.arange(record.response, len(ids))
+    loss = -logits.log_softmax(-1)[at - 1, ids[at]].mean()
+    named = {name: value for name, value in made.named_parameters() if value.requires_grad}
+    slopes = torch.autograd.grad(loss, list(named.values()), allow_unused=True, materialize_grads=True)
+    return loss.detach(), dict(zip(named, slopes, strict=True))
+
+
+def doubled(made):
+    made = copy.deepcopy(made).double()
+    if getattr(made.config, "num_experts_per_tok", None):
+        made.set_experts_implementation("eager")  # transformers' other kernels have no float64
+    return made
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_losses_and_gradients_are_those_of_each_record_alone(family, records, encoder):
+    made = model(family)
+    right = [alone(doubled(made), record) for record in records]
+    losses = torch.stack([loss for loss, _ in right])
+    packing = Packing.of(records)
+    rows = packing.pack(encoder, records)
+    problem = CausalProblem(LearningReader(made, packing), rows, None, rows[:2], None, dtype="float64")
+    for values in (problem.outputs(problem.x), torch.cat([problem.outputs(row[None]) for row in problem.x])):
+        torch.testing.assert_close(-values[:, RESPONSE], losses, rtol=CLOSE, atol=0, check_dtype=False)
+    trained = LearningReader(copy.deepcopy(made), packing).to(torch.float64).train()
+    torch.testing.assert_close(-trained(rows)[:, RESPONSE].detach(), losses, rtol=CLOSE, atol=0, check_dtype=False)
+    found = loss_gradients(problem, torch.arange(len(records)))
+    for row, (_, slopes) in zip(found, right, strict=True):
+        expected = torch.cat([slopes[name.removeprefix("model.")].flatten() for name in problem.network.names])
+        assert (row - expected).norm() <= CLOSE * expected.norm()
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != UNADAPTED])
+def test_gradients_of_adapters_are_those_of_each_record_alone(family, records, encoder):
+    """By the factors of a batch that is padded, as attributions of many records have them."""
+    made = lora.attach(model(family), FineTuning(rank=2, scaling=4)).eval()
+    moved(made)
+    right, packing = made.double(), Packing.of(records)
+    if getattr(made.config, "num_experts_per_tok", None):
+        made.get_base_model().set_experts_implementation("eager")
+    expected = [alone(right, record)[1] for record in records]
+    found = {}
+    with gradients.tapped(made) as tap:
+        gradients.record_gradients(made, tap, packing.unpack(packing.pack(encoder, records)),
+                                   [lambda logits, batch: -mean_response_likelihood(logits, batch)],
+                                   [found.__setitem__])
+    assert found
+    for name, values in found.items():
+        layer, _, part = name.rpartition(".")
+        for row, slopes in zip(values.double(), expected, strict=True):
+            own = slopes[f"{layer}.lora_{part.upper()}.default.weight"]
+            assert (row - own).norm() <= 1e-4 * own.norm() + 1e-9, name  # the products are of float32

@@ -1,0 +1,37 @@
+"""What people have around their modules is taken off, or refused by a sentence."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import parametrizations, weight_norm
+
+from engine.basics.errors import InvalidInput
+from engine.models.wrapped import by_names, copied, unwrapped
+
+
+def plain():
+    return nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
+
+
+@pytest.mark.parametrize("wrap", [nn.DataParallel, lambda module: torch.compile(module, backend="eager"),
+                                  lambda module: nn.DataParallel(torch.compile(module, backend="eager"))])
+def test_the_module_within_is_taken(wrap):
+    module = plain()
+    assert unwrapped(wrap(module)) is module
+    assert by_names(wrap(module).state_dict(), module.state_dict()).keys() == module.state_dict().keys()
+
+
+@pytest.mark.parametrize("module, said", [
+    (nn.Sequential(nn.LazyLinear(3)), "`weight` of the layer `0` has no shape yet"),
+    (nn.Sequential(weight_norm(nn.Linear(4, 3))), "layer `0` holds `weight`, .* use `torch.nn.utils.parametrizations"),
+    (nn.Sequential(torch.jit.script(nn.Linear(4, 3))), "layer `0` is a `.*ScriptModule`, through which"),
+    (nn.Sequential(nn.DataParallel(nn.Linear(4, 3))), "layer `0` is a `DataParallel`, through which")])
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_no_function_of_its_parameters_is_refused(module, said):
+    with pytest.raises(InvalidInput, match=said):
+        copied(module)
+
+
+def test_a_parametrised_weight_is_copied():
+    module, x = nn.Sequential(parametrizations.weight_norm(nn.Linear(4, 3))), torch.randn(2, 4)
+    assert torch.equal(copied(module)(x), module(x))

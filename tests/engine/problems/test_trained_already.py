@@ -1,0 +1,109 @@
+"""What is trained already is attributed as it is: a folder of PEFT's adapters, and a model without any fine-tuning."""
+
+import json
+
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM
+
+import whichfluence as wf
+from engine.applications.language.attribution import Attribution, Setting
+from engine.basics.errors import InvalidInput
+from engine.data import uploads
+from engine.models.causal import loading
+from engine.problems import ProblemSource
+from tests.engine.conftest import questions
+
+STEP = wf.Specification("response_loss", wf.AddOccurrence(), wf.OneStep(eta=0.1))
+AS_IT_IS = {"epochs": 0, "rank": 0, "context": 200}
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
+    path = tmp_path / "records.jsonl"
+    path.write_text("\n".join(json.dumps({"prompt": one.question, "response": f"It is {one.choices[one.answer]}."})
+                              for one in questions(20)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def adapters(tmp_path, model_folder):
+    """Adapters of the kind that DoRA trains, with weights that are not at their start."""
+    torch.manual_seed(0)
+    model = get_peft_model(AutoModelForCausalLM.from_pretrained(model_folder), LoraConfig(
+        r=2, target_modules=["q_proj", "v_proj"], use_dora=True, task_type="CAUSAL_LM"))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter) if parameter.requires_grad else 0)
+    model.peft_config["default"].base_model_name_or_path = str(model_folder)
+    model.save_pretrained(tmp_path / "adapters")
+    return model, tmp_path / "adapters"
+
+
+def problem(records, model, **options):
+    return ProblemSource.parse({"dataset": uploads.keep_path(records), "model": str(model), "n_queries": 2,
+                                "n_candidates": 3, **options}).build().problem
+
+
+def stepped(model, found, row, query):
+    """What a step on a record changes in the response's log-likelihood of a query, by plain PEFT in float64."""
+    def likelihood(x):
+        batch = found.reader.packing.unpack(x[None])
+        ids, count = batch.ids[0, batch.mask[0].bool()], int(batch.response.sum())
+        at = torch.arange(len(ids) - count, len(ids))
+        return model(input_ids=ids[None]).logits[0].log_softmax(-1)[at - 1, ids[at]].mean()
+
+    free = [value for value in model.parameters() if value.requires_grad]
+    before = likelihood(found.queries[query]).item()
+    for value, slope in zip(free, torch.autograd.grad(likelihood(found.x[row]), free), strict=True):
+        value.data.add_(slope, alpha=STEP.process.eta)
+    return likelihood(found.queries[query]).item() - before
+
+
+def test_a_folder_of_adapters_is_read_with_its_base(records, adapters):
+    model, folder = adapters
+    found = problem(records, folder)
+    trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    assert {name.removeprefix("model.") for name in found.network.names} == set(trained)
+    assert any("magnitude" in name for name in trained)
+    assert torch.equal(found.theta, torch.cat([trained[name.removeprefix("model.")].flatten()
+                                               for name in found.network.names]))
+    values = wf.influence(found, STEP).values
+    row, query = found.candidates.tolist()[1], 1
+    assert values[query, 1] == pytest.approx(stepped(model.double(), found, row, query), rel=1e-4)
+    with pytest.raises(InvalidInput, match="attributed as they are; give the recipe `epochs` 0"):
+        problem(records, folder, recipe={"rank": 2, "epochs": 1, "context": 200})
+
+
+def test_adapters_that_would_be_unpickled_are_refused(adapters):
+    _, folder = adapters
+    (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
+    with pytest.raises(InvalidInput, match="no `adapter_model.safetensors`"):
+        loading.load(str(folder))
+
+
+def test_a_model_is_read_as_it_is_without_fine_tuning(records, model_folder):
+    found = problem(records, model_folder, recipe=AS_IT_IS)
+    plain = AutoModelForCausalLM.from_pretrained(model_folder)
+    assert torch.equal(found.theta, torch.cat([value.flatten() for value in plain.parameters()]))
+    assert wf.influence(found, STEP).values.shape == (2, 3)
+    with pytest.raises(InvalidInput, match="How this model was trained is not known"):
+        found.training()
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["adapters", "plain model"])
+def test_a_study_attributes_what_is_there(records, adapters, model_folder, own):
+    """At one checkpoint, which holds the adapters of the folder, or fresh ones that change nothing."""
+    recipe = {"epochs": 0, "rank": 2, "context": 200}
+    study = Attribution(Setting.parse({"model": str(adapters[1] if own else model_folder), "recipe": recipe, "task": {
+        "name": "own", "train": str(records), "held": 2}}), 0)
+    [point] = study.train()
+    assert point.step == 0 and study.train() == [point]
+    moved = [value for name, value in point.weights.items() if name.endswith(".b")]
+    assert all(value.any() for value in moved) is own
+    assert len(study.record_cache(point)["norm"]) == 18
+    with pytest.raises(InvalidInput, match="`rank` is 0" if not own else "attributed as they are"):
+        Attribution(Setting.parse({**study.setting.model_dump(), "recipe": {**recipe, "rank": 0, "epochs": 1}}),
+                    0).train()
