@@ -18,7 +18,6 @@ from functools import singledispatch
 
 from torch import Tensor
 
-from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators.estimator import Estimator
 from engine.exact.response import GradientPart, Part, Response
@@ -50,13 +49,6 @@ def _of_tokens(problem: CausalProblem, eta: float, candidates: Tensor, options: 
                                   check=options.check)
 
     return GradientPart(problem.query_logits, products, len(candidates))
-
-
-def coefficients(problem: ModuleProblem, rows: Tensor) -> Tensor:
-    """α_k (b, C), the representer values. Raises `InvalidInput` without an l2 penalty."""
-    if problem.l2 == 0:
-        raise InvalidInput("Representer points need an l2 penalty on the last layer; give l2 above zero.")
-    return -problem.training_signal(rows) / (problem.n * problem.l2)
 
 
 REPRESENTER = Estimator(

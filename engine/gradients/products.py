@@ -16,13 +16,11 @@ from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
 from engine.gradients import forms
-from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
+from engine.gradients.chunks import BUDGET, allocated, fitting, in_chunks, unchecked
 from engine.gradients.factors import gradient_forms, pass_bytes
 from engine.gradients.findings import found_once
-from engine.gradients.layout import arranged
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import along_signal
 from engine.models.losses import differentiable
@@ -96,25 +94,6 @@ def query_norms(problem: Differentiable, queries: Tensor, signal: Tensor, theta:
 
     _each_query_chunk(problem.network, queries, signal, theta, budget, check, use)
     return out
-
-
-def mean_direction(problem: Differentiable, queries: Tensor, signal: Tensor, theta: Tensor | None = None,
-                   budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
-    """(1/m) Σ_q J_qᵀ s_q, the gradient (P,) of the mean behavior: `loss_derivatives` along it scores every example."""
-    network = problem.network
-    x, total = arranged(network, queries), torch.zeros_like(network.theta)
-    parameters = {name: value.detach().requires_grad_()
-                  for name, value in network.unflatten(network.theta if theta is None else theta).items()}
-
-    def run(part: slice) -> None:
-        with torch.enable_grad():
-            value = along_signal(functional_call(network.module, parameters, (x[part],)),
-                                 signal[part].to(network.dtype)).sum() / len(x)
-        found = torch.autograd.grad(value, list(parameters.values()), allow_unused=True, materialize_grads=True)
-        total.add_(network.flatten(dict(zip(parameters, found, strict=True))))
-
-    in_chunks(run, len(x), fitting(4 * activation_bytes(network, x), budget, problem.device), check)
-    return total
 
 
 def blocks(problem: Differentiable, rows: Tensor, budget: int = BUDGET) -> Iterator[Tensor]:

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.estimators import representer, trak
+from engine.estimators import trak
 from engine.gradients import products
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
@@ -134,14 +134,8 @@ def test_representer_values_add_up_to_the_logits_at_a_stationary_last_layer():
     optimizer.step(loss)
     problem = ModuleProblem(layer, x, y, x[:4], y[:4], l2=0.1, dtype="float64")
     features = problem.network.features(x)
-    found = (features[:4] @ features.T) @ representer.coefficients(problem, torch.arange(N))
+    found = (features[:4] @ features.T) @ -problem.training_signal(torch.arange(N)) / (N * problem.l2)
     torch.testing.assert_close(found, problem.query_logits, rtol=1e-7, atol=1e-8)
-
-
-def test_representer_points_need_a_penalty(problem):
-    bare = ModuleProblem(problem.network.module, problem.x, problem.y, problem.queries, problem.query_labels)
-    with pytest.raises(InvalidInput, match="need an l2 penalty"):
-        representer.coefficients(bare, torch.arange(2))
 
 
 def test_trak_without_projection_is_its_formula(problem):
