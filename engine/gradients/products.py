@@ -12,11 +12,10 @@ All are without the regulariser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
 from engine.gradients import forms
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
@@ -98,20 +97,24 @@ def query_norms(problem: Differentiable, queries: Tensor, signal: Tensor, theta:
     return out
 
 
-def mean_direction(problem: Differentiable, queries: Tensor, signal: Tensor, theta: Tensor | None = None,
-                   budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
-    """(1/m) Σ_q J_qᵀ s_q, the gradient (P,) of the mean behavior: `loss_derivatives` along it scores every example."""
+def summed_slopes(problem: Differentiable, queries: Tensor, signals: Callable[[Tensor, slice], Sequence[Tensor]],
+                  count: int, budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
+    """Σ_q J_qᵀ s_q at θ_D for `count` signals a query, (count, P): `loss_derivatives` along them score every example.
+
+    signals: logits (b, C) of some queries, and which these are -> `count` signals (b, C). A batch is passed forward
+    once, and back once a signal.
+    """
     network = problem.network
-    x, total = arranged(network, queries), torch.zeros_like(network.theta)
-    parameters = {name: value.detach().requires_grad_()
-                  for name, value in network.unflatten(network.theta if theta is None else theta).items()}
+    x, total = arranged(network, queries), network.theta.new_zeros(count, network.size)
+    leaves = {name: value.detach().requires_grad_() for name, value in network.unflatten(network.theta).items()}
 
     def run(part: slice) -> None:
         with torch.enable_grad():
-            value = along_signal(functional_call(network.module, parameters, (x[part],)),
-                                 signal[part].to(network.dtype)).sum() / len(x)
-        found = torch.autograd.grad(value, list(parameters.values()), allow_unused=True, materialize_grads=True)
-        total.add_(network.flatten(dict(zip(parameters, found, strict=True))))
+            logits = network.at(x[part], leaves)
+        for row, signal in zip(total, signals(logits.detach(), part), strict=True):
+            slopes = torch.autograd.grad(logits, list(leaves.values()), signal, retain_graph=True,
+                                         materialize_grads=True)
+            row.add_(network.flatten(dict(zip(leaves, slopes, strict=True))))
 
     in_chunks(run, len(x), fitting(4 * activation_bytes(network, x), budget, problem.device), check)
     return total
