@@ -12,7 +12,7 @@ All are without the regulariser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -94,6 +94,29 @@ def query_norms(problem: Differentiable, queries: Tensor, signal: Tensor, theta:
 
     _each_query_chunk(problem.network, queries, signal, theta, budget, check, use)
     return out
+
+
+def summed_slopes(problem: Differentiable, queries: Tensor, signals: Callable[[Tensor, slice], Sequence[Tensor]],
+                  count: int, budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
+    """Σ_q J_qᵀ s_q at θ_D for `count` signals a query, (count, P): `loss_derivatives` along them score every example.
+
+    signals: logits (b, C) of some queries, and which these are -> `count` signals (b, C). A batch is passed forward
+    once, and back once a signal.
+    """
+    network = problem.network
+    x, total = arranged(network, queries), network.theta.new_zeros(count, network.size)
+    leaves = {name: value.detach().requires_grad_() for name, value in network.unflatten(network.theta).items()}
+
+    def run(part: slice) -> None:
+        with torch.enable_grad():
+            logits = network.at(x[part], leaves)
+        for row, signal in zip(total, signals(logits.detach(), part), strict=True):
+            slopes = torch.autograd.grad(logits, list(leaves.values()), signal, retain_graph=True,
+                                         materialize_grads=True)
+            row.add_(network.flatten(dict(zip(leaves, slopes, strict=True))))
+
+    in_chunks(run, len(x), fitting(4 * activation_bytes(network, x), budget, problem.device), check)
+    return total
 
 
 def blocks(problem: Differentiable, rows: Tensor, budget: int = BUDGET) -> Iterator[Tensor]:

@@ -18,9 +18,9 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.estimators.estimator import Pooled
 from engine.exact.response import signal_of
-from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks
+from engine.gradients.chunks import BUDGET
 from engine.gradients.directional import loss_derivatives
-from engine.gradients.layout import arranged
+from engine.gradients.products import summed_slopes
 from engine.problems import ModuleProblem, Problem
 from engine.question.behavior import Behavior
 from engine.scoring.aggregate import Aggregate
@@ -65,22 +65,11 @@ def pooled(problem: ModuleProblem, scorings: Sequence[Scoring], weights: Sequenc
 
 def query_slopes(problem: ModuleProblem, behaviors: Sequence[Behavior], weights: Sequence[float], budget: int = BUDGET,
                  options: Options | None = None) -> Tensor:
-    """u = Σ_q w_q J_qᵀ s_B(q) / Σ_q w_q of each behavior at θ_D, (r, P): a batch is passed forward once, and back once
-    a behavior."""
-    network, labels = problem.network, problem.query_labels
-    x, found = arranged(network, problem.queries), problem.theta.new_zeros(len(behaviors), problem.parameters)
-    leaves = {name: value.detach().requires_grad_() for name, value in network.unflatten(problem.theta).items()}
-    counted, total = problem.theta.new_tensor(weights)[:, None], float(sum(weights))
+    """u = Σ_q w_q J_qᵀ s_B(q) / Σ_q w_q of each behavior at θ_D, (r, P)."""
+    weighted, labels = problem.theta.new_tensor(weights)[:, None], problem.query_labels
 
-    def run(part: slice) -> None:
-        with torch.enable_grad():
-            logits = network.at(x[part], leaves)
-        for row, behavior in zip(found, behaviors, strict=True):
-            signal = signal_of(behavior, logits.detach(), labels[part]) * counted[part] / total
-            slopes = torch.autograd.grad(logits, list(leaves.values()), signal, retain_graph=True,
-                                         materialize_grads=True)
-            row.add_(network.flatten(dict(zip(leaves, slopes, strict=True))))
+    def signals(logits: Tensor, part: slice) -> list[Tensor]:
+        return [signal_of(behavior, logits, labels[part]) * weighted[part] / float(sum(weights))
+                for behavior in behaviors]
 
-    in_chunks(run, len(x), fitting(4 * activation_bytes(network, x), budget, problem.device),
-              (options or Options()).check)
-    return found
+    return summed_slopes(problem, problem.queries, signals, len(behaviors), budget, check=(options or Options()).check)

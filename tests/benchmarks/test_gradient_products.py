@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, max_pool2d
 
 from engine.gradients.directional import loss_derivatives
-from engine.gradients.products import TrainingGradients
+from engine.gradients.products import TrainingGradients, summed_slopes
 from engine.problems.module import ModuleProblem
 from tests.benchmarks.bench_gradients import captum, kronfluence, pictures
 from tests.benchmarks.bench_problems import SMALL, seconds
@@ -113,7 +113,11 @@ def test_one_score_a_training_example():
     rows, signal = torch.arange(MANY), loss_signal(problem)
     loss_derivatives(problem, rows[:40], problem.theta)  # finds out the route once
     batch = {peer: fastest(peer, problem, True)[0] for peer in PEERS}
-    runs = {"ours": lambda: loss_derivatives(problem, rows, mean_direction(problem, signal)),
+
+    def slope():
+        return summed_slopes(problem, problem.queries, lambda logits, part: [signal[part] / QUERIES], 1)[0]
+
+    runs = {"ours": lambda: loss_derivatives(problem, rows, slope()),
             **{peer.__name__: peer(problem, rows, batch[peer], True) for peer in PEERS}}
     taken, found = dict.fromkeys(runs, float("inf")), {}
     for _ in range(ROUNDS):  # in turn, so that a busy machine is busy for all

@@ -11,6 +11,7 @@ from engine.gradients.products import (
     held_bytes,
     products_with,
     query_norms,
+    summed_slopes,
 )
 from tests.engine.gradients.networks import (
     ZOO,
@@ -24,6 +25,11 @@ from tests.engine.gradients.networks import (
 )
 
 ROWS = torch.tensor([4, 0, 6, 1, 1])
+
+
+def mean_slope(p, s, **options):
+    """(1/m) Σ_q J_qᵀ s_q, (P,)."""
+    return summed_slopes(p, p.queries, lambda logits, part: [s[part] / len(s)], 1, **options)[0]
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -66,6 +72,7 @@ def test_the_same_at_any_budget_and_in_float32(name):
     assert_close(small.products(p.queries, s), expected, 1e-13)
     assert_close(small.norms(), TrainingGradients(p, ROWS).norms(), 1e-13)
     assert_close(products_with(p, p.queries, s, v, budget=1), products_with(p, p.queries, s, v), 1e-13)
+    assert_close(mean_slope(p, s, budget=1), mean_slope(p, s), 1e-13)
     single = problem(name, dtype="float32")
     found = TrainingGradients(single, ROWS).products(single.queries, s)
     assert found.dtype == torch.float32
@@ -111,7 +118,8 @@ def test_a_second_behavior_computes_no_training_gradient(name, monkeypatch):
 def test_one_score_a_training_example_from_the_mean_behavior(name):
     p = problem(name)
     s = signals(p)
-    v = loop_behaviors(p, p.queries, s).mean(0)
+    v = mean_slope(p, s)
+    assert_close(v, loop_behaviors(p, p.queries, s).mean(0))
     mean = TrainingGradients(p, ROWS).products(p.queries, s).mean(0)
     assert_close(loss_derivatives(p, ROWS, v), mean)
 
