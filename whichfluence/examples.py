@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler
 from torch.utils.data import default_collate as collate
 
 from engine.basics.errors import InvalidInput
+from engine.models.named_inputs import Slots, pack, slots_of
 
 PAIR = "give pairs of an input and its label"
 BATCH = 256
@@ -34,7 +35,7 @@ def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
     elif isinstance(source, IterableDataset):
         batches = DataLoader(source, batch_size=BATCH)
     elif _is_pair(source):
-        return _tensor(source[0]), _tensor(source[1])
+        return _inputs(source[0]), _tensor(source[1])
     elif isinstance(source, Dataset) or (hasattr(source, "__getitem__") and hasattr(source, "__len__")):
         batches = _read(source, range(len(source)), collate, noun)
     else:
@@ -48,8 +49,9 @@ def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
 
 
 def _is_pair(source: Any) -> bool:
-    return isinstance(source, Sequence) and len(source) == 2 and all(hasattr(part, "__len__") for part in source) and (
-        len(source[0]) == len(source[1])) and not isinstance(source[0], tuple)
+    if not isinstance(source, Sequence) or len(source) != 2 or not all(hasattr(part, "__len__") for part in source):
+        return False
+    return isinstance(source[0], Mapping) or len(source[0]) == len(source[1]) and not isinstance(source[0], tuple)
 
 
 def _loaded(loader: DataLoader, noun: str) -> Iterator[Any]:
@@ -105,6 +107,18 @@ def _pair(batch: Any, noun: str) -> tuple[Tensor, Tensor]:
         raise InvalidInput(f"The {noun} gives {len(batch) if isinstance(batch, Sequence) else 'no'} parts an example; "
                            f"{PAIR}.")
     return _tensor(batch[0]), _tensor(batch[1])
+
+
+def _inputs(values: Any) -> Tensor:
+    """One tensor, or several by the names under which the model takes them, one after another in each row."""
+    return pack({name: _tensor(value) for name, value in values.items()}) if isinstance(values, Mapping) else (
+        _tensor(values))
+
+
+def slots(source: Any) -> Slots:
+    """How several named inputs lie in a row; none where the source gives one."""
+    named = isinstance(source, Sequence) and len(source) == 2 and isinstance(source[0], Mapping)
+    return slots_of({name: _tensor(value) for name, value in source[0].items()}) if named else ()
 
 
 def _tensor(values: Any) -> Tensor:

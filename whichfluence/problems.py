@@ -16,14 +16,16 @@ from engine.data.image_folder import AS_THEY_ARE, load_image_folder
 from engine.data.npz import load_npz
 from engine.data.tables import load_table
 from engine.models.losses import Loss, per_example_cross_entropy
+from engine.models.named_inputs import NamedInputs
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import Recording, open_recording
 from engine.models.recorded.examples import matching
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
+from engine.models.wrapped import unwrapped
 from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
 from engine.problems.families.inputs import as_inputs, input_shape
-from whichfluence.examples import examples, indices, is_path
+from whichfluence.examples import examples, indices, is_path, slots
 from whichfluence.language import CONTEXT, is_language_model, language_problem
 from whichfluence.untouched import untouched
 
@@ -43,7 +45,8 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
         model: a trained `nn.Module` that maps inputs (b, …) to class logits (b, C); a causal language model of
             `transformers`, with adapters of PEFT or without; or `"softmax"` for softmax regression, which is trained
             here to its optimum.
-        train: the examples that it was trained on: a pair (inputs (n, …), labels (n,)) of arrays or tensors, a
+        train: the examples that it was trained on: a pair (inputs (n, …), labels (n,)) of arrays or tensors, where
+            inputs may also be a dictionary of them by the names of the model's arguments (tokens and their mask), a
             `Dataset` or a `DataLoader` of (input, label), or the path of a folder of pictures, a zip of one, a table
             or an npz of arrays. A DataLoader's examples stand in the order of its dataset. Of a language model: a list
             of dictionaries with `prompt` and `response`, or a JSONL file of them.
@@ -72,7 +75,12 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
     >>> wf.problem(torch.nn.Linear(4, 3), (x, y), (x[:5], y[:5]), candidates=range(10)).n
     30
     """
-    if is_language_model(model):
+    if named := slots(train):
+        if not isinstance(model, nn.Module) or recording is not None or checkpoints or recipe or build:
+            raise InvalidInput("Named inputs go with a trained module alone; leave out `recording`, `checkpoints`, "
+                               "`recipe` and `build`.")
+        model = NamedInputs(unwrapped(model), named)
+    elif is_language_model(model):
         return language_problem(model, tokenizer, train, queries, candidates, parameters=parameters, context=context,
                                 l2=l2 or 0.0, recipe=recipe, build=build, seed=seed, device=device, dtype=dtype)
     (x, y), (query_x, query_y) = _data(train, queries)

@@ -59,7 +59,7 @@ def _tensor(values: tuple) -> Tensor | None:
 
 def _joined(parts: list[Tensor | None]) -> Tensor | None:
     try:
-        return torch.cat([part for part in parts if part is not None])
+        return torch.cat([part for part in parts if part is not None]) if parts[0] is not None else None
     except RuntimeError:
         return None
 

@@ -4,14 +4,13 @@ import copy
 
 import pytest
 import torch
-from transformers import AttentionInterface
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from engine.applications.language.gradients import products
 from engine.estimators.projectors import CountSketch
 from engine.models.causal import loading, lora
 from engine.models.causal.adapted import Adapted
-from engine.models.causal.attending import attend
+from engine.models.causal.attending import attended
 from engine.models.causal.normed import with_short_norms
 from engine.models.causal.padding import Padding
 from engine.models.causal.recipe import FineTuning
@@ -64,7 +63,6 @@ def test_an_adapter_in_training(device):
 
 def test_masked_attention_has_finite_derivatives(device):
     """Rows of padding that attend to nothing, and as many tokens as cuDNN's kernel fails at."""
-    attend()
     tokens, padding = 64, 5
     seen = torch.ones(tokens, tokens, dtype=torch.bool).tril()
     seen[:, :padding] = False
@@ -74,7 +72,7 @@ def test_masked_attention_has_finite_derivatives(device):
     found = []
     for place, kind in (("cpu", torch.float32), (device, torch.bfloat16)):
         q, k, v = (row.to(place, kind).requires_grad_() for row in rows)
-        value, _ = AttentionInterface()["sdpa"](torch.nn.Module(), q, k, v, seen.to(place)[None, None])
+        value, _ = attended(torch.nn.Module(), q, k, v, seen.to(place)[None, None])
         found.append([value[:, padding:], *torch.autograd.grad(value, (q, k, v), slope.to(place, kind))])
     for one, other in zip(*found, strict=True):
         assert (other.cpu().float() - one).norm() < 0.02 * one.norm()

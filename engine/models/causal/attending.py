@@ -16,16 +16,26 @@ KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBacken
 numbers for some shapes and masks (github.com/pytorch/pytorch/issues/196678, NVIDIA/cudnn-frontend/issues/1072)."""
 
 
-def attend() -> None:
-    """Let torch's own attention (`sdpa` of transformers) heed an `unpadded` row, compute in float32 where a CPU is
-    given bfloat16, and keep to `KERNELS` on a GPU."""
-    from transformers import AttentionInterface
-
-    AttentionInterface.register("sdpa", _attended)
+NAME, OF_MODEL = "whichfluence_sdpa", "_attn_implementation"
+"""What it is called among transformers' kinds of attention, and where a configuration says which kind its model has,
+which transformers has no public way to ask."""
 
 
-def _attended(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
-              unpadded: Unpadded | None = None, **options: Any) -> tuple[Tensor, None]:
+def attend(model: Any) -> None:
+    """Let a model that attends by torch's own kernels (`sdpa` of transformers) heed an `unpadded` row, compute in
+    float32 where a CPU is given bfloat16, and keep to `KERNELS` on a GPU. Other models are left as they are."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import sdpa_mask
+
+    if getattr(model.config, OF_MODEL) == "sdpa":
+        AttentionInterface.register(NAME, attended)
+        AttentionMaskInterface.register(NAME, sdpa_mask)
+        model.set_attn_implementation(NAME)
+
+
+def attended(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None,
+             unpadded: Unpadded | None = None, **options: Any) -> tuple[Tensor, None]:
+    """As transformers asks for attention: the values (b, T, H, D), and no weights."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     def found(*row: Tensor) -> Tensor:

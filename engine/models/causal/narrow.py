@@ -27,7 +27,7 @@ def narrow_matrices(model: Any) -> None:
 
 def ready_passes(model: Any) -> None:
     """Let a model whose matrices are bfloat16 attend as `attending` says, and normalise as `normed` does."""
-    attend()
+    attend(model)
     with_short_norms(model)
 
 

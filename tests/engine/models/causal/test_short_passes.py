@@ -253,3 +253,12 @@ def test_a_head_that_is_trained_is_read_as_a_whole():
     found = copy.deepcopy(cases.llama())
     narrow_matrices(found)
     assert not can_be_short(found) and can_be_short(found.requires_grad_(False))
+
+
+def test_other_models_of_the_process_attend_as_before():
+    from transformers import AttentionInterface
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+    found = copy.deepcopy(cases.llama()).requires_grad_(False)
+    narrow_matrices(found)
+    assert can_be_short(found) and AttentionInterface()["sdpa"] is sdpa_attention_forward

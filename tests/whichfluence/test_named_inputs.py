@@ -1,0 +1,51 @@
+"""A classifier of transformers that takes tokens and their mask, scored as a plain call of it says."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import BertConfig, BertForSequenceClassification
+
+import whichfluence as wf
+
+STEP = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=1e-2))
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return BertForSequenceClassification(BertConfig(
+        vocab_size=20, hidden_size=8, intermediate_size=12, num_hidden_layers=1, num_attention_heads=2, num_labels=3,
+        max_position_embeddings=8, initializer_range=0.5)).eval()
+
+
+@pytest.fixture(scope="module")
+def data():
+    generator, y = torch.Generator().manual_seed(0), torch.arange(9) % 3
+    ids = torch.randint(1, 20, (9, 6), generator=generator)
+    return {"input_ids": ids, "attention_mask": (torch.arange(6) < 2 + torch.arange(9)[:, None] % 5).long()}, y
+
+
+def test_a_step_on_tokens_and_their_mask_is_that_of_plain_calls(model, data):
+    inputs, y = data
+    queries = {name: value[:2] for name, value in inputs.items()}, y[:2]
+    found = wf.influence(wf.problem(model, data, queries, candidates=[4, 7]), STEP.by("first_order")).values
+
+    def slope(row):
+        own = {name: value[row:row + 1] for name, value in inputs.items()}
+        loss = cross_entropy(model(**own).logits, y[row:row + 1])
+        slopes = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True, materialize_grads=True)
+        return torch.cat([part.flatten() for part in slopes]).double()
+
+    expected = [[1e-2 * float(slope(query) @ slope(row)) for row in (4, 7)] for query in (0, 1)]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_what_does_not_fit_is_said(model, data):
+    inputs, y = data
+    with pytest.raises(wf.InvalidInput, match="different numbers of examples"):
+        wf.problem(model, ({**inputs, "input_ids": inputs["input_ids"][:3]}, y), data)
+    with pytest.raises(wf.InvalidInput, match="above 16,777,216"):
+        wf.problem(model, ({**inputs, "input_ids": inputs["input_ids"] + 2**25}, y), data)
+    with pytest.raises(wf.InvalidInput, match="Named inputs go with a trained module alone"):
+        wf.problem(model, data, data, build=lambda: model)
