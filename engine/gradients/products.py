@@ -18,9 +18,10 @@ import torch
 from torch import Tensor
 
 from engine.gradients import forms
-from engine.gradients.chunks import BUDGET, allocated, fitting, in_chunks, unchecked
+from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
 from engine.gradients.factors import gradient_forms, pass_bytes
 from engine.gradients.findings import found_once
+from engine.gradients.layout import arranged
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import along_signal
 from engine.models.losses import differentiable

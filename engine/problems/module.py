@@ -81,8 +81,7 @@ class ModuleProblem(Problem):
         self.device = pick_device(device)
         self.network = module if isinstance(module, Network) else Network(module, parameters, device=self.device,
                                                                           dtype=DTYPES[dtype])
-        self.l2, self.loss = float(l2), loss
-        self.recipe, self.build, self.seed = recipe, build, seed
+        self.l2, self.loss, self.recipe, self.build, self.seed = float(l2), loss, recipe, build, seed
         self.checkpoints, self.shared = tuple(checkpoints), shared or Shared(Memory(), Memory())
         y = self._labels(y_train)
         chosen = self._rows(range(len(y)) if candidates is None else candidates, len(y))
@@ -95,7 +94,7 @@ class ModuleProblem(Problem):
             keep_double(self.network.module, self.queries[:2])
         self._classes = self.of_model("classes", self._checked_classes)
         if not isinstance(module, Network):
-            self._check_alone()
+            check_alone(self.network.module, torch.cat([self.queries[:2], self.x[:2].to(self.queries)]))
         self.of_model("selection", self._check_selection)
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
@@ -158,10 +157,6 @@ class ModuleProblem(Problem):
         dtype = self.of_model(f"inputs of {held.dtype}", lambda: number_kind(
             self.network.module, held[:2].to(self.device), self.network.dtype))
         return held.to(device=self.device, dtype=dtype)
-
-    def _check_alone(self) -> None:
-        """Raises `InvalidInput` where an example's outputs depend on more than the example."""
-        check_alone(self.network.module, torch.cat([self.queries[:2], self.x[:2].to(self.queries)]))
 
     def _checked_classes(self) -> int:
         """C, as the model's logits for two queries show it."""
