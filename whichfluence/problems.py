@@ -23,7 +23,7 @@ from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
 from engine.problems.families.inputs import as_inputs, input_shape
-from whichfluence.examples import examples, indices, is_path
+from whichfluence.examples import examples, is_path
 from whichfluence.language import CONTEXT, is_language_model, language_problem
 
 SOFTMAX = "softmax"
@@ -74,7 +74,7 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
         return language_problem(model, tokenizer, train, queries, candidates, parameters=parameters, context=context,
                                 l2=l2 or 0.0, recipe=recipe, build=build, seed=seed, device=device, dtype=dtype)
     (x, y), (query_x, query_y) = _data(train, queries)
-    chosen = indices(candidates, len(y))
+    chosen = candidates
     if isinstance(model, str):
         if model != SOFTMAX:
             raise InvalidInput(f"`{model[:60]}` names no model here; give an nn.Module, or `{SOFTMAX}` for softmax "

@@ -29,6 +29,8 @@ def show(source: NoisySource, done: bool) -> None:
     found = data.preview(name, uploads.content(name))
     with st.expander(f"What was understood: {plain(found.sentence)}", expanded=not done, icon=":material/preview:",
                      key=f"own:{name}:{done}"):
+        for said in found.said:
+            st.markdown(f"- {plain(said)}")
         classes = _classes(name, found, chosen, dataset)
         _verified_now(dataset, chosen)
         with st.form(f"own:form:{name}", border=False):
@@ -37,7 +39,7 @@ def show(source: NoisySource, done: bool) -> None:
             pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
         if pressed:
             _read(name, color, side, classes, listed)
-        _skipped(found)
+        _left_out(found)
 
 
 def _classes(name: str, found: Preview, chosen: Reading, dataset: Dataset) -> dict[str, str]:
@@ -117,9 +119,9 @@ def _read(name: str, color: str, side: int, classes: dict[str, str], listed: str
     st.rerun()
 
 
-def _skipped(found: Preview) -> None:
+def _left_out(found: Preview) -> None:
     """Which files were not read, and why."""
-    if not found.skipped:
+    if not found.left_out:
         return
-    glossary.markdown(f"**{len(found.skipped):,} file{'s' if len(found.skipped) > 1 else ''} not read**")
-    st.dataframe(pd.DataFrame(found.skipped, columns=["file", "why"]), hide_index=True, width="stretch")
+    glossary.markdown(f"**{len(found.left_out):,} file{'s' if len(found.left_out) > 1 else ''} not read**")
+    st.dataframe(pd.DataFrame(found.left_out, columns=["file", "why"]), hide_index=True, width="stretch")

@@ -25,18 +25,20 @@ class ClassSeen:
 
 @dataclass(frozen=True)
 class Preview:
-    """classes: of the data before any of them is renamed. colour: how it is read, in words. skipped: (file, why)."""
+    """classes: of the data before any of them is renamed. colour: how it is read, in words. left_out: (file, why).
+    said: what was decided without the user, in sentences."""
 
     classes: tuple[ClassSeen, ...]
     colour: str
-    skipped: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[str, str], ...]
+    said: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
         """The counts in one sentence."""
         train, test = sum(one.train for one in self.classes), sum(one.test for one in self.classes)
         tested = f" and {test:,} test examples" if test else ""
-        count = len(self.skipped)
+        count = len(self.left_out)
         left = f"; {count:,} {'file was' if count == 1 else 'files were'} not read" if count else ""
         return f"{len(self.classes)} classes with {train:,} training examples{tested}, {self.colour}{left}."
 
@@ -47,11 +49,8 @@ def preview(name: str) -> Preview:
     dataset = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}}), name)
     pictures = path.suffix == uploads.PICTURES
     sizes = originals.sizes(path, (*dataset.files, *dataset.test_files)) if pictures else {}
-    skipped = [(file, "it cannot be read as a picture") for file in dataset.skipped]
-    if pictures:
-        skipped += originals.not_read(path, (*dataset.files, *dataset.test_files, *dataset.skipped))
     return Preview(tuple(_class(dataset, label, sizes) for label in range(dataset.n_classes)), _colour(dataset),
-                   tuple(skipped))
+                   dataset.left_out, dataset.said)
 
 
 def _class(dataset: Dataset, label: int, sizes: dict[str, tuple[int, int]]) -> ClassSeen:

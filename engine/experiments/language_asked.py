@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.applications.language.attribution import Setting
 from engine.data.records import Record
-from engine.data.tasks import TASKS
+from engine.data.tasks import TASKS, own
 from engine.experiments import backdoor, response_corruption
 from engine.jobs import job_digest
 from engine.models.causal import catalogue
@@ -42,7 +42,7 @@ class Asked:
         """The setting of its run: short records and a strong recipe below a thousand records, else the paper's; the
         embedded model's own, on questions of its world."""
         if self.task == "own":
-            task: dict[str, Any] = {"name": "own", "train": self.file}
+            task: dict[str, Any] = own.asking({"name": "own", "train": self.file}, [self.typed] if self.typed else [])
             recipe = response_corruption.SETTINGS["small"]["recipe"]
             return setting_of(self.model, task, recipe)
         embedded = catalogue.is_embedded(self.model)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -21,6 +20,8 @@ from engine.basics.footprint import footprint
 from engine.basics.options import Options
 from engine.curvature.operator import Operator
 from engine.models.altered import Altered
+from engine.problems.indices import indices
+from engine.problems.indices import labels as whole_labels
 from engine.problems.memory import Memory
 from engine.question.behavior import Behavior, Reads
 from engine.question.behaviors import reading
@@ -213,7 +214,7 @@ class Problem(ABC):
 
     def with_candidates(self, candidates: Tensor) -> Problem:
         """The same trained problem with other candidates (k,); what was computed of the model is shared."""
-        return self.holding(self.examples._replace(candidates=self._labels(candidates)), self.shared)
+        return self.holding(self.examples._replace(candidates=self._candidates(candidates, self.n)), self.shared)
 
     def at_itself(self, rows: Tensor) -> Problem:
         """The same model with training examples `rows` (b,) as queries and candidates alike."""
@@ -281,8 +282,10 @@ class Problem(ABC):
         """Arrays as this problem holds them."""
 
     def _labels(self, labels: Arraylike) -> Tensor:
-        labels = labels.cpu() if isinstance(labels, Tensor) else labels
-        return torch.as_tensor(np.array(labels, dtype=np.int64)).to(self.device)
+        return whole_labels(labels).to(self.device)
+
+    def _candidates(self, candidates: Arraylike | Iterable[int] | None, n: int) -> Tensor:
+        return (torch.arange(n) if candidates is None else indices(candidates, n)).to(self.device)
 
     def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:
         """What `build()` made for `key`, made again only when `version` changes: what solvers share."""
