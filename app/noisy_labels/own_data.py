@@ -9,6 +9,7 @@ from app.noisy_labels import data
 from app.widgets import glossary, inputs, pickers, pictures
 from app.widgets.plain_text import plain, sentence
 from engine import data as datasets
+from engine.applications.noisy_labels import limits
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import WhichfluenceError
 from engine.data import Dataset, uploads
@@ -35,10 +36,11 @@ def show(source: NoisySource, done: bool) -> None:
         _verified_now(dataset, chosen)
         with st.form(f"own:form:{name}", border=False):
             color, side = _pixels(name, chosen, dataset)
+            label = _label(name, chosen, found)
             listed = _list(name, chosen, dataset.files[0])
             pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
         if pressed:
-            _read(name, color, side, classes, listed)
+            _read(name, {"color": color, "size": side or None, "classes": classes, "label": label}, listed)
         _left_out(found)
 
 
@@ -77,6 +79,9 @@ def _verified_now(dataset: Dataset, chosen: Reading) -> None:
                 "measure with.")
     else:
         said = f"**Verified examples: {len(dataset.y_test):,}**, from your own {dataset.test_origin}."
+        if limits.goes_in_turn(dataset):
+            said += (" Some class has none or a single one, so that they only measure accuracy: every label is "
+                     "searched, and each part of them is held out in turn.")
     where = "a `test` folder beside `train`" if dataset.image_shape else "a test split of the file"
     glossary.markdown(f"{said} More can come from {where}, from a list, or from what you decide at the review desk.")
 
@@ -106,11 +111,21 @@ def _list(name: str, chosen: Reading, example: str) -> str:
                             "tab and the right class", key=key, height=90, placeholder=example)
 
 
-def _read(name: str, color: str, side: int, classes: dict[str, str], listed: str) -> None:
+def _label(name: str, chosen: Reading, found: Preview) -> str:
+    """The column of a table that holds the labels; empty for the one that its name or its values tell."""
+    if not found.columns:
+        return ""
+    key = f"own:label:{name}"
+    st.session_state.setdefault(key, chosen.label)
+    return inputs.selectbox("Column of the labels", ["", *found.columns], key=key,
+                            format_func=lambda column: column or "as told by its name or its values")
+
+
+def _read(name: str, read_as: dict, listed: str) -> None:
     """Keep the reading and choose it, or say what does not fit."""
     try:
         read = uploads.keep_reading(Reading.parse({
-            "of": uploads.reading(name).of, "color": color, "size": side or None, "classes": classes,
+            **read_as, "of": uploads.reading(name).of,
             "trusted": parse_trusted(listed) if listed.strip() else {}}))
     except WhichfluenceError as error:
         st.error(sentence(error), icon=":material/error:")

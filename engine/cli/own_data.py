@@ -29,7 +29,7 @@ def preview_data(read: Read = Read()) -> None:
     if read.data is None:
         raise InvalidInput("There is nothing to look at; give --data.")
     given = read.reading
-    name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data)}))
+    name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data, read.label)}))
     found, dataset = preview(name), uploads.load(name)
     say(dataset)
     print(found.sentence)

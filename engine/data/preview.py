@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from engine.data import originals, uploads
 from engine.data.dataset import Dataset
+from engine.data.tables import read_table
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,13 @@ class ClassSeen:
 @dataclass(frozen=True)
 class Preview:
     """classes: of the data before any of them is renamed. colour: how it is read, in words. left_out: (file, why).
-    said: what was decided without the user, in sentences."""
+    said: what was decided without the user, in sentences. columns: of a table, those that may hold the labels."""
 
     classes: tuple[ClassSeen, ...]
     colour: str
     left_out: tuple[tuple[str, str], ...]
     said: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -50,7 +53,11 @@ def preview(name: str) -> Preview:
     pictures = path.suffix == uploads.PICTURES
     sizes = originals.sizes(path, (*dataset.files, *dataset.test_files)) if pictures else {}
     return Preview(tuple(_class(dataset, label, sizes) for label in range(dataset.n_classes)), _colour(dataset),
-                   dataset.left_out, dataset.said)
+                   dataset.left_out, dataset.said, _columns(path, chosen.label))
+
+
+def _columns(path: Path, label: str) -> tuple[str, ...]:
+    return tuple(read_table(path, label=label).frame.columns) if path.suffix in uploads.TABLES else ()
 
 
 def _class(dataset: Dataset, label: int, sizes: dict[str, tuple[int, int]]) -> ClassSeen:

@@ -71,11 +71,11 @@ def holds_records(name: str) -> bool:
     return name.endswith(RECORDS)
 
 
-def keep(file: BinaryIO, filename: str) -> str:
+def keep(file: BinaryIO, filename: str, label: str = "") -> str:
     """Check an uploaded file, keep it, and return its dataset name `upload-<digest>` with its suffix.
 
-    Raises `InvalidInput` for another kind of file, one that is too large, or one that does not load;
-    nothing is kept then.
+    label: of a table, the column with its labels, where nothing else tells it. Raises `InvalidInput` for another kind
+    of file, one that is too large, or one that does not load; nothing is kept then.
     """
     suffix = ALIASES.get(ending := Path(filename).suffix.lower(), ending)
     if suffix not in TITLES:
@@ -87,7 +87,7 @@ def keep(file: BinaryIO, filename: str) -> str:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
     if suffix == RECORDS and not are_records(content):
         suffix = ROWS
-    name = _kept(content, suffix)
+    name = _kept(content, suffix, label)
     atomic_write(_named(name), Path(filename).name[:LONGEST_FILE])
     return name
 
@@ -125,7 +125,7 @@ def _named(name: str) -> Path:
     return _folder() / f"{name}.called"
 
 
-def _kept(content: bytes, suffix: str) -> str:
+def _kept(content: bytes, suffix: str, label: str = "") -> str:
     """Keep the content of a file that loads; returns its name. Raises as loading does, and keeps nothing then."""
     name = f"{PREFIX}{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     path = _folder() / name
@@ -135,7 +135,10 @@ def _kept(content: bytes, suffix: str) -> str:
         make_folder(path.parent)
         atomic_write(path, content)
     try:
-        load(name)
+        if label:
+            read(Reading(of=name, label=label), name)
+        else:
+            load(name)
     except BaseException:
         if fresh:
             path.unlink(missing_ok=True)
@@ -164,16 +167,16 @@ def reading(name: str) -> Reading:
     return found
 
 
-def keep_path(path: Path) -> str:
-    """`keep` for the path of an npz, a zip, or the folder of an image folder. Raises as `keep` does, and
-    `MissingData` where nothing is there."""
+def keep_path(path: Path, label: str = "") -> str:
+    """`keep` for the path of a file, or the folder of an image folder. Raises as `keep` does, and `MissingData` where
+    nothing is there."""
     if not path.exists():
         raise MissingData(f"There is no file or folder `{path}`; check the path.")
     if path.is_dir():
         return keep(packed(path, MOST_BYTES), f"{path.name or 'folder'}.zip")
     try:
         with open(path, "rb") as file:
-            return keep(file, path.name)
+            return keep(file, path.name, label)
     except OSError as error:
         raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); check its permissions.") from None
 

@@ -23,7 +23,8 @@ def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | N
     of the scarcest class; where the data bring no verified labels, none is trusted, and each part of them is held out
     in turn. Raises `InvalidInput` or `MissingData` with what to do.
     """
-    name = uploads.keep_reading(Reading.parse({**(read or {}), "of": uploads.keep_path(path)}))
+    read = read or {}
+    name = uploads.keep_reading(Reading.parse({**read, "of": uploads.keep_path(path, read.get("label", ""))}))
     return NoisySource.parse({**usual(data.load(name)), **given, "dataset": name})
 
 
