@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.data.dataset import Dataset
+from engine.data.frames import READERS
 from engine.data.image_folder import AS_THEY_ARE, load_image_folder
 from engine.data.npz import load_npz
 from engine.data.tables import load_table
@@ -129,7 +130,7 @@ def _loaded(path: Path) -> Dataset:
     suffix = path.suffix.lower()
     if suffix == ".npz":
         return load_npz(path).dataset(path.stem, path.name)
-    return load_table(path) if suffix == ".parquet" else load_image_folder(path, color=AS_THEY_ARE)
+    return load_table(path) if suffix in READERS else load_image_folder(path, color=AS_THEY_ARE)
 
 
 def _split(dataset: Dataset, split: str) -> tuple[Tensor, Tensor]:

@@ -98,7 +98,7 @@ def _pixels(name: str, chosen: Reading, dataset: Dataset) -> tuple[str, int]:
     color = inputs.selectbox("Read pictures", list(COLORS), key=keys[0], area=left, format_func=COLORS.get)
     side = inputs.selectbox("Resized to", sides, key=keys[1], area=right,
                             format_func=lambda pixels: f"{pixels} × {pixels} pixels" if pixels else
-                            "the usual size (32 in colour, 28 in grey)")
+                            "the usual size (64 for photos, else 32 in colour, 28 in grey)")
     return color, side
 
 

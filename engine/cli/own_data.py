@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.basics.errors import InvalidInput
-from engine.basics.files import atomic_write
+from engine.basics.files import atomic_write, read_whole
 from engine.cli.reading import Read, read_columns, say
 
 if TYPE_CHECKING:
@@ -58,10 +58,11 @@ def clean_data(
     from engine.applications.noisy_labels import cleaning
     from engine.applications.noisy_labels.own import own_source
     from engine.cli.score_files import check_output
+    from engine.data.record_forms import are_records
 
     if read.data is None:
         raise InvalidInput("There is nothing to clean; give --data.")
-    if read.data.suffix == RECORDS:
+    if read.data.suffix == RECORDS and are_records(read_whole(read.data, "file")):
         return _clean_records(read, changes, out)
     listed = read_columns(changes, "file", "label")
     drawn = own_source(read.data, {}, read.reading).draw()

@@ -37,8 +37,8 @@ class Read:
                                                       "to leave it out.", metavar="CSV")] = None
     color: Annotated[str, typer.Option(help="How pictures of --data are read: \"as they are\", grayscale or rgb.",
                                        metavar="COLOR")] = "as they are"
-    size: Annotated[int | None, typer.Option(help="Pixels a side to which they are resized (default: 32 in colour, 28 "
-                                                  "in grey).")] = None
+    size: Annotated[int | None, typer.Option(help="Pixels a side to which they are resized (default: 64 for photos, "
+                                                  "else 32 in colour, 28 in grey).")] = None
 
     label: Annotated[str, typer.Option(help="The column of a table that holds the labels (default: told by its name).",
                                        metavar="COLUMN")] = ""

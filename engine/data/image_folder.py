@@ -24,6 +24,7 @@ from engine.data.tables import held_out, lone_sentence
 
 AS_THEY_ARE = "as they are"
 USUAL_SIZES = {"grayscale": 28, "rgb": 32}
+PHOTO, PHOTO_SIZE = 96, 64
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif",
               ".jfif")
 HIDDEN, UNREADABLE = "hidden, or made by a system", "it cannot be read as a picture"
@@ -37,7 +38,8 @@ class Options:
     read as they are. color: `grayscale`, `rgb`, or `as they are`, which is `rgb` where one of them is in colour.
 
     max_images, max_bytes: what a folder, and its pixels once read, have to stay within. seed: of the train/test
-    split where the folder brings none. test_share: the share of pictures that this split holds out.
+    split where the folder brings none. test_share: the share of pictures that this split holds out. photos: whether
+    pictures of at least `PHOTO` pixels, by the median of their smaller sides, are read at `PHOTO_SIZE` by default.
     """
 
     size: int | None = None
@@ -46,6 +48,7 @@ class Options:
     max_bytes: int = MAX_BYTES
     seed: int = 0
     test_share: float = 0.25
+    photos: bool = False
 
     def __post_init__(self) -> None:
         if self.size is not None and (isinstance(self.size, bool) or not isinstance(self.size, Integral)
@@ -58,10 +61,12 @@ class Options:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or not 0 <= self.seed < 2**32:
             raise InvalidInput(f"The split seed is {self.seed!r}; give a whole number from 0 to {2**32 - 1}.")
 
-    def settled(self, coloured: bool) -> Options:
-        """With a colour and a size for pictures of which one is in colour, or none."""
-        color = self.color if self.color in MODES else "rgb" if coloured else "grayscale"
+    def settled(self, shared: Survey) -> Options:
+        """With a colour and a size for pictures that are like this."""
+        color = self.color if self.color in MODES else "rgb" if shared.coloured else "grayscale"
         usual = USUAL_SIZES[color if self.color == AS_THEY_ARE else "grayscale"]
+        if self.photos and shared.side >= PHOTO:
+            usual = PHOTO_SIZE
         return replace(self, color=color, size=self.size or usual)
 
     @property
@@ -122,7 +127,7 @@ def _load(tree: Tree, name: str, title: str, options: Options) -> Dataset:
     files = [start + row.file for row in layout.rows]
     _check_bytes(sum(map(tree.size, files)), options)
     shared = survey(tree.read, files)
-    options = options.settled(shared.coloured)
+    options = options.settled(shared)
     read = _read(tree, start, layout.rows, shared, options)
     lost = sorted({row.label for row in layout.rows} - {row.label for row in read.rows})
     told = (f"No picture of the class `{lost[0]}` can be read, and {len(lost):,} such "

@@ -112,6 +112,12 @@ def _read(tree: Tree, name: str, known: _Known, strict: bool) -> tuple[list[Row]
         raise
     except InvalidInput:
         return None
+    if any(known.file(cell, folder) for cell in frame.columns):  # a table without a row of names
+        import pandas as pd
+
+        frame = pd.concat([pd.DataFrame([list(frame.columns)], columns=frame.columns), frame]).set_axis(
+            ["file", "label", *(f"column {place}" for place in range(3, len(frame.columns) + 1))][:len(frame.columns)],
+            axis=1)
     hits = {column: sum(known.file(value, folder) is not None for value in frame[column].head(50))
             for column in frame.columns}
     column = max(hits, key=lambda one: hits[one], default=None)

@@ -83,12 +83,12 @@ def common(files: Iterable[str]) -> str:
 def split_level(folders: Iterable[tuple[str, ...]]) -> int | None:
     """At which depth folders are splits: 0 for `train/CLASS`, 1 for `CLASS/train`; None where none are.
 
-    `train` is a split only where it holds, or lies in, folders of classes, and another split stands beside it.
+    A folder is a split only where it holds, or lies in, folders of classes, and another split stands beside it.
     """
     deep = {own[:2] for own in folders if len(own) > 1}
     first, second = ({split_of(own[at]) for own in deep} for at in (0, 1))
     beside = {split_of(own[0]) for own in folders if own}
-    if TRAIN in first and len(beside - {None}) > 1:
+    if len(beside - {None}) > 1 and (TRAIN in first or (first and None not in first)):
         return 0
     return 1 if TRAIN in second and None not in second and len(second) > 1 else None
 

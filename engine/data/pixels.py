@@ -29,7 +29,8 @@ _PNG, _COLOUR = b"\x89PNG\r\n\x1a\n", (2, 4, 6)
 class Survey:
     """What all pictures of a folder share. low, high: the values of deep pictures (more than eight bits a channel)
     that become black and white. paper: the level that transparent ones lie on. coloured: whether one is in colour.
-    deep, clear, framed: how many have more bits, are transparent (of those looked at), and have several frames."""
+    deep, clear, framed: how many have more bits, are transparent (of those looked at), and have several frames. side:
+    the median of their smaller sides, in pixels."""
 
     low: float = 0.0
     high: float = 65_535.0
@@ -38,6 +39,7 @@ class Survey:
     deep: int = 0
     clear: int = 0
     framed: int = 0
+    side: int = 0
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -63,11 +65,12 @@ class TooLarge(Exception):
 
 def survey(read: Callable[[str], bytes], files: Sequence[str]) -> Survey:
     """What the pictures of a folder share; those that cannot be read say nothing. read: file -> its content."""
-    ranges, ink, framed = [], [], 0
+    ranges, ink, sides, framed = [], [], [], 0
     step = max(1, -(-len(files) // SEEN))
     for place, file in enumerate(files):
         try:
             with _opened(read(file)) as image:
+                sides.append(min(image.size))
                 framed += _has_frames(image)
                 if (values := _deep(image, file, read)) is not None:
                     ranges.append(_range(values))
@@ -76,7 +79,8 @@ def survey(read: Callable[[str], bytes], files: Sequence[str]) -> Survey:
         except Exception:  # Pillow's decoders raise nearly any type on a damaged file
             continue
     low, high = _levels(ranges) if ranges else (0.0, 65_535.0)
-    found = Survey(low, high, 0 if ink and np.mean(ink) >= BRIGHT else 255, False, len(ranges), len(ink), framed)
+    found = Survey(low, high, 0 if ink and np.mean(ink) >= BRIGHT else 255, False, len(ranges), len(ink), framed,
+                   int(np.median(sides)) if sides else 0)
     coloured = any(_coloured(read, file, found) for file in files[::step])
     return Survey(**{**vars(found), "coloured": coloured})
 

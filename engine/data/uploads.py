@@ -203,7 +203,7 @@ def _records(path: Path, name: str, chosen: Reading) -> Dataset:
 
 def _pictures(path: Path, name: str, chosen: Reading) -> Dataset:
     return load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES, color=chosen.color,
-                             size=chosen.size)
+                             size=chosen.size, photos=True)
 
 
 def _table(path: Path, name: str, chosen: Reading) -> Dataset:

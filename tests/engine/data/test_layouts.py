@@ -72,6 +72,11 @@ def test_folders_of_classes_and_splits(files, classes, split):
     assert {row.label for row in found.rows} == classes and {row.split for row in found.rows} == split
 
 
+def test_queries_without_anything_to_search_are_refused(tmp_path):
+    with pytest.raises(InvalidInput, match=r"pictures in `val` \(4\) and `test` \(4\) but none in `train`"):
+        load_image_folder(folder(tmp_path, listing("val/", "test/")))
+
+
 def test_wrapping_folders_are_shared_ones_with_folders_below():
     assert common(["a/b/x/1.png", "a/b/y/1.png"]) == "a/b/" and common(["a/1.png", "a/2.png"]) == ""
     assert common(["a/1.png", "b/x/1.png"]) == "" and common([]) == ""
@@ -139,6 +144,7 @@ def labelled(root, name, text, pictures=("images/0.png", "images/1.png", "images
     ("images/metadata.csv", "file_name,label\n" + "".join(f"{k}.png,{'ab'[k % 2]}\n" for k in range(4))),
     ("images/metadata.jsonl", "".join(json.dumps({"file_name": f"{k}.png", "label": "ab"[k % 2]}) + "\n"
                                       for k in range(4))),
+    ("labels.csv", "".join(f"{k}.png,{'ab'[k % 2]}\n" for k in range(4))),
     ("train.csv", "id,breed\n" + "".join(f"{k},{'ab'[k % 2]}\n" for k in range(4))),
     ("annotations.json", json.dumps({
         "images": [{"id": k, "file_name": f"{k}.png"} for k in range(4)],

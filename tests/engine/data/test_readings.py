@@ -220,3 +220,17 @@ def test_two_columns_of_one_name():
     file.seek(0)
     with pytest.raises(InvalidInput, match="two columns `label`|cannot be read as Parquet"):
         uploads.keep(file, "mine.parquet")
+
+
+@pytest.mark.parametrize(("side", "shape"), [(95, (32, 32, 3)), (96, (64, 64, 3))])
+def test_photos_are_read_larger(side, shape):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for place in range(8):
+            picture = io.BytesIO()
+            Image.new("RGB", (side + 40, side), (200, 20 * place, 0)).save(picture, "JPEG")
+            archive.writestr(f"{'ab'[place % 2]}/{place}.jpg", picture.getvalue())
+    file.seek(0)
+    name = uploads.keep(file, "mine.zip")
+    assert data.load(name).image_shape == shape
+    assert data.load(uploads.keep_reading(Reading(of=name, size=16))).image_shape == (16, 16, 3)
